@@ -1,0 +1,37 @@
+"""clew: why did this happen? `clew.open()` reads a recorded run; `clew.scope`, `clew.use` and `clew.mark` annotate by hand.
+
+Names load on first use, so that a traced program that annotates by hand loads only `clew.instrument`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clew.graph.query import Run as Run
+    from clew.graph.query import open_run as open  # noqa: A004 - the public name reads as `clew.open`
+    from clew.instrument.annotate import extract as extract
+    from clew.instrument.annotate import inject as inject
+    from clew.instrument.annotate import mark as mark
+    from clew.instrument.annotate import scope as scope
+    from clew.instrument.annotate import send as send
+    from clew.instrument.annotate import use as use
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "open": ("clew.graph.query", "open_run"),
+    "Run": ("clew.graph.query", "Run"),
+    **{name: ("clew.instrument.annotate", name) for name in ("scope", "send", "use", "mark", "inject", "extract")},
+}
+__all__ = ["Run", "extract", "inject", "mark", "open", "scope", "send", "use"]  # noqa: PLE0604 - loaded on first use
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'clew' has no attribute {name!r}; it has {', '.join(sorted(_NAMES))}")
+    module, attribute = _NAMES[name]
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value

@@ -1,0 +1,1 @@
+"""The execution graph: built from records, stored in columns, asked by queries."""

@@ -1,0 +1,1 @@
+"""The operators on the graph, one per file."""

@@ -1,0 +1,1 @@
+"""Causality of the standard library, one module per mechanism."""

@@ -1,0 +1,62 @@
+"""Does a pattern name this function? The one answer shared by the language's matcher and the import hook."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import sysconfig
+
+from clew.records.plan import Rule, Target
+
+_INSTALLED_PARTS = frozenset({"site-packages", "dist-packages", "node_modules", ".venv", "venv", ".tox", ".nox", "__pypackages__"})
+
+
+@functools.lru_cache(maxsize=4096)
+def pattern(glob: str) -> re.Pattern[str]:
+    """`*` matches within one dotted part, `**` any number of parts, `?` one character; `<locals>` is left out of names."""
+    out = []
+    for token in re.split(r"(\*\*|\*|\?)", glob):
+        out.append({"**": ".*", "*": r"[^.]*", "?": r"[^.]"}.get(token) or re.escape(token))
+    return re.compile("".join(out) + r"\Z")
+
+
+def plain_qualname(qualname: str) -> str:
+    """A qualname without its `<locals>` parts: `outer.<locals>.inner` is named `outer.inner` in patterns."""
+    return qualname.replace(".<locals>", "")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_project_file(file: str, root: str) -> bool:
+    """Is `file` below `root` and not part of an installed package, a virtual environment or the standard library?"""
+    path, base = os.path.realpath(file), os.path.realpath(root)
+    if not path.startswith(base.rstrip(os.sep) + os.sep):
+        return False
+    if path.startswith(os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep):
+        return False
+    below = path[len(base) :].split(os.sep)
+    if not _INSTALLED_PARTS.isdisjoint(below):
+        return False
+    # A virtual environment of any name below the root.
+    folder = os.path.dirname(path)
+    while len(folder) > len(base):
+        if os.path.exists(os.path.join(folder, "pyvenv.cfg")):
+            return False
+        folder = os.path.dirname(folder)
+    return not (sys.prefix != sys.base_prefix and path.startswith(os.path.realpath(sys.prefix) + os.sep) and base != os.path.realpath(sys.prefix))
+
+
+def matches_module(target: Target, module: str, file: str) -> bool:
+    return bool(pattern(target.module).match(module)) and (not target.root or is_project_file(file, target.root))
+
+
+def matches(target: Target, module: str, qualname: str, file: str) -> bool:
+    """`file` is an absolute path; it matters only for a target with a root."""
+    return matches_module(target, module, file) and bool(pattern(target.qualname).match(plain_qualname(qualname)))
+
+
+def rule_matches(rule: Rule, module: str, qualname: str, file: str) -> bool:
+    return matches(rule.target, module, qualname, file) and not any(
+        matches(target, module, qualname, file) for target in rule.excepts
+    )

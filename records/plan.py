@@ -1,0 +1,168 @@
+"""The probe plan: what to record where, as plain data. The language lowers a spec to it; the recorder never sees the spec.
+
+A plan is one JSON document. Expressions are nested lists, a small safe subset that is checked by whoever writes the plan
+and compiled once by whoever reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from clew.records.errors import PlanError
+
+PLAN_VERSION = 1
+
+Expr = list[Any]
+"""One of
+  ["const", value]                   str, int, float, bool or None
+  ["name", parameter]                a parameter of the function; "result" and "exception" at finish; "this" is the first
+                                     parameter of a method
+  ["attr", expr, name]               read without calling user code: an instance's `__dict__`, a slot, or a field of a
+                                     namedtuple or dataclass; a property only inside "unsafe"
+  ["item", expr, expr]               exact dict, list, tuple, str and bytes only
+  ["call", function, [exprs]]        function is one of len, id, str, int, type, repr (the last two of exact builtins only)
+  ["method", expr, name, [exprs]]    startswith, endswith, lower, upper, strip of an exact str; get of an exact dict
+  ["compare", op, left, right]       == != < <= > >= in, "not in", is, "is not"; exact builtin scalars only
+  ["binary", op, left, right]        + - * / // %
+  ["not", expr]  ["and", [exprs]]  ["or", [exprs]]
+  ["tuple", [exprs]]
+  ["unsafe", expr]                   the spec allows user code to run in it
+"""
+
+ActionKind = Literal[
+    "send", "receive", "join", "define", "use", "request", "inject", "extract", "payload", "entity"
+]
+When = Literal["start", "finish"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Functions by name. Globs: `*` stays inside one dotted part, `**` crosses dots; see `clew.records.match`."""
+
+    module: str
+    qualname: str
+    root: str = ""
+    """Only files below this folder that are not an installed package's; "" for any file."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to record at a call, beside its enter and exit."""
+
+    kind: ActionKind
+    when: When
+    channel: str = ""
+    """send … use: the name that keys live in. request: the request's name. payload: the value's name. entity: the
+    entity's name."""
+    key: Expr | None = None
+    """send … use: what identifies the object; None means the scope that `inject`/`extract` names. payload: the value."""
+    carrier: Expr | None = None
+    """inject, extract: the dict of headers."""
+    each: bool = False
+    """receive, join, use: the key expression gives a list; every item is a cause of its own."""
+    event: str = ""
+    """entity: position, deletion or communication."""
+    values: tuple[Expr, ...] = ()
+    """entity: the event's arguments, each a scalar or an object (then named by class and id)."""
+    condition: Expr | None = None
+    limit: int = 200
+    """payload: at most this many characters."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Functions that are call scopes, and what else to record at each call of them."""
+
+    target: Target
+    excepts: tuple[Target, ...] = ()
+    actions: tuple[Action, ...] = ()
+    origin: str = ""
+    """`file:line` of the spec, for messages."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """An aggregation level of the spec: the first target that matches a function gives its label."""
+
+    name: str
+    labels: tuple[tuple[str, Target], ...]
+
+
+@dataclass(frozen=True)
+class LogCapture:
+    level: int = 0
+    loggers: tuple[str, ...] = ()
+    """Logger-name prefixes; empty for all."""
+    ids: bool = False
+    """Append the event's id to text lines."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    rules: tuple[Rule, ...] = ()
+    adapters: tuple[str, ...] = ()
+    """Names of `clew.instrument.adapters` modules: threads, executors, queues, tasks, processes, http."""
+    logs: LogCapture | None = None
+    levels: tuple[Level, ...] = ()
+    budget: float | None = None
+    """Share of run time that recording may cost, 0.03 for 3 %; None for no bound."""
+    quota: int = 2 << 30
+    """Bytes a process may write before its recording stops."""
+    spec: str = ""
+    """Path of the spec, or a sentence that says what was chosen without one."""
+    version: int = field(default=PLAN_VERSION)
+
+
+def dump(plan: Plan) -> str:
+    return json.dumps(asdict(plan), indent=1, ensure_ascii=False)
+
+
+def load(text: str, where: str) -> Plan:
+    """The plan in a JSON text. Raises `PlanError` naming `where` when it is damaged or of a newer version."""
+    try:
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            raise TypeError("it is not an object")
+        version = data.get("version", 0)
+        if isinstance(version, int) and version > PLAN_VERSION:
+            raise PlanError(
+                f"{where}: the plan is of version {version}, this clew reads up to {PLAN_VERSION}; upgrade clew"
+            )
+        return _plan(data)
+    except PlanError:
+        raise
+    except (ValueError, TypeError, KeyError) as error:
+        raise PlanError(f"{where}: not a probe plan ({error}); compile the spec again") from None
+
+
+def _plan(data: dict[str, Any]) -> Plan:
+    logs = data["logs"]
+    return Plan(
+        rules=tuple(
+            Rule(
+                target=Target(**rule["target"]),
+                excepts=tuple(Target(**target) for target in rule["excepts"]),
+                actions=tuple(_action(action) for action in rule["actions"]),
+                origin=rule["origin"],
+            )
+            for rule in data["rules"]
+        ),
+        adapters=tuple(data["adapters"]),
+        logs=None if logs is None else LogCapture(logs["level"], tuple(logs["loggers"]), logs["ids"]),
+        levels=tuple(
+            Level(level["name"], tuple((label, Target(**target)) for label, target in level["labels"]))
+            for level in data["levels"]
+        ),
+        budget=data["budget"],
+        quota=int(data["quota"]),
+        spec=data["spec"],
+        version=data["version"],
+    )
+
+
+def _action(data: dict[str, Any]) -> Action:
+    if data["kind"] not in get_args(ActionKind):
+        raise ValueError(f"unknown action {data['kind']!r}")
+    return Action(**{**data, "values": tuple(data["values"])})

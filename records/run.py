@@ -1,0 +1,171 @@
+"""A run's folder: `.clew/runs/ID/` holds `run.json`, `plan.json`, one trace file per process and, later, `store/`.
+
+Invariant: the folder and everything in it is private to the user, and `.clew/` is ignored by git.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import time
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from clew.records.errors import RunError
+
+RUN_FORMAT = 1
+FOLDER = ".clew"
+PLAN_FILE = "plan.json"
+RUN_FILE = "run.json"
+STORE_FOLDER = "store"
+TRACE_SUFFIX = ".clew"
+RUN_VARIABLE = "CLEW_RUN"
+"""Environment variable that names the run's folder to every process of the run."""
+CAUSE_VARIABLE = "CLEW_CAUSE"
+"""Environment variable that names the use edge that started a process: `KEY-UID`, two hexadecimal numbers, the key of the
+parent's SEND and the parent's process uid."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What `run.json` says. Times are wall-clock nanoseconds."""
+
+    id: str
+    name: str
+    command: list[str]
+    cwd: str
+    workspace: str
+    spec: str
+    started: int
+    finished: int | None = None
+    exit_code: int | None = None
+    host: str = ""
+    notes: list[str] = field(default_factory=list)
+    calibration: list[list[int]] = field(default_factory=list)
+    """Pairs of (cycle counter, monotonic ns) taken by the launcher, empty where there is no such counter."""
+    format: int = RUN_FORMAT
+
+
+def workspace_of(folder: Path) -> Path:
+    """The nearest folder upwards that has runs, else the one that looks like a project's top, else `folder` itself."""
+    folder = folder.resolve()
+    for candidate in (folder, *folder.parents):
+        if (candidate / FOLDER / "runs").is_dir():
+            return candidate
+    for candidate in (folder, *folder.parents):
+        if any((candidate / mark).exists() for mark in (".git", "pyproject.toml", "setup.py", ".vscode")):
+            return candidate
+    return folder
+
+
+def create_run(workspace: Path, *, name: str, command: list[str], spec: str, plan: str, cwd: Path | None = None) -> tuple[Path, RunInfo]:
+    """Makes the folder of a new run and writes its two files. Raises `RunError` when that can't be done."""
+    started = time.time_ns()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(started / 1e9))
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
+    base = workspace / FOLDER
+    try:
+        (base / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
+        base.chmod(0o700)
+        (base / "runs").chmod(0o700)
+        ignore = base / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+        number = 1
+        while True:
+            run_id = f"{stamp}-{slug}" + (f"-{number}" if number > 1 else "")
+            try:
+                (base / "runs" / run_id).mkdir(mode=0o700)
+                break
+            except FileExistsError:
+                number += 1
+        folder = base / "runs" / run_id
+        _write(folder / PLAN_FILE, plan)
+        info = RunInfo(
+            id=run_id, name=name, command=command, cwd=str(cwd or Path.cwd()), workspace=str(workspace), spec=spec,
+            started=started, host=platform.node(),
+        )
+        save_run(folder, info)
+    except OSError as error:
+        raise RunError(f"{base}: cannot keep a run there ({error.strerror}); make the folder writable, or name another with --workspace") from None
+    return folder, info
+
+
+def save_run(folder: Path, info: RunInfo) -> None:
+    """Writes `run.json` whole or not at all."""
+    _write(folder / RUN_FILE, json.dumps(asdict(info), indent=1, ensure_ascii=False) + "\n")
+
+
+def finish_run(folder: Path, info: RunInfo, exit_code: int, notes: list[str]) -> RunInfo:
+    done = replace(info, finished=time.time_ns(), exit_code=exit_code, notes=[*info.notes, *notes])
+    save_run(folder, done)
+    return done
+
+
+def load_run(folder: Path) -> RunInfo:
+    """Raises `RunError` when the folder is missing, is no run, is damaged, or is of a newer format."""
+    file = folder / RUN_FILE
+    try:
+        data: Any = json.loads(file.read_text())
+    except FileNotFoundError:
+        what = "there is no such folder" if not folder.is_dir() else f"it has no {RUN_FILE}"
+        raise RunError(f"{folder}: not a run, {what}; `clew runs` lists the runs of this workspace") from None
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise RunError(f"{file}: half-written or damaged ({error}); record the run again") from None
+    if not isinstance(data, dict) or not isinstance(data.get("format"), int):
+        raise RunError(f"{file}: not a run's description; record the run again")
+    if data["format"] > RUN_FORMAT:
+        raise RunError(f"{file}: the run is of format {data['format']}, this clew reads up to {RUN_FORMAT}; upgrade clew")
+    try:
+        known = {key: value for key, value in data.items() if key in RunInfo.__dataclass_fields__}
+        return RunInfo(**known)
+    except TypeError as error:
+        raise RunError(f"{file}: half-written or damaged ({error}); record the run again") from None
+
+
+def list_runs(workspace: Path) -> list[tuple[Path, RunInfo | RunError]]:
+    """Every folder under `.clew/runs`, newest first; a damaged one with the error that names it."""
+    base = workspace / FOLDER / "runs"
+    found: list[tuple[Path, RunInfo | RunError]] = []
+    for folder in sorted(base.iterdir() if base.is_dir() else (), reverse=True):
+        if folder.is_dir():
+            try:
+                found.append((folder, load_run(folder)))
+            except RunError as error:
+                found.append((folder, error))
+    return sorted(found, key=lambda entry: entry[1].started if isinstance(entry[1], RunInfo) else 0, reverse=True)
+
+
+def find_run(workspace: Path, which: str | None = None) -> Path:
+    """The folder of a run: by path, id, name (the newest of that name) or, with None, the newest. Raises `RunError`."""
+    if which and (os.sep in which or which in (".", "..")):
+        load_run(Path(which))
+        return Path(which).resolve()
+    runs = [(folder, info) for folder, info in list_runs(workspace) if isinstance(info, RunInfo)]
+    if which is None:
+        if not runs:
+            raise RunError(f"{workspace / FOLDER}: no run yet; record one with `clew run -- python your_program.py`")
+        return runs[0][0]
+    for folder, info in runs:
+        if which in (info.id, info.name):
+            return folder
+    if (Path(which) / RUN_FILE).exists():
+        return Path(which).resolve()
+    known = ", ".join(dict.fromkeys(info.name for _, info in runs[:8])) or "none"
+    raise RunError(f"no run is called {which!r} in {workspace / FOLDER}; known: {known}")
+
+
+def trace_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*" + TRACE_SUFFIX) if path.is_file())
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".part")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    temporary.replace(path)

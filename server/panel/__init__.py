@@ -1,0 +1,1 @@
+"""The panel's data, one file per view."""

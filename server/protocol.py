@@ -1,0 +1,292 @@
+"""The panel's requests and answers as typed data; `clew.server.typescript` writes the TypeScript twin from this file.
+
+Field names go over the wire as they stand, in camel case, so that both sides read the same words. Times are nanoseconds as
+JSON numbers (exact below 2**53, which a run's relative times stay under). Events are row numbers of the run's graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+PROTOCOL_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in source. `line` counts from 1, as people and tracebacks do; the language server converts."""
+
+    path: str
+    line: int
+    endLine: int = 0
+
+
+@dataclass(frozen=True)
+class RunRef:
+    id: str
+    name: str
+    started: float
+    """Wall-clock milliseconds since 1970."""
+    finished: bool
+    exitCode: int | None = None
+    command: str = ""
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunsParams:
+    pass
+
+
+@dataclass(frozen=True)
+class RunsResult:
+    workspace: str
+    runs: list[RunRef]
+    selected: str = ""
+
+
+@dataclass(frozen=True)
+class SelectRunParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a slice starts: exactly one of the four is given, else the run's newest error line."""
+
+    event: int | None = None
+    text: str | None = None
+    """Part of a log message."""
+    location: Location | None = None
+    """A line of source (the last call of its function) or of a log file (the event that wrote it)."""
+    function: str | None = None
+    """`module:qualname`, all its calls."""
+
+
+@dataclass(frozen=True)
+class SliceParams:
+    target: Target
+    run: str = ""
+    direction: Literal["backward", "forward"] = "backward"
+    level: str = "function"
+    """An aggregation level: event, function, class, module, component, task, thread, process, machine, or one of the spec."""
+    maxNodes: int = 300
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    id: str
+    label: str
+    detail: str
+    lane: str
+    """Process and strand, for grouping."""
+    process: str
+    kind: str
+    """call, log, state, send, receive, request, …"""
+    events: int
+    calls: int
+    selfNs: float
+    totalNs: float
+    firstNs: float
+    """Since the run's start."""
+    lastNs: float
+    location: Location | None = None
+    root: bool = False
+    onCriticalPath: bool = False
+    onChain: bool = False
+    firstEvent: int = 0
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    source: str
+    target: str
+    kind: Literal["call", "use", "sync", "state", "next"]
+    channel: str
+    count: int
+    latencyNs: float
+    onCriticalPath: bool = False
+    onChain: bool = False
+
+
+@dataclass(frozen=True)
+class ChainStep:
+    """One line of "why": an event, and the edge that leads from its cause (the next step) to it."""
+
+    event: int
+    title: str
+    detail: str
+    process: str
+    strand: str
+    timeNs: float
+    """Since the run's start."""
+    edge: str
+    """How the previous (later) step depends on this one: "", "use", "sync", "state", "scope"."""
+    channel: str
+    key: str
+    otherCauses: int
+    nodeId: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    events: int
+    eventsInRun: int
+    edges: int
+    processes: int
+    strands: int
+    elapsedMs: float
+
+
+@dataclass(frozen=True)
+class SliceResult:
+    run: RunRef
+    title: str
+    direction: str
+    level: str
+    levels: list[str]
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    chain: list[ChainStep]
+    numbers: Numbers
+    hiddenNodes: int
+    """Nodes that were left out because of `maxNodes`; the panel says so and can ask for more."""
+    message: str = ""
+    """A sentence when there is nothing to show, with what to do."""
+
+
+@dataclass(frozen=True)
+class CriticalPathParams:
+    target: Target
+    run: str = ""
+    level: str = "function"
+
+
+@dataclass(frozen=True)
+class PathSegment:
+    label: str
+    process: str
+    strand: str
+    selfNs: float
+    waitNs: float
+    slackNs: float
+    startNs: float
+    endNs: float
+    nodeId: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class CriticalPathResult:
+    run: RunRef
+    title: str
+    segments: list[PathSegment]
+    totalNs: float
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class DiffParams:
+    before: str
+    after: str
+    level: str = "function"
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    label: str
+    status: Literal["both", "before", "after"]
+    callsBefore: int
+    callsAfter: int
+    selfBeforeNs: float
+    selfAfterNs: float
+    deltaNs: float
+    """Change of the total self time, what the rows are ranked by."""
+    perCallBeforeNs: float
+    perCallAfterNs: float
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class DiffNode:
+    id: str
+    label: str
+    status: Literal["both", "before", "after"]
+    deltaNs: float
+    callsBefore: int
+    callsAfter: int
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class DiffEdge:
+    source: str
+    target: str
+    status: Literal["both", "before", "after"]
+    countBefore: int
+    countAfter: int
+
+
+@dataclass(frozen=True)
+class DiffResult:
+    before: RunRef
+    after: RunRef
+    sentence: str
+    """The finding in plain words: which function, by how much, per call and in all."""
+    rows: list[DiffRow]
+    nodes: list[DiffNode]
+    edges: list[DiffEdge]
+    totalBeforeNs: float
+    totalAfterNs: float
+    hiddenRows: int
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class LocateParams:
+    """Which of a slice's functions is the cursor in?"""
+
+    location: Location
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class LocateResult:
+    function: str
+    """`module:qualname`, empty when the line belongs to no recorded function."""
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class SourceParams:
+    """Lines around a place, for the browser, which has no editor beside it."""
+
+    location: Location
+    context: int = 12
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    path: str
+    firstLine: int
+    lines: list[str]
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class ErrorResult:
+    message: str
+
+
+METHODS: dict[str, tuple[type, type]] = {
+    "clew/runs": (RunsParams, RunsResult),
+    "clew/selectRun": (SelectRunParams, RunsResult),
+    "clew/slice": (SliceParams, SliceResult),
+    "clew/criticalPath": (CriticalPathParams, CriticalPathResult),
+    "clew/diff": (DiffParams, DiffResult),
+    "clew/locate": (LocateParams, LocateResult),
+    "clew/source": (SourceParams, SourceResult),
+}
+"""Every request of the panel: over the language server as a custom request, over HTTP as POST /rpc with
+{"method", "params"}. Notifications to the panel: clew/runsChanged, without data."""

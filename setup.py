@@ -1,0 +1,40 @@
+"""Maps the folders at the top onto the package `clew`, and builds the C core where there is a compiler."""
+
+from setuptools import Extension, setup
+
+FOLDERS = ("records", "instrument", "esl", "graph", "server", "cli")
+
+
+def packages() -> dict[str, str]:
+    from setuptools import find_packages
+
+    found = {"clew": "api"}
+    for folder in FOLDERS:
+        found[f"clew.{folder}"] = folder
+        for name in find_packages(folder):
+            found[f"clew.{folder}.{name}"] = f"{folder}/{name.replace('.', '/')}"
+    return found
+
+
+PACKAGES = packages()
+
+setup(
+    packages=list(PACKAGES),
+    package_dir=PACKAGES,
+    package_data={
+        "clew": ["py.typed"],
+        "clew.esl": ["*.lark", "packs/*.esl"],
+        "clew.instrument.recorder": ["*.pyi", "csrc/*"],
+        "clew.server": ["static/*", "static/**/*"],
+    },
+    # Optional: without a compiler the pure-Python recorder is used, and `clew run` says so.
+    ext_modules=[
+        Extension(
+            "clew.instrument.recorder._core",
+            sources=["instrument/recorder/csrc/core.c"],
+            depends=["instrument/recorder/csrc/layout.h"],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        )
+    ],
+)
