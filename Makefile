@@ -1,0 +1,95 @@
+# clew: `make demo` runs the main job, `make test` passes every test; each sets up what it needs. `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Any interpreter from 3.11 on; the environment is made in .venv and never touches it.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+CLIENT := vscode-client
+SAY = @printf '\n\033[1m== %s\033[0m\n'
+
+.PHONY: help setup demo test lint types imports unit cpython client panel vsix e2e bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+# --- set-up ---------------------------------------------------------------------------------------------------------
+$(VENV)/.installed: pyproject.toml setup.py $(wildcard instrument/*/csrc/*)
+	$(SAY) "Python environment in $(VENV) (with $(PYTHON))"
+	@test -n "$(PYTHON)" || { echo "clew needs Python 3.11 or later: apt-get install python3 python3-venv"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "this Python cannot make virtual environments: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip setuptools wheel 2> >(grep -v WARNING >&2 || true)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,bench]' 2> >(grep -v WARNING >&2 || true)
+	@$(BIN)/python -c 'from clew.instrument.recorder import select; print("recorder:", select.implementation, "-", select.reason)'
+	@touch $@
+
+$(CLIENT)/node_modules/.installed: $(CLIENT)/package.json $(CLIENT)/package-lock.json
+	$(SAY) "Node packages of the VS Code client"
+	@cd $(CLIENT) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+server/static/index.html: $(CLIENT)/node_modules/.installed $(shell find $(CLIENT)/src -type f 2>/dev/null)
+	$(SAY) "The panel"
+	@cd $(CLIENT) && npm run --silent build
+
+setup: $(VENV)/.installed server/static/index.html ## set everything up (Python environment, C core, panel)
+
+# --- the main job ---------------------------------------------------------------------------------------------------
+demo: setup ## record a small distributed system, ask why a write failed and which function got slower
+	@PATH="$(abspath $(BIN)):$$PATH" bash examples/chunkstore/demo.sh
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+test: setup lint types imports unit cpython client e2e ## run every test and check
+	$(SAY) "All tests passed"
+
+lint: $(VENV)/.installed ## ruff: lint and format
+	$(SAY) "ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed ## mypy strict
+	$(SAY) "mypy --strict"
+	@$(BIN)/mypy -p clew
+	@cd examples/chunkstore && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p chunkstore
+
+imports: $(VENV)/.installed ## the import rule: arrows go downward only
+	$(SAY) "import rule"
+	@PYTHONPATH=.typecheck $(BIN)/lint-imports --no-logo 2>/dev/null || PYTHONPATH=.typecheck $(BIN)/lint-imports
+	@$(BIN)/python -m clew.server.typescript --check
+
+unit: setup ## unit, property and golden tests, and the examples
+	$(SAY) "pytest"
+	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e'
+
+cpython: $(VENV)/.installed ## CPython's own tests, with and without instrumentation
+	$(SAY) "CPython's own tests under instrumentation"
+	@$(BIN)/python tests/cpython/run.py
+
+client: $(CLIENT)/node_modules/.installed ## TypeScript: types, eslint, unit tests
+	$(SAY) "TypeScript"
+	@cd $(CLIENT) && npm run --silent check
+
+e2e: setup ## a real VS Code and a real browser (installed into .cache/ on first use)
+	$(SAY) "A real VS Code"
+	@bash tests/e2e/install.sh
+	@$(BIN)/pytest -m e2e tests/e2e -rs
+
+# --- the rest -------------------------------------------------------------------------------------------------------
+panel: server/static/index.html ## build the panel
+
+vsix: panel ## build the VS Code extension's package
+	$(SAY) "vscode-client/*.vsix"
+	@cd $(CLIENT) && npm run --silent vsix
+
+bench: setup ## the benchmarks, each beside a peer
+	$(SAY) "Recording"
+	@$(BIN)/python benchmarks/record.py
+	$(SAY) "Slicing"
+	@$(BIN)/python benchmarks/slice.py
+
+clean: ## remove what was built (not recorded runs)
+	@rm -rf $(VENV) build *.egg-info $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/*.vsix server/static .mypy_cache .ruff_cache
+	@find . -name '*.so' -not -path './.cache/*' -delete -o -name __pycache__ -type d -prune -exec rm -rf {} +
