@@ -1,7 +1,8 @@
 """The panel's requests and answers as typed data; `clew.server.typescript` writes the TypeScript twin from this file.
 
-Field names go over the wire as they stand, in camel case, so that both sides read the same words. Times are nanoseconds as
-JSON numbers (exact below 2**53, which a run's relative times stay under). Events are row numbers of the run's graph.
+Field names go over the wire as they stand, in camel case, so that both sides read the same words. Times are nanoseconds
+as JSON numbers (exact below 2**53, which a run's relative times stay under). Events are row numbers of the run's graph.
+A field with a default may be left out of a request; an answer has every field.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Location:
     """A place in source. `line` counts from 1, as people and tracebacks do; the language server converts."""
 
     path: str
+    """Absolute, in the file system of the server."""
     line: int
     endLine: int = 0
 
@@ -69,7 +71,7 @@ class SliceParams:
     run: str = ""
     direction: Literal["backward", "forward"] = "backward"
     level: str = "function"
-    """An aggregation level: event, function, class, module, component, task, thread, process, machine, or one of the spec."""
+    """An aggregation level: event, function, class, module, component, task, thread, process, machine, or the spec's."""
     maxNodes: int = 300
 
 
@@ -161,6 +163,7 @@ class CriticalPathParams:
     target: Target
     run: str = ""
     level: str = "function"
+    """As in a slice, without "event"."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,8 @@ class PathSegment:
 class CriticalPathResult:
     run: RunRef
     title: str
+    level: str
+    levels: list[str]
     segments: list[PathSegment]
     totalNs: float
     message: str = ""
@@ -189,8 +194,10 @@ class CriticalPathResult:
 @dataclass(frozen=True)
 class DiffParams:
     before: str
+    """A run's id, name or folder."""
     after: str
     level: str = "function"
+    maxRows: int = 200
 
 
 @dataclass(frozen=True)
@@ -232,6 +239,8 @@ class DiffEdge:
 class DiffResult:
     before: RunRef
     after: RunRef
+    level: str
+    levels: list[str]
     sentence: str
     """The finding in plain words: which function, by how much, per call and in all."""
     rows: list[DiffRow]
@@ -276,7 +285,64 @@ class SourceResult:
 
 @dataclass(frozen=True)
 class ErrorResult:
+    """What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback."""
+
     message: str
+
+
+@dataclass(frozen=True)
+class ClientOptions:
+    """The language client's `initializationOptions`."""
+
+    panel: bool = False
+    """The client carries out the commands `COMMANDS` itself (it has the panel). Otherwise the server offers them
+    through workspace/executeCommand and answers with a message. A client that registers them must say so, or they
+    clash."""
+    workspace: str = ""
+    """The folder that holds `.clew`; else the first workspace folder, or the one found from there."""
+
+
+@dataclass(frozen=True)
+class OpenMessage:
+    """To the panel: show this view."""
+
+    type: Literal["open"]
+    view: Literal["slice", "diff", "path"]
+    params: SliceParams | DiffParams | CriticalPathParams
+
+
+@dataclass(frozen=True)
+class CursorMessage:
+    """To the panel: the editor's cursor moved."""
+
+    type: Literal["cursor"]
+    location: Location
+
+
+@dataclass(frozen=True)
+class RunsChangedMessage:
+    """To the panel: a run began, went on, ended or was removed, or another one was selected."""
+
+    type: Literal["runsChanged"]
+
+
+@dataclass(frozen=True)
+class RevealMessage:
+    """From the panel: show this place in the editor."""
+
+    type: Literal["reveal"]
+    location: Location
+
+
+@dataclass(frozen=True)
+class ReadyMessage:
+    """From the panel: it listens now."""
+
+    type: Literal["ready"]
+
+
+HostMessage = OpenMessage | CursorMessage | RunsChangedMessage
+PanelMessage = RevealMessage | ReadyMessage
 
 
 METHODS: dict[str, tuple[type, type]] = {
@@ -289,4 +355,11 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/source": (SourceParams, SourceResult),
 }
 """Every request of the panel: over the language server as a custom request, over HTTP as POST /rpc with
-{"method", "params"}. Notifications to the panel: clew/runsChanged, without data."""
+{"method", "params"}."""
+
+RUNS_CHANGED = "clew/runsChanged"
+"""The server's only notification of its own, without data."""
+
+COMMANDS = ("clew.openSlice", "clew.why", "clew.selectRun")
+"""Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`; selectRun takes one
+`SelectRunParams`, or nothing and then asks."""

@@ -1,0 +1,335 @@
+// Generated from server/protocol.py by `python -m clew.server.typescript`; edit that file instead.
+
+/**
+ * The panel's requests and answers as typed data; `clew.server.typescript` writes the TypeScript twin from this file.
+ *
+ * Field names go over the wire as they stand, in camel case, so that both sides read the same words. Times are nanoseconds
+ * as JSON numbers (exact below 2**53, which a run's relative times stay under). Events are row numbers of the run's graph.
+ * A field with a default may be left out of a request; an answer has every field.
+ */
+
+export const PROTOCOL_VERSION = 1;
+
+/** The server's only notification of its own, without data. */
+export const RUNS_CHANGED = "clew/runsChanged";
+
+/**
+ * Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`; selectRun takes one
+ * `SelectRunParams`, or nothing and then asks.
+ */
+export const COMMANDS = ["clew.openSlice", "clew.why", "clew.selectRun"] as const;
+
+/** A place in source. `line` counts from 1, as people and tracebacks do; the language server converts. */
+export interface Location {
+  /** Absolute, in the file system of the server. */
+  path: string;
+  line: number;
+  endLine?: number;
+}
+
+export interface RunRef {
+  id: string;
+  name: string;
+  /** Wall-clock milliseconds since 1970. */
+  started: number;
+  finished: boolean;
+  exitCode: number | null;
+  command: string;
+  problems: string[];
+}
+
+export type RunsParams = Record<string, never>;
+
+export interface RunsResult {
+  workspace: string;
+  runs: RunRef[];
+  selected: string;
+}
+
+export interface SelectRunParams {
+  run: string;
+}
+
+/** Where a slice starts: exactly one of the four is given, else the run's newest error line. */
+export interface Target {
+  event?: number | null;
+  /** Part of a log message. */
+  text?: string | null;
+  /** A line of source (the last call of its function) or of a log file (the event that wrote it). */
+  location?: Location | null;
+  /** `module:qualname`, all its calls. */
+  function?: string | null;
+}
+
+export interface SliceParams {
+  target: Target;
+  run?: string;
+  direction?: "backward" | "forward";
+  /** An aggregation level: event, function, class, module, component, task, thread, process, machine, or the spec's. */
+  level?: string;
+  maxNodes?: number;
+}
+
+export interface GraphNode {
+  id: string;
+  label: string;
+  detail: string;
+  /** Process and strand, for grouping. */
+  lane: string;
+  process: string;
+  /** call, log, state, send, receive, request, … */
+  kind: string;
+  events: number;
+  calls: number;
+  selfNs: number;
+  totalNs: number;
+  /** Since the run's start. */
+  firstNs: number;
+  lastNs: number;
+  location: Location | null;
+  root: boolean;
+  onCriticalPath: boolean;
+  onChain: boolean;
+  firstEvent: number;
+}
+
+export interface GraphEdge {
+  source: string;
+  target: string;
+  kind: "call" | "use" | "sync" | "state" | "next";
+  channel: string;
+  count: number;
+  latencyNs: number;
+  onCriticalPath: boolean;
+  onChain: boolean;
+}
+
+/** One line of "why": an event, and the edge that leads from its cause (the next step) to it. */
+export interface ChainStep {
+  event: number;
+  title: string;
+  detail: string;
+  process: string;
+  strand: string;
+  /** Since the run's start. */
+  timeNs: number;
+  /** How the previous (later) step depends on this one: "", "use", "sync", "state", "scope". */
+  edge: string;
+  channel: string;
+  key: string;
+  otherCauses: number;
+  nodeId: string;
+  location: Location | null;
+}
+
+export interface Numbers {
+  events: number;
+  eventsInRun: number;
+  edges: number;
+  processes: number;
+  strands: number;
+  elapsedMs: number;
+}
+
+export interface SliceResult {
+  run: RunRef;
+  title: string;
+  direction: string;
+  level: string;
+  levels: string[];
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+  chain: ChainStep[];
+  numbers: Numbers;
+  /** Nodes that were left out because of `maxNodes`; the panel says so and can ask for more. */
+  hiddenNodes: number;
+  /** A sentence when there is nothing to show, with what to do. */
+  message: string;
+}
+
+export interface CriticalPathParams {
+  target: Target;
+  run?: string;
+  /** As in a slice, without "event". */
+  level?: string;
+}
+
+export interface PathSegment {
+  label: string;
+  process: string;
+  strand: string;
+  selfNs: number;
+  waitNs: number;
+  slackNs: number;
+  startNs: number;
+  endNs: number;
+  nodeId: string;
+  location: Location | null;
+}
+
+export interface CriticalPathResult {
+  run: RunRef;
+  title: string;
+  level: string;
+  levels: string[];
+  segments: PathSegment[];
+  totalNs: number;
+  message: string;
+}
+
+export interface DiffParams {
+  /** A run's id, name or folder. */
+  before: string;
+  after: string;
+  level?: string;
+  maxRows?: number;
+}
+
+export interface DiffRow {
+  label: string;
+  status: "both" | "before" | "after";
+  callsBefore: number;
+  callsAfter: number;
+  selfBeforeNs: number;
+  selfAfterNs: number;
+  /** Change of the total self time, what the rows are ranked by. */
+  deltaNs: number;
+  perCallBeforeNs: number;
+  perCallAfterNs: number;
+  location: Location | null;
+}
+
+export interface DiffNode {
+  id: string;
+  label: string;
+  status: "both" | "before" | "after";
+  deltaNs: number;
+  callsBefore: number;
+  callsAfter: number;
+  location: Location | null;
+}
+
+export interface DiffEdge {
+  source: string;
+  target: string;
+  status: "both" | "before" | "after";
+  countBefore: number;
+  countAfter: number;
+}
+
+export interface DiffResult {
+  before: RunRef;
+  after: RunRef;
+  level: string;
+  levels: string[];
+  /** The finding in plain words: which function, by how much, per call and in all. */
+  sentence: string;
+  rows: DiffRow[];
+  nodes: DiffNode[];
+  edges: DiffEdge[];
+  totalBeforeNs: number;
+  totalAfterNs: number;
+  hiddenRows: number;
+  message: string;
+}
+
+/** Which of a slice's functions is the cursor in? */
+export interface LocateParams {
+  location: Location;
+  run?: string;
+}
+
+export interface LocateResult {
+  /** `module:qualname`, empty when the line belongs to no recorded function. */
+  function: string;
+  location: Location | null;
+}
+
+/** Lines around a place, for the browser, which has no editor beside it. */
+export interface SourceParams {
+  location: Location;
+  context?: number;
+}
+
+export interface SourceResult {
+  path: string;
+  firstLine: number;
+  lines: string[];
+  message: string;
+}
+
+/** What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback. */
+export interface ErrorResult {
+  message: string;
+}
+
+/** The language client's `initializationOptions`. */
+export interface ClientOptions {
+  /**
+   * The client carries out the commands `COMMANDS` itself (it has the panel). Otherwise the server offers them
+   * through workspace/executeCommand and answers with a message. A client that registers them must say so, or they
+   * clash.
+   */
+  panel?: boolean;
+  /** The folder that holds `.clew`; else the first workspace folder, or the one found from there. */
+  workspace?: string;
+}
+
+/** To the panel: show this view. */
+export interface OpenMessage {
+  type: "open";
+  view: "slice" | "diff" | "path";
+  params: SliceParams | DiffParams | CriticalPathParams;
+}
+
+/** To the panel: the editor's cursor moved. */
+export interface CursorMessage {
+  type: "cursor";
+  location: Location;
+}
+
+/** To the panel: a run began, went on, ended or was removed, or another one was selected. */
+export interface RunsChangedMessage {
+  type: "runsChanged";
+}
+
+/** From the panel: show this place in the editor. */
+export interface RevealMessage {
+  type: "reveal";
+  location: Location;
+}
+
+/** From the panel: it listens now. */
+export interface ReadyMessage {
+  type: "ready";
+}
+
+export type HostMessage = OpenMessage | CursorMessage | RunsChangedMessage;
+
+export type PanelMessage = RevealMessage | ReadyMessage;
+
+/**
+ * Every request of the panel: over the language server as a custom request, over HTTP as POST /rpc with
+ * {"method", "params"}.
+ */
+export interface Methods {
+  "clew/runs": { params: RunsParams; result: RunsResult };
+  "clew/selectRun": { params: SelectRunParams; result: RunsResult };
+  "clew/slice": { params: SliceParams; result: SliceResult };
+  "clew/criticalPath": { params: CriticalPathParams; result: CriticalPathResult };
+  "clew/diff": { params: DiffParams; result: DiffResult };
+  "clew/locate": { params: LocateParams; result: LocateResult };
+  "clew/source": { params: SourceParams; result: SourceResult };
+}
+
+export type Method = keyof Methods;
+
+export const METHODS: readonly Method[] = [
+  "clew/runs",
+  "clew/selectRun",
+  "clew/slice",
+  "clew/criticalPath",
+  "clew/diff",
+  "clew/locate",
+  "clew/source",
+];
