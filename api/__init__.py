@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clew.graph.query import Run as Run
-    from clew.graph.query import open_run as open  # noqa: A004 - the public name reads as `clew.open`
+    from clew.graph.query import open_run as open
     from clew.instrument.annotate import extract as extract
     from clew.instrument.annotate import inject as inject
     from clew.instrument.annotate import mark as mark
@@ -25,7 +25,7 @@ _NAMES = {
     "Run": ("clew.graph.query", "Run"),
     **{name: ("clew.instrument.annotate", name) for name in ("scope", "send", "use", "mark", "inject", "extract")},
 }
-__all__ = ["Run", "extract", "inject", "mark", "open", "scope", "send", "use"]  # noqa: PLE0604 - loaded on first use
+__all__ = ["Run", "extract", "inject", "mark", "open", "scope", "send", "use"]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,9 +20,26 @@ HEADER = struct.Struct("<8sHHIIIBBHIQQQQQQQQQ")
 """magic, version, header size, chunk size, pid, parent pid, clock, state, flags, reserved, start ticks, start monotonic ns,
 start wall ns, last ticks, last monotonic ns, chunks claimed, events dropped, process uid, parent uid."""
 HEADER_FIELDS = (
-    "magic version header_size chunk_size pid parent_pid clock state flags reserved start_ticks start_monotonic_ns "
-    "start_wall_ns last_ticks last_monotonic_ns chunks dropped uid parent_uid"
-).split()
+    "magic",
+    "version",
+    "header_size",
+    "chunk_size",
+    "pid",
+    "parent_pid",
+    "clock",
+    "state",
+    "flags",
+    "reserved",
+    "start_ticks",
+    "start_monotonic_ns",
+    "start_wall_ns",
+    "last_ticks",
+    "last_monotonic_ns",
+    "chunks",
+    "dropped",
+    "uid",
+    "parent_uid",
+)
 STATE_OFFSET = 25
 LAST_TICKS_OFFSET = 56
 CHUNKS_OFFSET = 72

@@ -10,7 +10,9 @@ import sysconfig
 
 from clew.records.plan import Rule, Target
 
-_INSTALLED_PARTS = frozenset({"site-packages", "dist-packages", "node_modules", ".venv", "venv", ".tox", ".nox", "__pypackages__"})
+_INSTALLED_PARTS = frozenset(
+    {"site-packages", "dist-packages", "node_modules", ".venv", "venv", ".tox", ".nox", "__pypackages__"}
+)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -44,7 +46,11 @@ def is_project_file(file: str, root: str) -> bool:
         if os.path.exists(os.path.join(folder, "pyvenv.cfg")):
             return False
         folder = os.path.dirname(folder)
-    return not (sys.prefix != sys.base_prefix and path.startswith(os.path.realpath(sys.prefix) + os.sep) and base != os.path.realpath(sys.prefix))
+    return not (
+        sys.prefix != sys.base_prefix
+        and path.startswith(os.path.realpath(sys.prefix) + os.sep)
+        and base != os.path.realpath(sys.prefix)
+    )
 
 
 def matches_module(target: Target, module: str, file: str) -> bool:

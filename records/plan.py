@@ -31,9 +31,7 @@ Expr = list[Any]
   ["unsafe", expr]                   the spec allows user code to run in it
 """
 
-ActionKind = Literal[
-    "send", "receive", "join", "define", "use", "request", "inject", "extract", "payload", "entity"
-]
+ActionKind = Literal["send", "receive", "join", "define", "use", "request", "inject", "extract", "payload", "entity"]
 When = Literal["start", "finish"]
 
 

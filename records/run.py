@@ -61,7 +61,9 @@ def workspace_of(folder: Path) -> Path:
     return folder
 
 
-def create_run(workspace: Path, *, name: str, command: list[str], spec: str, plan: str, cwd: Path | None = None) -> tuple[Path, RunInfo]:
+def create_run(
+    workspace: Path, *, name: str, command: list[str], spec: str, plan: str, cwd: Path | None = None
+) -> tuple[Path, RunInfo]:
     """Makes the folder of a new run and writes its two files. Raises `RunError` when that can't be done."""
     started = time.time_ns()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(started / 1e9))
@@ -85,12 +87,20 @@ def create_run(workspace: Path, *, name: str, command: list[str], spec: str, pla
         folder = base / "runs" / run_id
         _write(folder / PLAN_FILE, plan)
         info = RunInfo(
-            id=run_id, name=name, command=command, cwd=str(cwd or Path.cwd()), workspace=str(workspace), spec=spec,
-            started=started, host=platform.node(),
+            id=run_id,
+            name=name,
+            command=command,
+            cwd=str(cwd or Path.cwd()),
+            workspace=str(workspace),
+            spec=spec,
+            started=started,
+            host=platform.node(),
         )
         save_run(folder, info)
     except OSError as error:
-        raise RunError(f"{base}: cannot keep a run there ({error.strerror}); make the folder writable, or name another with --workspace") from None
+        raise RunError(
+            f"{base}: cannot keep a run there ({error.strerror}); make the folder writable, or name another with --workspace"
+        ) from None
     return folder, info
 
 
@@ -120,7 +130,9 @@ def load_run(folder: Path) -> RunInfo:
     if not isinstance(data, dict) or not isinstance(data.get("format"), int):
         raise RunError(f"{file}: not a run's description; record the run again")
     if data["format"] > RUN_FORMAT:
-        raise RunError(f"{file}: the run is of format {data['format']}, this clew reads up to {RUN_FORMAT}; upgrade clew")
+        raise RunError(
+            f"{file}: the run is of format {data['format']}, this clew reads up to {RUN_FORMAT}; upgrade clew"
+        )
     try:
         known = {key: value for key, value in data.items() if key in RunInfo.__dataclass_fields__}
         return RunInfo(**known)

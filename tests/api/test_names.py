@@ -1,0 +1,25 @@
+"""`import clew` is cheap, and names what it offers when asked for something else."""
+
+import subprocess
+import sys
+
+import pytest
+
+import clew
+
+
+def test_importing_clew_loads_nothing_but_itself():
+    code = "import sys; before = set(sys.modules); import clew; print(sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert [name for name in eval(loaded) if name.startswith("clew")] == ["clew"]
+
+
+def test_annotating_by_hand_loads_only_records_and_instrument():
+    code = "import sys, clew\nwith clew.scope('work'): pass\nprint({m.split('.')[1] for m in sys.modules if m.startswith('clew.')})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert eval(loaded) <= {"records", "instrument"}
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(AttributeError, match=r"no attribute 'opne'; it has .*open"):
+        clew.opne  # noqa: B018 - the access is the test
