@@ -15,7 +15,11 @@ def test_importing_clew_loads_nothing_but_itself():
 
 
 def test_annotating_by_hand_loads_only_records_and_instrument():
-    code = "import sys, clew\nwith clew.scope('work'): pass\nprint({m.split('.')[1] for m in sys.modules if m.startswith('clew.')})"
+    code = (
+        "import sys, clew\n"
+        "with clew.scope('work'): pass\n"
+        "print({name.split('.')[1] for name in sys.modules if name.startswith('clew.')})"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert eval(loaded) <= {"records", "instrument"}
 
