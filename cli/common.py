@@ -1,0 +1,66 @@
+"""Options and output that the commands share: which run, text or JSON, colours only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from clew.records.run import workspace_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def run_option(function: F) -> F:
+    return click.option("--run", "run", metavar="RUN", help="A run's id, name or folder. Default: the newest run.")(
+        function
+    )
+
+
+def workspace_option(function: F) -> F:
+    return click.option(
+        "--workspace",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="The folder that holds .clew. Default: found from the working directory upwards.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")(function)
+
+
+def the_workspace(given: Path | None) -> Path:
+    return given.resolve() if given else workspace_of(Path.cwd())
+
+
+def print_json(value: object) -> None:
+    """A dataclass of the protocol, or plain data, with its keys in a fixed order."""
+    from clew.server.codec import encode
+
+    sys.stdout.write(json.dumps(encode(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def console() -> Console:
+    """Writes to stdout: colours on a terminal (unless NO_COLOR), and never a broken line when there is none."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    return Console(highlight=False, markup=False, soft_wrap=not terminal, width=None if terminal else 200)
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """An empty table without lines; the columns named in `right` hold numbers."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True, padding=(0, 2, 0, 0))
+    for name in columns:
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=name in right, overflow="fold")
+    return made

@@ -1,0 +1,153 @@
+"""The command `clew`: finds a subcommand, loads only that one, and turns every mistake into one message and an exit code.
+
+Invariant: a user's mistake never shows a traceback; answers go to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import importlib
+import os
+import sys
+from typing import NamedTuple, NoReturn
+
+import click
+
+from clew.records.errors import ClewError
+
+INTERRUPTED = 130
+"""128 + SIGINT, what a shell expects of a command that Ctrl-C ended."""
+BROKEN_PIPE = 141
+"""128 + SIGPIPE, as a program written in C would end when its reader goes away."""
+
+
+class Entry(NamedTuple):
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "run": Entry("clew.cli.run", "Record a program: `clew run -- python app.py`."),
+    "why": Entry("clew.cli.why", "Walk back from a log line to its cause."),
+    "diff": Entry("clew.cli.diff", "Say which functions got slower between two runs."),
+    "slice": Entry("clew.cli.slice", "List everything that led to some events, or followed from them."),
+    "path": Entry("clew.cli.path", "Show where the time to an event went: its critical path."),
+    "aggregate": Entry("clew.cli.aggregate", "Sum a run by function, class, module, component, process, …"),
+    "runs": Entry("clew.cli.runs", "List the recorded runs."),
+    "view": Entry("clew.cli.view", "Open the panel in a browser."),
+    "check": Entry("clew.cli.check", "Check a spec against the source code."),
+    "lsp": Entry("clew.cli.lsp", "Start the language server, for an editor."),
+}
+"""In the order of the help. The attribute of the module has the command's name; the text stands here, so that `clew --help`
+loads no command at all."""
+ATTRIBUTES = {"slice": "slice_"}
+"""Commands whose name would shadow a builtin."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(importlib.import_module(entry.module), ATTRIBUTES.get(cmd_name, cmd_name))
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if args and name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f"did you mean `clew {near[0]}`?" if near else "`clew --help` lists the commands"
+            raise click.UsageError(f"there is no command {name!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from clew import __version__
+
+        click.echo(f"clew {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
+)
+def clew() -> None:
+    """clew: why did this happen?
+
+    Records a running Python program and walks back from a log line to its cause, through threads, tasks, queues and
+    processes.
+
+    \b
+    Examples:
+      clew run -- python app.py          record a run
+      clew why 'Write request failed'    why was that logged?
+      clew diff before after             which function got slower?
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """The console script. Always ends with SystemExit."""
+    sys.exit(call(arguments))
+
+
+def call(arguments: list[str] | None = None) -> int:
+    """Runs a command line and returns its exit code; what went wrong is said on stderr."""
+    try:
+        code = clew.main(arguments, prog_name="clew", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except ClewError as error:
+        return _fail(str(error), error.exit_code)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "clew"
+        return _fail(f"{_lower(error.format_message())}\n`{command} --help` tells how it is used", 2)
+    except click.ClickException as error:
+        return _fail(_lower(error.format_message()), 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        return _reader_is_gone()
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            return _reader_is_gone()
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}", 2)
+    except MemoryError:
+        return _fail("out of memory; the run is too large for this machine", 2)
+
+
+def _reader_is_gone() -> int:
+    # The interpreter flushes stdout once more when it ends, and would complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return BROKEN_PIPE
+
+
+def _fail(message: str, code: int) -> int:
+    # Perhaps nobody reads stderr either.
+    with contextlib.suppress(OSError):
+        click.echo(f"clew: {message}", err=True)
+    return code
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:] if message[1:2].islower() else message
+
+
+if __name__ == "__main__":
+    main()

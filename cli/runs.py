@@ -1,0 +1,57 @@
+"""`clew runs`: the recorded runs of a workspace, newest first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clew.cli.common import console, json_option, print_json, table, the_workspace, workspace_option
+from clew.records.run import RunInfo, list_runs, trace_files
+from clew.server import wording
+from clew.server.codec import encode
+from clew.server.session import run_ref
+
+
+@click.command()
+@workspace_option
+@json_option
+def runs(workspace: Path | None, as_json: bool) -> None:
+    """List the recorded runs, newest first.
+
+    \b
+    Examples:
+      clew runs
+      clew runs --json | jq -r '.runs[0].id'
+    """
+    folder = the_workspace(workspace)
+    rows = [_row(run, info) for run, info in list_runs(folder)]
+    if as_json:
+        print_json({"workspace": str(folder), "runs": rows})
+        return
+    if not rows:
+        click.echo(f"no run in {folder / '.clew'} yet; record one with `clew run -- python your_program.py`", err=True)
+        return
+    shown = table("id", "name", "when", "exit", "processes", "size", "problems", right=("exit", "processes", "size"))
+    for row in rows:
+        shown.add_row(
+            row["id"],
+            row["name"],
+            wording.when(row["started"] * 1_000_000) if row["started"] else "",
+            "…" if not row["finished"] else str(row["exitCode"]),
+            str(row["processes"]),
+            wording.size(row["bytes"]),
+            "; ".join(row["problems"]),
+        )
+    console().print(shown)
+
+
+def _row(folder: Path, info: RunInfo | Exception) -> dict[str, Any]:
+    files = trace_files(folder)
+    return {
+        **encode(run_ref(folder, info)),
+        "folder": str(folder),
+        "processes": len(files),
+        "bytes": sum(file.stat().st_size for file in files),
+    }

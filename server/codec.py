@@ -1,0 +1,81 @@
+"""Turns JSON into the dataclasses of `protocol.py` and back; what comes from outside is checked field by field.
+
+Invariant: `decode` returns a value whose every field has its declared type, or raises `RequestError` naming the field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from clew.records.errors import ClewError
+from clew.server import protocol
+
+T = TypeVar("T")
+
+
+class RequestError(ClewError):
+    """A request that cannot be understood or answered as asked."""
+
+
+def decode(cls: type[T], data: object, where: str = "params") -> T:
+    """The dataclass `cls` from JSON data. Fields it does not know are ignored, so that an older server understands."""
+    if not isinstance(data, Mapping):
+        raise RequestError(f"{where}: an object is needed, not {_name(data)}")
+    values: dict[str, Any] = {}
+    hints = _hints(cls)
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # every class of the protocol is a dataclass
+        if field.name in data:
+            values[field.name] = _value(hints[field.name], data[field.name], f"{where}.{field.name}")
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise RequestError(f"{where}.{field.name} is missing")
+    return cls(**values)
+
+
+def encode(value: object) -> Any:
+    """Plain JSON data (dict, list, scalars) of a dataclass of the protocol."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [encode(item) for item in value]
+    return value
+
+
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    if cls not in _HINTS:
+        _HINTS[cls] = typing.get_type_hints(cls, vars(protocol))
+    return _HINTS[cls]
+
+
+_HINTS: dict[type[Any], dict[str, Any]] = {}
+"""Resolving annotations costs more than decoding does."""
+
+
+def _value(hint: Any, data: object, where: str) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        if data in arguments:
+            return data
+        raise RequestError(f"{where} is {data!r}; it can be {', '.join(repr(choice) for choice in arguments)}")
+    if origin is types.UnionType:
+        if data is None and type(None) in arguments:
+            return None
+        return _value(next(argument for argument in arguments if argument is not type(None)), data, where)
+    if origin is list:
+        if not isinstance(data, list):
+            raise RequestError(f"{where}: a list is needed, not {_name(data)}")
+        return [_value(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(data)]
+    if dataclasses.is_dataclass(hint):
+        return decode(typing.cast("type[Any]", hint), data, where)
+    if hint is float and type(data) is int:
+        return float(data)
+    if type(data) is not hint:
+        raise RequestError(f"{where}: {hint.__name__} is needed, not {_name(data)}")
+    return data
+
+
+def _name(data: object) -> str:
+    return "nothing" if data is None else type(data).__name__

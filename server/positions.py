@@ -1,0 +1,46 @@
+"""Between the three ways of naming a place: the editor's ranges (from 0, UTF-16), the trace's lines (from 1), paths.
+
+Invariant: two spellings of one file (relative, through a link, with an encoded URI) compare equal after `same_file_key`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+from lsprotocol import types
+from pygls import uris
+
+
+@functools.lru_cache(maxsize=4096)
+def same_file_key(path: str) -> str:
+    return os.path.normcase(os.path.realpath(path))
+
+
+def path_of(uri: str) -> str:
+    """The file system's path of a `file:` URI, "" for any other scheme (untitled, git, …)."""
+    return uris.to_fs_path(uri) or ""
+
+
+def uri_of(path: str) -> str:
+    return uris.from_fs_path(str(Path(path).absolute())) or ""
+
+
+def line_range(line: int, start: int = 0, end: int | None = None) -> types.Range:
+    """The range in `line` (from 1) between two columns (from 0); without `end`, to the line's end."""
+    row = max(0, line - 1)
+    # A range may end behind the line: clients clip it there.
+    return types.Range(
+        start=types.Position(line=row, character=start),
+        end=types.Position(line=row, character=2**31 - 1 if end is None else end),
+    )
+
+
+def location_of(path: str, line: int) -> types.Location:
+    row = max(0, line - 1)
+    return types.Location(uri=uri_of(path), range=types.Range(start=types.Position(row, 0), end=types.Position(row, 0)))
+
+
+def utf16_length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

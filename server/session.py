@@ -1,0 +1,157 @@
+"""A workspace's runs: which is selected, and the few that are open. Shared by the language server and HTTP; thread-safe.
+
+Invariant: an answer never comes from a graph older than the files it was built from: an open run is dropped as soon as
+its folder's fingerprint changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.records.errors import ClewError
+from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, trace_files
+from clew.server.protocol import RunRef, RunsResult
+
+if TYPE_CHECKING:
+    from clew.graph.query import Run
+
+OPEN_RUNS = 4
+"""Graphs kept in memory; a diff needs two, and the user goes back and forth between a few."""
+
+Fingerprint = tuple[tuple[str, int, int], ...]
+"""(path, modified ns, size) of every file that counts."""
+
+
+class Cancelled(ClewError):
+    """The client no longer wants the answer."""
+
+    def __init__(self) -> None:
+        super().__init__("cancelled")
+
+
+class Task:
+    """One piece of work: what it does now, for the user's progress bar, and whether it is still wanted."""
+
+    def __init__(self, report: Callable[[str], None] | None = None) -> None:
+        self._report = report
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    def phase(self, what: str) -> None:
+        """Between two phases of the work. Raises `Cancelled` when nobody waits any more."""
+        if self._cancelled.is_set():
+            raise Cancelled
+        if self._report is not None:
+            self._report(what)
+
+
+class Session:
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self._selected = ""
+        self._open: OrderedDict[Path, tuple[Fingerprint, Run]] = OrderedDict()
+        self._folder_locks: dict[Path, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def runs(self) -> RunsResult:
+        """All runs, newest first, damaged ones with their problem; `selected` is the id of the one that is used."""
+        listed = list_runs(self.workspace)
+        try:
+            selected = find_run(self.workspace, self._selected or None).name
+        except ClewError:
+            selected = ""
+        return RunsResult(str(self.workspace), [run_ref(folder, info) for folder, info in listed], selected)
+
+    def select(self, which: str) -> RunsResult:
+        """Uses this run from now on; "" for whichever is the newest. Raises `RunError` when there is no such run."""
+        selected = str(find_run(self.workspace, which)) if which else ""
+        with self._lock:
+            self._selected = selected
+        return self.runs()
+
+    def folder(self, which: str = "") -> Path:
+        """The folder of a run by id, name or path; without one the selected, else the newest. Raises `RunError`."""
+        if which:
+            return find_run(self.workspace, which)
+        if self._selected:
+            try:
+                return find_run(self.workspace, self._selected)
+            except ClewError:
+                with self._lock:
+                    self._selected = ""  # it was removed
+        return find_run(self.workspace)
+
+    def open(self, which: str = "", task: Task | None = None) -> Run:
+        """The graph of a run. The first time that takes as long as building it does; `task` hears of it."""
+        from clew.graph.query import open_run
+
+        folder = self.folder(which)
+        with self._lock:
+            lock = self._folder_locks.setdefault(folder, threading.Lock())
+        # Two requests at once must not build the same graph twice.
+        with lock:
+            fingerprint = fingerprint_of(folder)
+            with self._lock:
+                known = self._open.get(folder)
+                if known and known[0] == fingerprint:
+                    self._open.move_to_end(folder)
+                    return known[1]
+            if task is not None:
+                task.phase(f"reading run {folder.name}")
+            run = open_run(folder)
+            with self._lock:
+                self._open[folder] = (fingerprint, run)
+                self._open.move_to_end(folder)
+                while len(self._open) > OPEN_RUNS:
+                    self._open.popitem(last=False)
+            if task is not None:
+                task.phase(f"run {folder.name} is open")
+            return run
+
+    def ref(self, run: Run) -> RunRef:
+        return run_ref(run.folder, run.info)
+
+    def state(self) -> Fingerprint:
+        """Changes whenever a run begins, is written to, ends or is removed; cheap enough to ask every second."""
+        base = self.workspace / FOLDER / "runs"
+        found = []
+        for folder in sorted(base.iterdir()) if base.is_dir() else ():
+            found.extend(_stat(folder / RUN_FILE))
+        return tuple(found)
+
+
+def run_ref(folder: Path, info: RunInfo | Exception) -> RunRef:
+    if not isinstance(info, RunInfo):
+        return RunRef(id=folder.name, name=folder.name, started=0.0, finished=True, problems=[str(info)])
+    return RunRef(
+        id=info.id,
+        name=info.name,
+        started=info.started / 1e6,
+        finished=info.finished is not None,
+        exitCode=info.exit_code,
+        command=" ".join(info.command),
+        problems=list(info.notes),
+    )
+
+
+def fingerprint_of(folder: Path) -> Fingerprint:
+    """Of a run's files. Raises `RunError` when the folder is no run any more."""
+    load_run(folder)
+    found = _stat(folder / RUN_FILE)
+    for path in trace_files(folder):
+        found.extend(_stat(path))
+    return tuple(found)
+
+
+def _stat(path: Path) -> list[tuple[str, int, int]]:
+    try:
+        status = path.stat()
+    except OSError:
+        return []  # not written yet, or just removed
+    return [(str(path), status.st_mtime_ns, status.st_size)]

@@ -1,0 +1,88 @@
+"""How numbers, times and places are said to people; the editor, the panel's texts and the terminal use the same words."""
+
+from __future__ import annotations
+
+import os
+import time
+
+
+def duration(ns: float) -> str:
+    """`0.84 µs`, `1.2 ms`, `3.4 s`, `2 min 05 s`: three significant digits at most."""
+    sign, value = ("-", -ns) if ns < 0 else ("", ns)
+    if value < 1_000:
+        return f"{sign}{value:.0f} ns"
+    for bound, divisor, unit in ((1e6, 1e3, "µs"), (1e9, 1e6, "ms"), (6e10, 1e9, "s")):
+        # What would be rounded up to 1000 of a unit is one of the next.
+        if value < bound * 0.9995 or unit == "s":
+            if value >= 6e10:
+                break
+            return f"{sign}{_digits(value / divisor)} {unit}"
+    minutes, seconds = divmod(round(value / 1e9), 60)
+    return f"{sign}{minutes} min {seconds:02d} s"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 event`, `12,345 events`, `2 processes`."""
+    if number == 1:
+        return f"1 {noun}"
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith(("s", "x", "ch")) else "s")
+    return f"{number:,} {plural}"
+
+
+def percent(share: float) -> str:
+    """`12 %`, `0.4 %`; `<0.1 %` for what is there but tiny."""
+    value = share * 100
+    if 0 < value < 0.1:
+        return "<0.1 %"
+    return f"{value:.1f} %" if value < 10 and round(value, 1) != round(value) else f"{value:.0f} %"
+
+
+def size(number: int) -> str:
+    value = float(number)
+    for unit in ("B", "KB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GB"
+
+
+def when(started_ns: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(started_ns / 1e9))
+
+
+def offset(ns: float) -> str:
+    """A time since the run's start, in a column: `+0.012345 s`."""
+    return f"{ns / 1e9:+.6f} s"
+
+
+def place(path: str, line: int, base: str | None = None) -> str:
+    """`chunkstore/index.py:42`, relative to `base` (the working directory) when it lies below it."""
+    if not path:
+        return ""
+    base = base or os.getcwd()
+    shown = path
+    try:
+        relative = os.path.relpath(path, base)
+        shown = relative if not relative.startswith(os.pardir) else path
+    except ValueError:
+        pass  # another drive
+    return f"{shown}:{line}" if line > 0 else shown
+
+
+def short_label(label: str) -> str:
+    """`Class.method` or `module.function` of `pkg.module:qualname`: what fits a line and still tells functions apart."""
+    module, _, qualname = label.partition(":")
+    if not qualname:
+        return label
+    qualname = qualname.replace(".<locals>", "")
+    return qualname if "." in qualname else f"{module.rpartition('.')[2]}.{qualname}"
+
+
+def _digits(value: float) -> str:
+    return (
+        f"{value:.0f}"
+        if value >= 99.95
+        else f"{value:.1f}"
+        if value >= 9.995
+        else f"{value:.2f}".rstrip("0").rstrip(".")
+    )
