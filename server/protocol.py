@@ -269,10 +269,12 @@ class LocateResult:
 
 @dataclass(frozen=True)
 class SourceParams:
-    """Lines around a place, for the browser, which has no editor beside it."""
+    """Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
+    and log files of the workspace, are shown."""
 
     location: Location
     context: int = 12
+    run: str = ""
 
 
 @dataclass(frozen=True)

@@ -245,10 +245,14 @@ export interface LocateResult {
   location: Location | null;
 }
 
-/** Lines around a place, for the browser, which has no editor beside it. */
+/**
+ * Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
+ * and log files of the workspace, are shown.
+ */
 export interface SourceParams {
   location: Location;
   context?: number;
+  run?: string;
 }
 
 export interface SourceResult {

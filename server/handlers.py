@@ -1,0 +1,74 @@
+"""One table from a method's name to what answers it; the language server and HTTP both go through `answer`.
+
+Invariant: everything in `protocol.METHODS` has a handler here and nothing else has, and `answer` takes and gives plain JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from clew.server import protocol
+from clew.server.codec import RequestError, decode, encode
+from clew.server.session import Session, Task
+
+Handler = Callable[[Session, Any, Task], object]
+
+
+def _runs(session: Session, _params: protocol.RunsParams, _task: Task) -> protocol.RunsResult:
+    return session.runs()
+
+
+def _select_run(session: Session, params: protocol.SelectRunParams, _task: Task) -> protocol.RunsResult:
+    return session.select(params.run)
+
+
+def _slice(session: Session, params: protocol.SliceParams, task: Task) -> protocol.SliceResult:
+    from clew.server.panel.slice import slice_view
+
+    return slice_view(session, params, task)
+
+
+def _critical_path(session: Session, params: protocol.CriticalPathParams, task: Task) -> protocol.CriticalPathResult:
+    from clew.server.panel.critical_path import critical_path_view
+
+    return critical_path_view(session, params, task)
+
+
+def _diff(session: Session, params: protocol.DiffParams, task: Task) -> protocol.DiffResult:
+    from clew.server.panel.diff import diff_view
+
+    return diff_view(session, params, task)
+
+
+def _locate(session: Session, params: protocol.LocateParams, task: Task) -> protocol.LocateResult:
+    from clew.server.panel.locate import locate
+
+    return locate(session, params, task)
+
+
+def _source(session: Session, params: protocol.SourceParams, task: Task) -> protocol.SourceResult:
+    from clew.server.panel.source import source
+
+    return source(session, params, task)
+
+
+# The views load the graph and its libraries, which a server that only lists runs can do without.
+HANDLERS: dict[str, Handler] = {
+    "clew/runs": _runs,
+    "clew/selectRun": _select_run,
+    "clew/slice": _slice,
+    "clew/criticalPath": _critical_path,
+    "clew/diff": _diff,
+    "clew/locate": _locate,
+    "clew/source": _source,
+}
+
+
+def answer(session: Session, method: str, params: object, task: Task | None = None) -> Any:
+    """The result as JSON data. Raises `ClewError` with a sentence for the user, `RequestError` for a request that is
+    malformed or unknown, `Cancelled` when `task` was cancelled."""
+    if method not in HANDLERS:
+        raise RequestError(f"there is no method {method!r}; there are {', '.join(sorted(HANDLERS))}")
+    request, _ = protocol.METHODS[method]
+    return encode(HANDLERS[method](session, decode(request, params if params is not None else {}), task or Task()))
