@@ -54,6 +54,8 @@ class Task:
 class Session:
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
+        self.overlay: Callable[[str], str | None] = lambda _path: None
+        """The unsaved text of a file that is open in an editor."""
         self._selected = ""
         self._open: OrderedDict[Path, tuple[Fingerprint, Run]] = OrderedDict()
         self._folder_locks: dict[Path, threading.Lock] = {}
@@ -113,6 +115,16 @@ class Session:
             if task is not None:
                 task.phase(f"run {folder.name} is open")
             return run
+
+    def text(self, path: str) -> str | None:
+        """A file's text as the user sees it, unsaved changes included; None when it can't be read."""
+        unsaved = self.overlay(path)
+        if unsaved is not None:
+            return unsaved
+        try:
+            return Path(path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
 
     def ref(self, run: Run) -> RunRef:
         return run_ref(run.folder, run.info)

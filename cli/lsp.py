@@ -1,0 +1,22 @@
+"""`clew lsp`: the language server over stdin and stdout."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--stdio", is_flag=True, help="Talk over stdin and stdout, which is what it does anyway.")
+def lsp(stdio: bool) -> None:
+    """Start the language server. Editors do this; it speaks the Language Server Protocol over stdin and stdout.
+
+    \b
+    Examples:
+      Neovim    vim.lsp.config.clew = { cmd = { 'clew', 'lsp' }, filetypes = { 'python', 'esl', 'log' } }
+      Helix     [language-server.clew]
+                command = "clew"
+                args = ["lsp"]
+    """
+    from clew.server.server import serve_stdio
+
+    serve_stdio()

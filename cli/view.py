@@ -1,0 +1,55 @@
+"""`clew view`: the panel in a browser, served on the loopback until Ctrl-C."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import click
+
+from clew.cli.common import run_option, the_workspace, workspace_option
+
+
+@click.command()
+@run_option
+@workspace_option
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port.")
+@click.option("--browser/--no-browser", default=True, help="Open a browser, or only print the address.")
+def view(run: str | None, workspace: Path | None, port: int, browser: bool) -> None:
+    """Open the panel in a browser: the slice of a run, its critical path, the difference of two runs.
+
+    It listens on 127.0.0.1 only, and the address holds a token that lasts as long as the command. Ctrl-C ends it.
+
+    \b
+    Examples:
+      clew view
+      clew view --run before --port 8123 --no-browser
+    """
+    from clew.server.http import PanelServer
+    from clew.server.session import Session
+
+    logging.basicConfig(level=logging.WARNING, format="clew: %(message)s")
+    session = Session(the_workspace(workspace))
+    if run:
+        session.select(run)
+    server = PanelServer(session, port)
+    # A terminal that is closed, or `kill`, ends it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    threading.Thread(target=server.serve_forever, name="clew-http", daemon=True).start()
+    try:
+        click.echo(f"the panel is at {server.url}")
+        sys.stdout.flush()
+        click.echo("Ctrl-C ends it", err=True)
+        if browser:
+            import webbrowser
+
+            if not webbrowser.open(server.url):
+                click.echo("no browser could be started; open the address yourself", err=True)
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.close()

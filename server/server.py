@@ -1,0 +1,249 @@
+"""The language server: pygls with clew's features, its custom requests, and the one way to do long work off the loop.
+
+Invariant: the loop never waits for a graph; whatever takes long runs in a worker, can be cancelled between two phases, and
+what goes wrong reaches the user as one sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import cattrs
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, default_converter
+
+from clew import __version__
+from clew.records.errors import ClewError
+from clew.records.run import workspace_of
+from clew.server import handlers, protocol
+from clew.server.codec import decode
+from clew.server.features import code_lens, commands, definition, diagnostics, hover
+from clew.server.positions import path_of, same_file_key
+from clew.server.session import Cancelled, Session, Task
+from clew.server.watch import Watcher
+
+T = TypeVar("T")
+WORKERS = 3
+PATIENCE = 0.4
+"""Seconds of work before a progress bar is worth its flicker."""
+
+log = logging.getLogger(__name__)
+
+
+class RequestFailed(JsonRpcException):  # type: ignore[misc]  # pygls's exceptions are untyped
+    """What the user can act on; the message is for them."""
+
+    CODE = types.LSPErrorCodes.RequestFailed
+    MESSAGE = "The request failed"
+
+
+class ClewServer(LanguageServer):
+    """`session` exists from the client's `initialize` on."""
+
+    def __init__(self) -> None:
+        super().__init__("clew", __version__, converter_factory=_converter)
+        self.session = Session(Path.cwd())
+        self.options = protocol.ClientOptions()
+        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clew-work")
+        self._watcher: Watcher | None = None
+        self._told: set[str] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def work(self, title: str, function: Callable[[Task], T]) -> T:
+        """`function(task)` in a worker. Raises what it raises; when the request is cancelled, so is the task."""
+        loop = asyncio.get_running_loop()
+        task = Task(lambda what: _from_thread(loop, progress.phase, what))
+        progress = Progress(self, title, task)
+        bar = asyncio.create_task(progress.show())
+        bar.add_done_callback(_log_failure)
+        try:
+            return await loop.run_in_executor(self._workers, function, task)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            progress.end()
+
+    def tell_once(self, message: str) -> None:
+        """A message for the user, unless they have seen it: features are asked again at every keystroke."""
+        if message not in self._told:
+            self._told.add(message)
+            self.tell(message, types.MessageType.Warning)
+
+    def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        self.window_show_message(types.ShowMessageParams(type=kind, message=message))
+
+    def text_of(self, path: str) -> str | None:
+        """The unsaved text of an open file."""
+        key = same_file_key(path)
+        for uri, document in self.workspace.text_documents.items():
+            if same_file_key(path_of(uri)) == key:
+                return str(document.source)
+        return None
+
+    def begin(self, params: types.InitializeParams) -> None:
+        """On the client's `initialize`: the workspace is known, its wishes too."""
+        try:
+            self.options = decode(protocol.ClientOptions, params.initialization_options or {}, "initializationOptions")
+        except ClewError as error:
+            self.tell(str(error), types.MessageType.Warning)
+        folder = self.options.workspace
+        if not folder and params.workspace_folders:
+            folder = path_of(params.workspace_folders[0].uri)
+        folder = folder or (path_of(params.root_uri) if params.root_uri else params.root_path or "")
+        self.session = Session(workspace_of(Path(folder or ".")))
+        self.session.overlay = self.text_of
+        if not self.options.panel:
+            commands.register(self)
+
+    def watch(self) -> None:
+        """On the client's `initialized`: from now on it may be notified."""
+        self._loop = asyncio.get_running_loop()
+        self._watcher = Watcher(self.session, lambda: _from_thread(self._loop, self.runs_changed))
+        self._watcher.start()
+
+    def runs_changed(self) -> None:
+        self._told.clear()
+        self.protocol.notify(protocol.RUNS_CHANGED, {})
+        workspace = self.client_capabilities.workspace
+        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
+
+    def shutdown(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        super().shutdown()
+
+
+class Progress:
+    """A progress bar that appears when the work takes longer than `PATIENCE`, if the client has them. Its cancel button
+    cancels the task."""
+
+    def __init__(self, server: ClewServer, title: str, task: Task) -> None:
+        self._server = server
+        self._title = title
+        self._task = task
+        self._token = str(uuid.uuid4())
+        self._last = ""
+        self._shown = False
+        self._ended = asyncio.Event()
+
+    async def show(self) -> None:
+        window = self._server.client_capabilities.window
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), PATIENCE)
+        if self._ended.is_set() or window is None or not window.work_done_progress:
+            return
+        bars = self._server.work_done_progress
+        # Never cancelled: pygls cannot take an answer to a request that was given up.
+        await bars.create_async(self._token)
+        if self._ended.is_set():
+            bars.tokens.pop(self._token, None)
+            return
+        bars.tokens[self._token].add_done_callback(lambda _: self._task.cancel())
+        bars.begin(
+            self._token, types.WorkDoneProgressBegin(title=self._title, message=self._last or None, cancellable=True)
+        )
+        self._shown = True
+
+    def phase(self, what: str) -> None:
+        self._last = what
+        if self._shown:
+            self._server.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=what))
+
+    def end(self) -> None:
+        self._ended.set()
+        bars = self._server.work_done_progress
+        if self._shown:
+            self._shown = False
+            bars.tokens.pop(self._token, None)
+            bars.end(self._token, types.WorkDoneProgressEnd())
+
+
+def make_server() -> ClewServer:
+    server = ClewServer()
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        server.begin(params)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_params: types.InitializedParams) -> None:
+        server.watch()
+
+    for method in protocol.METHODS:
+        server.feature(method)(_request(server, method))
+    for feature in (code_lens, hover, definition, diagnostics):
+        feature.register(server)
+    return server
+
+
+def _request(server: ClewServer, method: str) -> Callable[[dict[str, Any]], Any]:
+    async def handle(params: dict[str, Any]) -> Any:
+        try:
+            result = await server.work("clew", lambda task: handlers.answer(server.session, method, params, task))
+        except Cancelled:
+            raise JsonRpcRequestCancelled("cancelled") from None
+        except ClewError as error:
+            raise RequestFailed(str(error)) from None
+        except Exception as error:
+            log.exception("%s failed", method)
+            raise RequestFailed(
+                f"clew could not answer {method} ({type(error).__name__}: {error}); this is a mistake in clew, and the "
+                "language server's output shows where"
+            ) from None
+        if method == "clew/selectRun":
+            server.runs_changed()
+        return result
+
+    return handle
+
+
+def _log_failure(bar: asyncio.Task[None]) -> None:
+    if not bar.cancelled() and bar.exception() is not None:
+        log.info("no progress bar: %s", bar.exception())
+
+
+def _from_thread(loop: asyncio.AbstractEventLoop | None, function: Callable[..., None], *arguments: Any) -> None:
+    # The loop may have ended between two looks.
+    with contextlib.suppress(RuntimeError):
+        if loop is not None:
+            loop.call_soon_threadsafe(function, *arguments)
+
+
+def _converter() -> cattrs.Converter:
+    """pygls makes named tuples of unknown requests' parameters; ours stay plain JSON."""
+    converter = default_converter()
+    converter.register_structure_hook(
+        JsonRPCRequestMessage,
+        lambda data, _: JsonRPCRequestMessage(data["id"], data["method"], data["jsonrpc"], data.get("params")),
+    )
+    converter.register_structure_hook(
+        JsonRPCNotification,
+        lambda data, _: JsonRPCNotification(data["method"], data["jsonrpc"], data.get("params")),
+    )
+    return converter
+
+
+class _WithoutUserErrors(logging.Filter):
+    """Keeps what the user was told from being logged with a traceback as well."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], RequestFailed | JsonRpcRequestCancelled))
+
+
+def serve_stdio() -> None:
+    """Until the client says `exit` or hangs up. stdout is the protocol's; the log goes to stderr."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_WithoutUserErrors())
+    make_server().start_io()
