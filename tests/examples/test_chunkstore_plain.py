@@ -1,0 +1,164 @@
+"""The chunk store's stories, untraced: what they claim to show is what happens."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "chunkstore"
+LARGEST_BATCH = 32
+
+
+def run(story: str, data: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "chunkstore.scenario", story, "--data", str(data), *options]
+    return subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, timeout=120)
+
+
+def tell(story: str, data: Path) -> dict[str, Any]:
+    done = run(story, data)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert_no_process_is_left(data)
+    summary: dict[str, Any] = json.loads((data / "summary.json").read_text())
+    return summary
+
+
+def assert_no_process_is_left(data: Path) -> None:
+    if not Path("/proc/self/cmdline").exists():
+        pytest.skip("needs /proc to list processes")
+    left = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue  # it ended between the listing and the reading
+        if "chunkstore" in command and any(argument.startswith(str(data)) for argument in command):
+            left.append(" ".join(command))
+    assert left == []
+
+
+def lines_with(level: str, data: Path) -> dict[str, list[str]]:
+    """For each log that has any, its lines of a level."""
+    found = {log.stem: re.findall(rf"^.* {level} .*$", log.read_text(), re.M) for log in data.glob("*.log")}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+@pytest.fixture(scope="module")
+def failed_write(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    data = tmp_path_factory.mktemp("failed-write")
+    return data, tell("failed-write", data)
+
+
+@pytest.fixture(scope="module")
+def slow_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    data = tmp_path_factory.mktemp("slow-job")
+    return data, tell("slow-job", data)
+
+
+def test_the_only_error_is_the_failed_write_of_the_deleted_chunk_in_the_primary(
+    failed_write: tuple[Path, dict[str, Any]],
+) -> None:
+    data, summary = failed_write
+    errors = lines_with("ERROR", data)
+    assert list(errors) == ["c1"]
+    assert len(errors["c1"]) == 1
+    assert errors["c1"][0].endswith(f"Write request failed: chunk {summary['chunk']} is marked as deleted")
+
+
+def test_the_deletion_reached_only_the_servers_that_were_online(failed_write: tuple[Path, dict[str, Any]]) -> None:
+    data, summary = failed_write
+    deleted = f"chunk {summary['chunk']} is now marked as deleted"
+    assert [name for name in ("c1", "c2", "c3") if deleted in (data / f"{name}.log").read_text()] == ["c1", "c2"]
+    assert summary["told"] == ["c1", "c2"]
+    assert not (data / "c1" / "chunks" / summary["chunk"]).exists()
+    assert (data / "c3" / "chunks" / summary["chunk"]).exists()
+
+
+def test_the_restarted_server_asks_its_neighbour_for_the_incomplete_chunk(
+    failed_write: tuple[Path, dict[str, Any]],
+) -> None:
+    data, summary = failed_write
+    asked, refused = (line for line in lines_with("WARNING", data)["c3"] if summary["chunk"] in line)
+    assert asked.endswith(f"replication log replay found incomplete chunk {summary['chunk']}, asking c2 for it")
+    assert refused.endswith(f"chunk {summary['chunk']} stays incomplete: chunk {summary['chunk']} is marked as deleted")
+
+
+def test_other_clients_went_on_while_the_server_was_offline(failed_write: tuple[Path, dict[str, Any]]) -> None:
+    data, summary = failed_write
+    log = (data / "c1.log").read_text()
+    assert summary["acknowledged"] > 0
+    assert "persisted a batch" in log.split("c3 misses batches")[1].split("ERROR")[0]
+
+
+def test_chunks_that_all_replicas_have_are_equal_on_all_of_them(failed_write: tuple[Path, dict[str, Any]]) -> None:
+    data, summary = failed_write
+    chunks = [{path.name: path.read_text() for path in (data / name / "chunks").iterdir()} for name in ("c1", "c2")]
+    assert chunks[0] == chunks[1]
+    assert len(chunks[0]) >= summary["acknowledged"]
+
+
+def test_a_disk_write_has_several_clients_as_its_causes(failed_write: tuple[Path, dict[str, Any]]) -> None:
+    data, _ = failed_write
+    batches = re.findall(r"persisted a batch of \d+: (.*)", (data / "c1.log").read_text())
+    assert any(len({request.split(":")[0] for request in batch.split(", ")}) > 1 for batch in batches)
+
+
+def test_the_job_has_the_same_results_before_and_after_the_change(slow_job: tuple[Path, dict[str, Any]]) -> None:
+    before, after = (slow_job[1][variant] for variant in ("before", "after"))
+    assert before["digests"] == after["digests"]
+    assert len(set(before["digests"].values())) == 3
+    for server in ("c1", "c2", "c3"):
+        assert before["servers"][server]["lookups"] == after["servers"][server]["lookups"]
+
+
+def test_after_the_change_lookups_and_the_whole_job_are_slower(slow_job: tuple[Path, dict[str, Any]]) -> None:
+    before, after = (slow_job[1][variant] for variant in ("before", "after"))
+    for server in ("c1", "c2", "c3"):
+        assert after["servers"][server]["lookup_ns"] > 10 * before["servers"][server]["lookup_ns"]
+    assert after["seconds"] > 1.5 * before["seconds"]
+
+
+def test_a_job_batches_its_writes(slow_job: tuple[Path, dict[str, Any]]) -> None:
+    log = (slow_job[0] / "before" / "c1.log").read_text()
+    sizes = [int(size) for size in re.findall(r"persisted a batch of (\d+)", log)]
+    assert sum(sizes) == 3 * 40 * 5
+    assert len(sizes) < sum(sizes) / 1.5
+
+
+def test_the_count_of_a_killed_primary_agrees_with_its_log(tmp_path: Path) -> None:
+    summary = tell("kill-primary", tmp_path)
+    count = (tmp_path / "c1.count").read_bytes()
+    assert len(count) == 8
+    assert int.from_bytes(count, "little") == summary["lookups"]
+    log = (tmp_path / "c1.log").read_text()
+    logged = sum(int(size) for size in re.findall(r"persisted a batch of (\d+)", log))
+    assert 500 <= logged + LARGEST_BATCH
+    assert logged <= summary["lookups"] <= logged + LARGEST_BATCH
+    assert summary["lookups"] >= 5 * summary["acknowledged"]
+    assert "going offline" not in log
+
+
+def test_one_variant_of_the_job_can_be_run_alone(tmp_path: Path) -> None:
+    done = run("slow-job", tmp_path, "--variant", "before")
+    assert done.returncode == 0, done.stderr
+    assert list(json.loads((tmp_path / "summary.json").read_text())) == ["before"]
+    assert done.stdout.startswith("before: 120 files written and read in ")
+
+
+def test_a_directory_with_an_earlier_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "meta.log").touch()
+    done = run("failed-write", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == f"chunkstore: {tmp_path} holds an earlier run: give a new directory\n"
+
+
+def test_a_server_that_does_not_come_up_is_named_and_the_others_are_stopped(tmp_path: Path) -> None:
+    (tmp_path / "c2").touch()
+    done = run("failed-write", tmp_path)
+    assert done.returncode == 1
+    assert f"chunkstore: c2 ended with status 1 before it was online; see {tmp_path}/c2.log" in done.stderr
+    assert_no_process_is_left(tmp_path)
