@@ -1,0 +1,173 @@
+/**
+ * Owns the language server: starts it, restarts it, asks it.
+ *
+ * Invariant: at most one server runs, and `ask` either answers or throws an error whose message is for the user.
+ */
+import * as vscode from "vscode";
+import { LanguageClient, type LanguageClientOptions, RevealOutputChannelOn, State } from "vscode-languageclient/node";
+import { type ClientOptions, type Method, type Methods, RUNS_CHANGED } from "../shared/protocol";
+import { findInterpreter, serverEnvironment } from "./python";
+import * as settings from "./settings";
+
+export type ServerState = "stopped" | "starting" | "running" | "failed";
+
+export class Server implements vscode.Disposable {
+  readonly output = vscode.window.createOutputChannel("Clew", { log: true });
+  private readonly runsChanged = new vscode.EventEmitter<void>();
+  private readonly stateChanged = new vscode.EventEmitter<ServerState>();
+  readonly onRunsChanged = this.runsChanged.event;
+  readonly onStateChanged = this.stateChanged.event;
+  private client: LanguageClient | undefined;
+  private starting: Promise<LanguageClient | undefined> | undefined;
+  private current: ServerState = "stopped";
+
+  get state(): ServerState {
+    return this.current;
+  }
+
+  /** Starts the server if it does not run; `quietly` keeps a missing clew to the output channel. */
+  async start(quietly: boolean): Promise<boolean> {
+    if (this.client) return true;
+    this.starting ??= this.launch(quietly).finally(() => (this.starting = undefined));
+    return (await this.starting) !== undefined;
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start(false);
+  }
+
+  async stop(): Promise<void> {
+    await this.starting;
+    const client = this.client;
+    this.client = undefined;
+    this.setState("stopped");
+    await client?.dispose(5_000);
+  }
+
+  async ask<M extends Method>(
+    method: M,
+    params: Methods[M]["params"],
+    cancel?: vscode.CancellationToken,
+  ): Promise<Methods[M]["result"]> {
+    if (!this.client && !(await this.start(false))) {
+      throw new Error("The clew server is not running: see the output channel Clew, then run “Clew: Restart Server”.");
+    }
+    const client = this.client;
+    if (!client) throw new Error("The clew server was stopped.");
+    return client.sendRequest<Methods[M]["result"]>(method, params, cancel);
+  }
+
+  dispose(): void {
+    void this.stop();
+    this.runsChanged.dispose();
+    this.stateChanged.dispose();
+    this.output.dispose();
+  }
+
+  private async launch(quietly: boolean): Promise<LanguageClient | undefined> {
+    this.setState("starting");
+    const folder = await folderWithRuns();
+    const python = await findInterpreter(folder);
+    if (python.kind === "missing") {
+      this.output.warn(python.message);
+      this.setState("failed");
+      if (!quietly) void offerHelp(python.message, python.install);
+      return undefined;
+    }
+    this.output.info(`clew ${python.version} of ${python.path}`);
+    const cwd = folder?.uri.fsPath;
+    const client = new LanguageClient(
+      "clew",
+      "Clew",
+      {
+        command: python.path,
+        args: ["-m", "clew", "lsp"],
+        options: { env: serverEnvironment(), ...(cwd === undefined ? {} : { cwd }) },
+      },
+      this.clientOptions(folder),
+    );
+    client.onDidChangeState(({ newState }) => {
+      if (this.client === client) this.setState(newState === State.Running ? "running" : "starting");
+    });
+    try {
+      await client.start();
+    } catch (error) {
+      this.setState("failed");
+      this.output.error(String(error));
+      void offerOutput(`The clew server did not start: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
+    this.client = client;
+    client.onNotification(RUNS_CHANGED, () => {
+      this.runsChanged.fire();
+    });
+    this.setState("running");
+    this.runsChanged.fire();
+    return client;
+  }
+
+  private clientOptions(folder: vscode.WorkspaceFolder | undefined): LanguageClientOptions {
+    const initializationOptions: ClientOptions = { panel: true, workspace: folder?.uri.fsPath ?? "" };
+    return {
+      documentSelector: [
+        { scheme: "file", language: "python" },
+        { scheme: "file", language: "esl" },
+        { scheme: "file", language: "log" },
+        { scheme: "file", pattern: "**/*.log" },
+      ],
+      initializationOptions,
+      outputChannel: this.output,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      markdown: { isTrusted: { enabledCommands: ["clew.openSlice", "clew.why", "clew.selectRun"] } },
+      middleware: {
+        provideCodeLenses: (document, token, next) => (settings.codeLensEnabled() ? next(document, token) : []),
+      },
+    };
+  }
+
+  private setState(state: ServerState): void {
+    if (this.current === state) return;
+    this.current = state;
+    void vscode.commands.executeCommand("setContext", "clew.ready", state === "running");
+    this.stateChanged.fire(state);
+  }
+}
+
+/** The workspace folder that has recorded runs, else the first one. */
+export async function folderWithRuns(): Promise<vscode.WorkspaceFolder | undefined> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  for (const folder of folders) {
+    if (await hasRuns(folder)) return folder;
+  }
+  return folders[0];
+}
+
+export async function hasRuns(folder: vscode.WorkspaceFolder): Promise<boolean> {
+  try {
+    await vscode.workspace.fs.stat(vscode.Uri.joinPath(folder.uri, ".clew", "runs"));
+    return true;
+  } catch {
+    return false; // the answer to "is it there?", not a problem
+  }
+}
+
+async function offerHelp(message: string, install: string): Promise<void> {
+  const choices = [...(install ? ["Install clew"] : []), "Choose Python…", "Show Output"];
+  const choice = await vscode.window.showErrorMessage(`clew: ${message}`, ...choices);
+  if (choice === "Install clew") {
+    const terminal = vscode.window.createTerminal("Install clew");
+    terminal.show();
+    terminal.sendText(install, false); // the user presses Enter
+  } else if (choice === "Choose Python…") {
+    await vscode.commands.executeCommand("workbench.action.openSettings", "clew.python");
+  } else if (choice === "Show Output") {
+    await vscode.commands.executeCommand("clew.showOutput");
+  }
+}
+
+async function offerOutput(message: string): Promise<void> {
+  const choice = await vscode.window.showErrorMessage(message, "Show Output", "Restart Server");
+  if (choice === "Show Output") await vscode.commands.executeCommand("clew.showOutput");
+  if (choice === "Restart Server") await vscode.commands.executeCommand("clew.restartServer");
+}

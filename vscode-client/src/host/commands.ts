@@ -1,0 +1,82 @@
+/** The extension's commands, each a few lines over the server and the panel. */
+import * as vscode from "vscode";
+import type { CriticalPathParams, DiffParams, SelectRunParams, SliceParams, Target } from "../shared/protocol";
+import type { Server } from "./client";
+import type { PanelHost } from "./panel";
+import { pickRun } from "./runs";
+
+export function registerCommands(server: Server, panel: PanelHost): vscode.Disposable {
+  const commands: Record<string, (...values: never[]) => unknown> = {
+    "clew.openPanel": async () => {
+      if (await server.start(false)) panel.open();
+    },
+    "clew.openSlice": (params: SliceParams) => {
+      panel.open({ type: "open", view: "slice", params });
+    },
+    "clew.why": async (params?: unknown) => {
+      const asked = isSliceParams(params) ? params : await askWhy();
+      if (asked && (await server.start(false))) panel.open({ type: "open", view: "slice", params: asked });
+    },
+    "clew.showCriticalPath": async () => {
+      const params: CriticalPathParams = { target: cursorTarget() ?? {} };
+      if (await server.start(false)) panel.open({ type: "open", view: "path", params });
+    },
+    "clew.selectRun": (params?: SelectRunParams) => selectRun(server, params),
+    "clew.compareRuns": () => compareRuns(server, panel),
+    "clew.restartServer": () => server.restart(),
+    "clew.showOutput": () => {
+      server.output.show();
+    },
+  };
+  return vscode.Disposable.from(
+    ...Object.entries(commands).map(([name, run]) =>
+      vscode.commands.registerCommand(name, async (...values: never[]) => {
+        try {
+          await run(...values);
+        } catch (error) {
+          void vscode.window.showErrorMessage(`clew: ${error instanceof Error ? error.message : String(error)}`);
+        }
+      }),
+    ),
+  );
+}
+
+async function selectRun(server: Server, params: SelectRunParams | undefined): Promise<void> {
+  const run = params?.run ?? (await pickRun(await server.ask("clew/runs", {}), "The run to look at"))?.id;
+  if (run) await server.ask("clew/selectRun", { run });
+}
+
+async function compareRuns(server: Server, panel: PanelHost): Promise<void> {
+  const answer = await server.ask("clew/runs", {});
+  const before = await pickRun(answer, "Compare two runs: the one before");
+  if (!before) return;
+  const after = await pickRun(answer, `Compare ${before.name} with: the one after`, before.id);
+  if (!after) return;
+  const params: DiffParams = { before: before.id, after: after.id };
+  panel.open({ type: "open", view: "diff", params });
+}
+
+/** The menu passes the file instead of parameters. */
+function isSliceParams(value: unknown): value is SliceParams {
+  return typeof value === "object" && value !== null && "target" in value;
+}
+
+async function askWhy(): Promise<SliceParams | undefined> {
+  const target = cursorTarget();
+  if (target) return { target };
+  const text = await vscode.window.showInputBox({
+    title: "Why was this logged?",
+    prompt: "A part of the log message. Empty: the newest error.",
+    placeHolder: "Write request failed",
+  });
+  return text === undefined ? undefined : { target: text ? { text } : {} };
+}
+
+/** The line under the cursor of a log or a Python file. */
+function cursorTarget(): Target | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (editor?.document.uri.scheme !== "file") return undefined;
+  const { languageId, fileName } = editor.document;
+  if (languageId !== "log" && languageId !== "python" && !fileName.endsWith(".log")) return undefined;
+  return { location: { path: editor.document.uri.fsPath, line: editor.selection.active.line + 1 } };
+}

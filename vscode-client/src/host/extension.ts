@@ -1,0 +1,35 @@
+/**
+ * The extension: decides when clew is of use in a workspace, and joins server, panel, commands and status bar.
+ *
+ * Invariant: in a workspace that has neither runs nor specs nothing is started and no error is shown until the user
+ * asks for something.
+ */
+import * as vscode from "vscode";
+import { folderWithRuns, hasRuns, Server } from "./client";
+import { registerCommands } from "./commands";
+import { PanelHost } from "./panel";
+import { onInterpreterChanged } from "./python";
+import { RunStatus } from "./runs";
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const server = new Server();
+  const panel = new PanelHost(context.extensionUri, server);
+  context.subscriptions.push(panel, new RunStatus(server), registerCommands(server, panel), server);
+
+  const runs = vscode.workspace.createFileSystemWatcher("**/.clew/runs/*/run.json");
+  const startQuietly = (): void => void server.start(true);
+  context.subscriptions.push(
+    runs,
+    runs.onDidCreate(startQuietly),
+    vscode.workspace.onDidOpenTextDocument((document) => {
+      if (document.languageId === "esl") void server.start(false);
+    }),
+    await onInterpreterChanged(() => {
+      if (server.state !== "stopped") void server.restart();
+    }),
+  );
+
+  const folder = await folderWithRuns();
+  const specIsOpen = vscode.workspace.textDocuments.some((document) => document.languageId === "esl");
+  if (specIsOpen || (folder && (await hasRuns(folder)))) void server.start(false);
+}

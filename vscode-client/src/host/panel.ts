@@ -1,0 +1,147 @@
+/**
+ * The webview that shows the panel: its page, its messages, its life across reloads of the window.
+ *
+ * Invariant: the webview loads nothing but the extension's own two files and a worker made from one of them.
+ */
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+import type { HostMessage, Location } from "../shared/protocol";
+import { type FromPanel, isRequest, type ToPanel } from "../shared/wire";
+import type { Server } from "./client";
+import { forgetOwnMove, isOwnMove, reveal } from "./reveal";
+import * as settings from "./settings";
+
+const VIEW_TYPE = "clew.panel";
+const CURSOR_DELAY_MS = 150;
+
+export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializer {
+  private panel: vscode.WebviewPanel | undefined;
+  private listening = false;
+  private waiting: ToPanel[] = [];
+  private cursorTimer: NodeJS.Timeout | undefined;
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly extensionUri: vscode.Uri,
+    private readonly server: Server,
+  ) {
+    this.subscriptions = [
+      vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, this),
+      vscode.window.onDidChangeTextEditorSelection((change) => {
+        this.cursorMoved(change.textEditor);
+      }),
+      server.onRunsChanged(() => {
+        if (this.panel) this.send({ type: "runsChanged" });
+      }),
+    ];
+  }
+
+  /** Shows the panel beside the editor, with `message` as its first or next view. */
+  open(message?: HostMessage): void {
+    if (this.panel) this.panel.reveal(undefined, true);
+    else {
+      const created = vscode.window.createWebviewPanel(
+        VIEW_TYPE,
+        "Clew",
+        { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
+        this.webviewOptions(),
+      );
+      this.adopt(created);
+    }
+    if (message) this.send(message);
+  }
+
+  deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
+    panel.webview.options = this.webviewOptions();
+    this.adopt(panel);
+    return Promise.resolve();
+  }
+
+  dispose(): void {
+    clearTimeout(this.cursorTimer);
+    this.panel?.dispose();
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  private adopt(panel: vscode.WebviewPanel): void {
+    this.panel?.dispose();
+    this.panel = panel;
+    this.listening = false;
+    panel.iconPath = vscode.Uri.joinPath(this.extensionUri, "icon.png");
+    panel.webview.onDidReceiveMessage((message: FromPanel) => this.receive(panel, message));
+    panel.onDidDispose(() => {
+      if (this.panel !== panel) return;
+      this.panel = undefined;
+      this.listening = false;
+      this.waiting = [];
+    });
+    panel.webview.html = page(panel.webview, this.extensionUri);
+  }
+
+  private webviewOptions(): vscode.WebviewPanelOptions & vscode.WebviewOptions {
+    return {
+      enableScripts: true,
+      retainContextWhenHidden: true,
+      localResourceRoots: [vscode.Uri.joinPath(this.extensionUri, "dist", "panel")],
+    };
+  }
+
+  private async receive(panel: vscode.WebviewPanel, message: FromPanel): Promise<void> {
+    if (isRequest(message)) {
+      const answer = await this.server.ask(message.method, message.params).then(
+        (result) => ({ id: message.id, result }),
+        (error: unknown) => ({ id: message.id, error: { message: error instanceof Error ? error.message : String(error) } }),
+      );
+      void panel.webview.postMessage(answer);
+    } else if (message.type === "reveal") await reveal(message.location);
+    else {
+      this.listening = true;
+      void panel.webview.postMessage({ type: "settings", maxNodes: settings.maxNodes() } satisfies ToPanel);
+      for (const kept of this.waiting.splice(0)) void panel.webview.postMessage(kept);
+    }
+  }
+
+  private send(message: ToPanel): void {
+    if (this.panel && this.listening) void this.panel.webview.postMessage(message);
+    else this.waiting.push(message);
+  }
+
+  private cursorMoved(editor: vscode.TextEditor): void {
+    clearTimeout(this.cursorTimer);
+    if (!this.panel?.visible || editor.document.languageId !== "python" || editor.document.uri.scheme !== "file") return;
+    const location: Location = { path: editor.document.uri.fsPath, line: editor.selection.active.line + 1 };
+    if (isOwnMove(location.path, location.line)) return;
+    forgetOwnMove();
+    this.cursorTimer = setTimeout(() => {
+      if (this.panel) this.send({ type: "cursor", location });
+    }, CURSOR_DELAY_MS);
+  }
+}
+
+function page(webview: vscode.Webview, extensionUri: vscode.Uri): string {
+  const file = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(extensionUri, "dist", "panel", name)).toString();
+  const nonce = randomBytes(16).toString("base64");
+  const policy = [
+    "default-src 'none'",
+    `script-src ${webview.cspSource} 'nonce-${nonce}'`,
+    `style-src ${webview.cspSource}`,
+    `connect-src ${webview.cspSource}`,
+    "worker-src blob:",
+    `img-src ${webview.cspSource} data:`,
+  ].join("; ");
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta http-equiv="Content-Security-Policy" content="${policy}" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Clew</title>
+    <link rel="stylesheet" href="${file("main.css")}" />
+  </head>
+  <body data-host="editor">
+    <div id="app"></div>
+    <script type="module" nonce="${nonce}" src="${file("main.js")}"></script>
+  </body>
+</html>
+`;
+}

@@ -1,0 +1,52 @@
+/** Moves the editor to a place in source, beside the panel and never over it. */
+import * as vscode from "vscode";
+import type { Location } from "../shared/protocol";
+
+const marked = vscode.window.createTextEditorDecorationType({
+  isWholeLine: true,
+  backgroundColor: new vscode.ThemeColor("editor.rangeHighlightBackground"),
+});
+let fading: NodeJS.Timeout | undefined;
+
+/** The place revealed last: a cursor that arrives there was moved by us, not by the user. */
+let last: { path: string; line: number } | undefined;
+
+export async function reveal(location: Location): Promise<void> {
+  let document: vscode.TextDocument;
+  try {
+    document = await vscode.workspace.openTextDocument(vscode.Uri.file(location.path));
+  } catch {
+    void vscode.window.showWarningMessage(`clew: ${location.path} is not there any more; was it moved since the run?`);
+    return;
+  }
+  const line = Math.min(Math.max(location.line - 1, 0), document.lineCount - 1);
+  const start = new vscode.Position(line, document.lineAt(line).firstNonWhitespaceCharacterIndex);
+  last = { path: document.uri.fsPath, line: line + 1 };
+  const editor = await vscode.window.showTextDocument(document, {
+    viewColumn: column(document),
+    preserveFocus: true,
+    preview: true,
+    selection: new vscode.Range(start, start),
+  });
+  editor.revealRange(new vscode.Range(start, start), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  editor.setDecorations(marked, [new vscode.Range(start, start)]);
+  clearTimeout(fading);
+  fading = setTimeout(() => {
+    editor.setDecorations(marked, []);
+  }, 2_500);
+}
+
+export function isOwnMove(path: string, line: number): boolean {
+  return last?.path === path && last.line === line;
+}
+
+export function forgetOwnMove(): void {
+  last = undefined;
+}
+
+/** The column that shows the document already, else one that shows text, else the first. */
+function column(document: vscode.TextDocument): vscode.ViewColumn {
+  const editors = vscode.window.visibleTextEditors.filter((editor) => editor.viewColumn !== undefined);
+  const same = editors.find((editor) => editor.document.uri.toString() === document.uri.toString());
+  return (same ?? editors[0])?.viewColumn ?? vscode.ViewColumn.One;
+}

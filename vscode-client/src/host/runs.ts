@@ -1,0 +1,82 @@
+/** The selected run: the status-bar item that names it, and the pickers that change it. */
+import * as vscode from "vscode";
+import type { RunRef, RunsResult } from "../shared/protocol";
+import type { Server } from "./client";
+
+interface RunItem extends vscode.QuickPickItem {
+  run: RunRef;
+}
+
+const NO_RUN = "No run is recorded in this workspace yet. Record one in a terminal: clew run -- python your_program.py";
+
+export class RunStatus implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem("clew.run", vscode.StatusBarAlignment.Left, 40);
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(private readonly server: Server) {
+    this.item.name = "Clew: selected run";
+    this.item.command = "clew.selectRun";
+    this.subscriptions = [
+      this.item,
+      server.onRunsChanged(() => void this.refresh()),
+      server.onStateChanged((state) => {
+        if (state === "starting") this.show("$(sync~spin) clew", "The clew server is starting");
+        else if (state === "failed") this.show("$(warning) clew", "The clew server is not running", "clew.restartServer");
+        else if (state === "stopped") this.item.hide();
+      }),
+    ];
+  }
+
+  async refresh(): Promise<void> {
+    if (this.server.state !== "running") return;
+    try {
+      const answer = await this.server.ask("clew/runs", {});
+      const run = answer.runs.find((one) => one.id === answer.selected);
+      if (run) this.show(`$(type-hierarchy-super) ${run.name}`, tooltip(run));
+      else this.show("$(type-hierarchy-super) no run", NO_RUN);
+    } catch (error) {
+      this.show("$(warning) clew", error instanceof Error ? error.message : String(error), "clew.showOutput");
+    }
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  private show(text: string, tip: string | vscode.MarkdownString, command = "clew.selectRun"): void {
+    this.item.text = text;
+    this.item.tooltip = tip;
+    this.item.command = command;
+    this.item.show();
+  }
+}
+
+/** Asks for one run; undefined when the user gives up or there is none. */
+export async function pickRun(answer: RunsResult, title: string, without?: string): Promise<RunRef | undefined> {
+  const items = answer.runs.filter((run) => run.id !== without).map((run) => describe(run, answer.selected));
+  if (items.length === 0) {
+    void vscode.window.showInformationMessage(`clew: ${without ? "There is only one run; record another to compare." : NO_RUN}`);
+    return undefined;
+  }
+  const choice = await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true });
+  return choice?.run;
+}
+
+function describe(run: RunRef, selected: string): RunItem {
+  const state = !run.finished ? "still running" : run.exitCode === 0 ? "" : `exit code ${run.exitCode ?? "unknown"}`;
+  return {
+    run,
+    label: `${run.id === selected ? "$(check) " : ""}${run.name}`,
+    description: [new Date(run.started).toLocaleString(), state].filter(Boolean).join(" · "),
+    detail: run.command,
+  };
+}
+
+function tooltip(run: RunRef): vscode.MarkdownString {
+  const text = new vscode.MarkdownString();
+  text.appendMarkdown("**clew run** ").appendText(`${run.name}\n`);
+  text.appendText(`recorded ${new Date(run.started).toLocaleString()}\n`);
+  if (run.command) text.appendCodeblock(run.command, "shellscript");
+  for (const problem of run.problems) text.appendText(`${problem}\n`);
+  return text.appendMarkdown("\n\nClick to select another run.");
+}

@@ -1,0 +1,23 @@
+/** The extension's settings as typed values; nothing else reads the configuration. */
+import * as vscode from "vscode";
+
+const SECTION = "clew";
+
+export function python(folder: vscode.WorkspaceFolder | undefined): string {
+  return vscode.workspace.getConfiguration(SECTION, folder).get<string>("python", "").trim();
+}
+
+export function codeLensEnabled(): boolean {
+  return vscode.workspace.getConfiguration(SECTION).get<boolean>("codeLens.enabled", true);
+}
+
+export function maxNodes(): number {
+  return vscode.workspace.getConfiguration(SECTION).get<number>("panel.maxNodes", 300);
+}
+
+/** Calls `listener` when the interpreter to use may have changed. */
+export function onPythonChanged(listener: () => void): vscode.Disposable {
+  return vscode.workspace.onDidChangeConfiguration((change) => {
+    if (change.affectsConfiguration(`${SECTION}.python`)) listener();
+  });
+}

@@ -1,0 +1,73 @@
+/**
+ * Lays out in a worker made from a blob, or, where none may be started, on the main thread.
+ *
+ * Invariant: answers arrive in the order of the questions' numbers, and a newer question makes an older one's answer void.
+ */
+import type { LayoutAnswer, LayoutRequest } from "./worker";
+import type { Layout, LayoutInput } from "./types";
+
+type LayoutFunction = (input: LayoutInput) => Layout;
+
+export class LayoutClient {
+  private worker: Worker | undefined;
+  private fallback: LayoutFunction | undefined;
+  private ready: Promise<void> | undefined;
+  private number = 0;
+  private waiting: ((answer: LayoutAnswer) => void) | undefined;
+
+  /** `source`: the address of the built `layout.js`. */
+  constructor(private readonly source: string) {}
+
+  /** Undefined when a newer question was asked meanwhile. Throws what the layout threw. */
+  async layout(input: LayoutInput): Promise<Layout | undefined> {
+    this.number += 1;
+    const number = this.number;
+    await (this.ready ??= this.start());
+    if (number !== this.number) return undefined;
+    if (this.fallback) return this.fallback(input);
+    const answer = await new Promise<LayoutAnswer>((resolve) => {
+      this.waiting?.({ number: -1 });
+      this.waiting = resolve;
+      this.worker?.postMessage({ number, input } satisfies LayoutRequest);
+    });
+    if (answer.number !== this.number) return undefined;
+    if (!answer.layout) throw new Error(`The graph could not be laid out: ${answer.error ?? "no reason given"}`);
+    return answer.layout;
+  }
+
+  private async start(): Promise<void> {
+    try {
+      this.worker = await startWorker(this.source);
+      this.worker.onmessage = (message: MessageEvent<LayoutAnswer>): void => {
+        if (message.data.number === this.number) this.waiting?.(message.data);
+      };
+      this.worker.onerror = (event): void => {
+        this.waiting?.({ number: this.number, error: event.message });
+      };
+    } catch {
+      // No worker may be started here: a content policy or an old browser. The same code runs in the page then.
+      const module = (await import(/* @vite-ignore */ this.source)) as { layered: LayoutFunction };
+      this.fallback = module.layered;
+    }
+  }
+}
+
+async function startWorker(source: string): Promise<Worker> {
+  const answer = await fetch(source);
+  if (!answer.ok) throw new Error(`${source}: ${answer.status}`);
+  const address = URL.createObjectURL(new Blob([await answer.text()], { type: "text/javascript" }));
+  const worker = new Worker(address, { type: "module" });
+  await new Promise<void>((resolve, reject) => {
+    worker.onerror = (): void => {
+      reject(new Error("the worker did not start"));
+    };
+    // An empty layout is the cheapest sign of life.
+    worker.onmessage = (): void => {
+      resolve();
+    };
+    const empty: LayoutInput = { boxes: [], links: [], flow: "down", layerGap: 0, boxGap: 0 };
+    worker.postMessage({ number: 0, input: empty } satisfies LayoutRequest);
+  });
+  URL.revokeObjectURL(address);
+  return worker;
+}

@@ -1,0 +1,44 @@
+/**
+ * Keeps the labels of edges apart: each is moved along its gap, a little at a time, until it covers no other.
+ *
+ * Invariant: labels keep their order, and one that finds no room within reach stays where its edge is.
+ */
+import type { Flow, Point } from "./types";
+
+export interface Label {
+  id: string;
+  at: Point;
+  width: number;
+  height: number;
+}
+
+const STEPS = 14;
+const STEP_PX = 9;
+
+export function spread(labels: readonly Label[], flow: Flow): Label[] {
+  const placed: Label[] = [];
+  for (const label of labels) {
+    const free = candidates(label, flow).find((one) => !placed.some((other) => overlap(one, other)));
+    placed.push(free ?? label);
+  }
+  return placed;
+}
+
+/** Where it is, then further and further to both sides across the flow. */
+function candidates(label: Label, flow: Flow): Label[] {
+  const moved = [label];
+  for (let step = 1; step <= STEPS; step += 1) {
+    for (const side of [1, -1]) {
+      const by = step * STEP_PX * side;
+      const [x, y] = label.at;
+      moved.push({ ...label, at: flow === "down" ? [x + by, y] : [x, y + by] });
+    }
+  }
+  return moved;
+}
+
+export function overlap(a: Label, b: Label): boolean {
+  return (
+    Math.abs(a.at[0] - b.at[0]) < (a.width + b.width) / 2 + 2 && Math.abs(a.at[1] - b.at[1]) < (a.height + b.height) / 2 + 1
+  );
+}

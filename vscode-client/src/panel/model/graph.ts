@@ -1,0 +1,196 @@
+/**
+ * The graph that is drawn: one shape for slices and diffs, with its indexes.
+ *
+ * Invariant: every edge's two ends are nodes of the graph, and ids are unique; what the server sends otherwise is dropped.
+ */
+import { groupBy } from "../../shared/group";
+import type { DiffResult, Location, SliceResult } from "../../shared/protocol";
+import { count, duration, change, shortLabel } from "./format";
+
+export type EdgeKind = "call" | "use" | "sync" | "state" | "next" | "diff";
+export type Status = "both" | "before" | "after";
+
+export interface PanelNode {
+  id: string;
+  /** The whole label, as the server says it. */
+  label: string;
+  /** What fits into a box. */
+  name: string;
+  /** The second line of the box. */
+  meta: string;
+  detail: string;
+  kind: string;
+  process: string;
+  lane: string;
+  location: Location | null;
+  root: boolean;
+  onChain: boolean;
+  onCriticalPath: boolean;
+  /** Numbers of the chain's steps that are in this node, from 1. */
+  steps: number[];
+  status: Status;
+  deltaNs: number;
+  /** An event to ask about, -1 for none. */
+  firstEvent: number;
+  /** The nodes that were drawn together as this one, empty for a node of the server's. */
+  members: string[];
+  facts: Fact[];
+}
+
+export interface Fact {
+  name: string;
+  value: string;
+}
+
+export interface PanelEdge {
+  id: string;
+  source: string;
+  target: string;
+  kind: EdgeKind;
+  channel: string;
+  count: number;
+  latencyNs: number;
+  onChain: boolean;
+  onCriticalPath: boolean;
+  status: Status;
+}
+
+export interface PanelGraph {
+  nodes: PanelNode[];
+  edges: PanelEdge[];
+  byId: ReadonlyMap<string, PanelNode>;
+  outgoing: ReadonlyMap<string, PanelEdge[]>;
+  incoming: ReadonlyMap<string, PanelEdge[]>;
+  /** Every process, in the order in which it first acts. */
+  processes: string[];
+}
+
+export function makeGraph(nodes: PanelNode[], edges: PanelEdge[]): PanelGraph {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const kept = edges.filter((edge) => byId.has(edge.source) && byId.has(edge.target));
+  return {
+    nodes: [...byId.values()],
+    edges: kept,
+    byId,
+    outgoing: groupBy(kept, (edge) => edge.source),
+    incoming: groupBy(kept, (edge) => edge.target),
+    processes: [...new Set(nodes.map((node) => node.process).filter(Boolean))],
+  };
+}
+
+export function fromSlice(result: SliceResult): PanelGraph {
+  const steps = new Map<string, number[]>();
+  result.chain.forEach((step, index) => {
+    const known = steps.get(step.nodeId) ?? [];
+    steps.set(step.nodeId, [...known, index + 1]);
+  });
+  const ordered = [...result.nodes].sort((a, b) => a.firstNs - b.firstNs || compare(a.id, b.id));
+  const nodes = ordered.map((node): PanelNode => {
+    const work = node.calls > 0 ? count(node.calls, "call") : count(node.events, "event");
+    return {
+      id: node.id,
+      label: node.label,
+      name: shortLabel(node.label),
+      meta: [node.process, work, node.selfNs > 0 ? duration(node.selfNs) : ""].filter(Boolean).join(" · "),
+      detail: node.detail,
+      kind: node.kind,
+      process: node.process,
+      lane: node.lane,
+      location: node.location,
+      root: node.root,
+      onChain: node.onChain || steps.has(node.id),
+      onCriticalPath: node.onCriticalPath,
+      steps: steps.get(node.id) ?? [],
+      status: "both",
+      deltaNs: 0,
+      firstEvent: node.firstEvent,
+      members: [],
+      facts: [
+        { name: "Process", value: node.process },
+        { name: "Flow", value: node.lane },
+        { name: "Calls", value: node.calls > 0 ? count(node.calls, "call") : "" },
+        { name: "Events", value: count(node.events, "event") },
+        { name: "Self time", value: node.selfNs > 0 ? duration(node.selfNs) : "" },
+        { name: "Total time", value: node.totalNs > 0 ? duration(node.totalNs) : "" },
+        { name: "From", value: `+${duration(node.firstNs)}` },
+        { name: "To", value: `+${duration(node.lastNs)}` },
+      ].filter((fact) => fact.value !== ""),
+    };
+  });
+  const edges = result.edges.map(
+    (edge, index): PanelEdge => ({ ...edge, id: edgeId(edge, edge.channel, index), status: "both" }),
+  );
+  return makeGraph(nodes, edges);
+}
+
+export function fromDiff(result: DiffResult): PanelGraph {
+  const nodes = result.nodes.map((node): PanelNode => {
+    const calls = `${node.callsBefore} → ${count(node.callsAfter, "call")}`;
+    return {
+      id: node.id,
+      label: node.label,
+      name: shortLabel(node.label),
+      meta: `${change(node.deltaNs)} · ${node.callsBefore === node.callsAfter ? count(node.callsAfter, "call") : calls}`,
+      detail: "",
+      kind: "call",
+      process: "",
+      lane: "",
+      location: node.location,
+      root: false,
+      onChain: false,
+      onCriticalPath: false,
+      steps: [],
+      status: node.status,
+      deltaNs: node.deltaNs,
+      firstEvent: -1,
+      members: [],
+      facts: [],
+    };
+  });
+  const edges = result.edges.map(
+    (edge, index): PanelEdge => ({
+      id: edgeId(edge, "", index),
+      source: edge.source,
+      target: edge.target,
+      kind: "diff",
+      channel: edge.countBefore === edge.countAfter ? "" : `${edge.countBefore} → ${edge.countAfter}`,
+      count: edge.countAfter || edge.countBefore,
+      latencyNs: 0,
+      onChain: false,
+      onCriticalPath: false,
+      status: edge.status,
+    }),
+  );
+  return makeGraph(nodes, edges);
+}
+
+/** Nodes whose label, detail, process or kind has every word of `text`; none for an empty text. */
+export function search(graph: PanelGraph, text: string): string[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  return graph.nodes
+    .filter((node) => {
+      const hay = `${node.label} ${node.name} ${node.detail} ${node.lane} ${node.process} ${node.kind}`.toLowerCase();
+      return words.every((word) => hay.includes(word));
+    })
+    .map((node) => node.id);
+}
+
+/** Nodes of a function, or, where nodes are not functions, nodes whose place lies in the function's lines. */
+export function nodesOf(graph: PanelGraph, label: string, location: Location | null): string[] {
+  const same = graph.nodes.filter((node) => node.label === label);
+  const inside = graph.nodes.filter((node) => {
+    if (!location || node.location?.path !== location.path) return false;
+    const end = Math.max(location.endLine ?? 0, location.line);
+    return node.location.line >= location.line && node.location.line <= end;
+  });
+  return [...new Set([...same, ...inside].map((node) => node.id))];
+}
+
+function edgeId(edge: { source: string; target: string }, channel: string, index: number): string {
+  return `${edge.source}→${edge.target}#${channel}#${index}`;
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

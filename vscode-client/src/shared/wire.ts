@@ -1,0 +1,31 @@
+/** What goes between the webview and its host besides `HostMessage` and `PanelMessage`: requests and their answers. */
+import type { HostMessage, Method, Methods, PanelMessage } from "./protocol";
+
+export interface Request<M extends Method = Method> {
+  id: number;
+  method: M;
+  params: Methods[M]["params"];
+}
+
+export interface Answer {
+  id: number;
+  result?: unknown;
+  error?: { message: string };
+}
+
+/** The host's own additions: settings that the panel starts with. */
+export interface SettingsMessage {
+  type: "settings";
+  maxNodes: number;
+}
+
+export type ToPanel = HostMessage | SettingsMessage | Answer;
+export type FromPanel = PanelMessage | Request;
+
+export function isRequest(message: FromPanel): message is Request {
+  return "method" in message;
+}
+
+export function isAnswer(message: ToPanel): message is Answer {
+  return !("type" in message);
+}
