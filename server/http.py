@@ -189,7 +189,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             request = json.loads(body)
             if not isinstance(request, dict) or not isinstance(request.get("method"), str):
                 raise ValueError('an object with "method" and "params" is needed')
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self._error(HTTPStatus.BAD_REQUEST, f"the request is not understood: {error}")
             return
         try:

@@ -1,0 +1,253 @@
+import http.client
+import json
+import socket
+import threading
+
+import pytest
+
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, finish_run
+from clew.server.http import PanelServer, ServerError
+from clew.server.session import Session
+
+PAGE = "<!doctype html><script type=module src=/panel.js></script>"
+
+
+@pytest.fixture
+def static(tmp_path):
+    folder = tmp_path / "static"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text(PAGE)
+    (folder / "panel.js").write_text("export {};")
+    (folder / "assets" / "panel.css").write_text("p {}")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def server(static, workspace):
+    made = PanelServer(Session(workspace), 0, static)
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield made
+    made.close()
+    thread.join(5)
+
+
+def record(workspace, name):
+    folder, info = create_run(workspace, name=name, command=["python", "app.py"], spec="", plan=dump(Plan()))
+    finish_run(folder, info, 0, [])
+    return folder
+
+
+class Client:
+    def __init__(self, server):
+        self.server = server
+
+    def ask(self, method, path, body=None, token=True, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token is True:
+            headers["Authorization"] = f"Bearer {self.server.token}"
+        elif token:
+            headers["Authorization"] = token
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        data = response.read()
+        connection.close()
+        return response, data
+
+    def rpc(self, method, params=None, **more):
+        response, data = self.ask("POST", "/rpc", json.dumps({"method": method, "params": params or {}}), **more)
+        return response.status, json.loads(data)
+
+
+@pytest.fixture
+def client(server):
+    return Client(server)
+
+
+def test_runs_are_listed(client, workspace):
+    folder = record(workspace, "first")
+    status, answer = client.rpc("clew/runs")
+    assert status == 200
+    assert [run["name"] for run in answer["result"]["runs"]] == ["first"]
+    assert answer["result"]["selected"] == folder.name
+
+
+def test_a_run_is_selected_by_name(client, workspace):
+    older = record(workspace, "older")
+    newer = record(workspace, "newer")
+    assert client.rpc("clew/runs")[1]["result"]["selected"] == newer.name
+    assert client.rpc("clew/selectRun", {"run": "older"})[1]["result"]["selected"] == older.name
+    assert client.rpc("clew/runs")[1]["result"]["selected"] == older.name
+    assert client.rpc("clew/selectRun", {"run": ""})[1]["result"]["selected"] == newer.name
+
+
+def test_an_answer_that_cannot_be_is_a_message(client, workspace):
+    status, answer = client.rpc("clew/selectRun", {"run": "gone"})
+    assert status == 200
+    assert "no run is called 'gone'" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("token", [False, "Bearer wrong", "Bearer ", "Basic abc", "Bearer tökén"])
+def test_without_the_token_nothing_is_answered(client, token):
+    token = token.encode().decode("latin-1") if token else token
+    for method, path in (
+        ("POST", "/rpc"),
+        ("GET", "/"),
+        ("GET", "/panel.js"),
+        ("GET", "/events"),
+        ("GET", "/?token=wrong"),
+    ):
+        response, data = client.ask(method, path, "{}" if method == "POST" else None, token=token)
+        assert response.status == 401
+        assert "token" in json.loads(data)["error"]["message"]
+        assert client.server.token not in data.decode()
+
+
+def test_the_token_in_the_address_opens_the_page_and_its_files(client, server):
+    response, data = client.ask("GET", f"/?token={server.token}", token=False)
+    assert (response.status, data.decode()) == (200, PAGE)
+    cookie = response.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+    for path, kind in (("/panel.js", "text/javascript"), ("/assets/panel.css", "text/css")):
+        response, _ = client.ask("GET", path, token=False, Cookie=cookie.split(";")[0])
+        assert response.status == 200
+        assert response.headers["Content-Type"].startswith(kind)
+
+
+def test_a_cookie_alone_asks_no_questions(client, server):
+    cookie = f"clew-{server.port}={server.token}"
+    response, _ = client.ask("POST", "/rpc", '{"method": "clew/runs"}', token=False, Cookie=cookie)
+    assert response.status == 401
+    response, _ = client.ask("GET", "/events", token=False, Cookie=cookie)
+    assert response.status == 401
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "", "0.0.0.0"])
+def test_another_host_is_refused(client, host):
+    for method, path in (("POST", "/rpc"), ("GET", "/"), ("GET", "/events")):
+        response, data = client.ask(method, path, '{"method": "clew/runs"}' if method == "POST" else None, Host=host)
+        assert response.status == 403
+
+
+def test_another_sites_page_is_refused(client, server):
+    body = '{"method": "clew/runs"}'
+    assert client.ask("POST", "/rpc", body, Origin="https://evil.example")[0].status == 403
+    assert client.ask("POST", "/rpc", body, Origin="null")[0].status == 403
+    assert client.ask("POST", "/rpc", body, Origin=f"http://127.0.0.1:{server.port}")[0].status == 200
+
+
+def test_every_answer_has_the_content_policy(client, server):
+    for method, path, token in (
+        ("GET", "/", True),
+        ("GET", "/gone", True),
+        ("POST", "/rpc", True),
+        ("GET", "/", False),
+    ):
+        response, _ = client.ask(method, path, "{}" if method == "POST" else None, token=token)
+        policy = response.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy and "*" not in policy
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Referrer-Policy"] == "no-referrer"
+        assert "Access-Control-Allow-Origin" not in response.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/assets/../../secret.txt",
+        "/..%2fsecret.txt",
+        "//etc/passwd",
+        "/link.txt",
+        "/assets",
+        "/%00",
+        "/" + "a" * 5000,
+    ],
+)
+def test_no_file_outside_the_panel_is_served(client, path):
+    response, data = client.ask("GET", path)
+    assert response.status == 404
+    assert b"secret" not in data.replace(b"secret.txt", b"")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("", 400),
+        ("{", 400),
+        ("[]", 400),
+        ('{"method": 7}', 400),
+        ('{"method": "clew/nothing"}', 400),
+        ('{"method": "clew/slice", "params": {}}', 400),
+    ],
+)
+def test_a_malformed_request_is_refused_with_a_sentence(client, body, status):
+    response, data = client.ask("POST", "/rpc", body)
+    assert response.status == status
+    assert json.loads(data)["error"]["message"]
+
+
+def test_a_request_that_is_too_long_is_refused_unread(client):
+    response, _ = client.ask("POST", "/rpc", b"x" * (1 << 20) + b"x")
+    assert response.status == 413
+
+
+def test_one_connection_carries_many_requests(server, workspace):
+    record(workspace, "first")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    for _ in range(3):
+        connection.request("POST", "/rpc", '{"method": "clew/runs"}', {"Authorization": f"Bearer {server.token}"})
+        assert connection.getresponse().read().startswith(b'{"result"')
+    connection.close()
+
+
+def test_a_new_run_is_announced(server, workspace):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request("GET", f"/events?token={server.token}")
+    response = connection.getresponse()
+    assert response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+    assert response.readline() == b": connected\n"
+    record(workspace, "new")
+    lines = [response.readline() for _ in range(3)]
+    assert lines == [b"\n", b"event: runsChanged\n", b"data: {}\n"]
+    connection.close()
+
+
+def test_a_mistake_in_clew_is_a_message_and_no_traceback(client, monkeypatch):
+    from clew.server import handlers
+
+    monkeypatch.setitem(handlers.HANDLERS, "clew/runs", lambda *_: 1 / 0)
+    status, answer = client.rpc("clew/runs")
+    assert status == 500
+    assert "ZeroDivisionError" in answer["error"]["message"] and "Traceback" not in answer["error"]["message"]
+
+
+def test_only_the_loopback_is_listened_on(server):
+    assert server.server_address[0] == "127.0.0.1"
+
+
+def test_a_taken_port_is_named(static, workspace):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ServerError, match=f"port {port} of 127.0.0.1 cannot be used"):
+            PanelServer(Session(workspace), port, static)
+
+
+def test_a_panel_that_is_not_built_is_named(tmp_path):
+    with pytest.raises(ServerError, match="make panel"):
+        PanelServer(Session(tmp_path), 0, tmp_path)
