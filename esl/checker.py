@@ -1,0 +1,401 @@
+"""What can be wrong with a spec that has been read, found without looking at the program: words, numbers, clauses,
+contradictions, channels with one end. Invariant: a tree without errors here can be lowered."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator
+
+from clew.esl import expression, packs
+from clew.esl.ast import (
+    Act,
+    Budget,
+    Clause,
+    Entity,
+    EntityEvent,
+    Include,
+    LevelMap,
+    Logs,
+    Name,
+    Node,
+    Pattern,
+    Quota,
+    Scope,
+    Spec,
+    Watch,
+    Word,
+)
+from clew.esl.problem import EslProblem, did_you_mean, listing
+from clew.esl.span import Span
+from clew.records.event import MAX_TEXT
+from clew.records.header import CHUNK_SIZE
+
+CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "send": (("key",), ("as", "when")),
+    "receive": (("key",), ("as", "when")),
+    "join": (("key",), ("as", "when")),
+    "define": (("key",), ("as", "when")),
+    "use": (("key",), ("as", "when")),
+    "request": ((), ("as", "when")),
+    "inject": (("into",), ("when",)),
+    "extract": (("from",), ("when",)),
+    "payload": (("value",), ("as", "limit", "when")),
+}
+"""For each verb the clauses it needs and those it may have."""
+EACH = ("receive", "join", "use")
+"""Verbs that may take a list of keys."""
+EVENTS = {"position": (1, 2), "deletion": (1, 1), "communication": (2, 2)}
+"""Events of entities, with the fewest and most values they take."""
+UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+SMALLEST_QUOTA = 2 * CHUNK_SIZE
+BUILT_IN_LEVELS = ("event", "function", "class", "module", "task", "thread", "process", "machine")
+"""Levels that a spec cannot give another meaning (`component` it can)."""
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_PAIRS = {
+    "send": (("receive", "join"), "nothing receives it", "receive … as {0}", "send"),
+    "receive": (("send",), "nothing sends it", "send … as {0}", "receive"),
+    "join": (("send",), "nothing sends it", "send … as {0}", "join"),
+    "define": (("use",), "nothing uses it", "use … as {0}", "define"),
+    "use": (("define",), "nothing defines it", "define … as {0}", "use"),
+}
+
+
+def error(message: str, span: Span, fix: str = "") -> EslProblem:
+    return EslProblem("error", message, span, fix)
+
+
+def warning(message: str, span: Span, fix: str = "") -> EslProblem:
+    return EslProblem("warning", message, span, fix)
+
+
+def has_wildcard(glob: str) -> bool:
+    return "*" in glob or "?" in glob
+
+
+def last_name(pattern: Pattern) -> str:
+    """The function's own name, "" when the pattern can mean more than one function."""
+    name = (pattern.qualname or "*").rpartition(".")[2]
+    return "" if has_wildcard(name) else name
+
+
+def channel_of(act: Act) -> str:
+    """The name after `as`, else the function's; "" when there is neither."""
+    clause = act.clause("as")
+    return clause.name.text if clause is not None and clause.name is not None else last_name(act.pattern)
+
+
+def moment_of(act: Act) -> str:
+    return "finish" if act.has("finish") else "start"
+
+
+def check_tree(spec: Spec) -> Iterator[EslProblem]:
+    for statement in spec.statements:
+        match statement:
+            case Include():
+                yield from _include(statement)
+            case Scope():
+                for pattern in (*statement.patterns, *statement.excepts):
+                    yield from _pattern(pattern)
+            case Act():
+                yield from _act(statement)
+            case Logs():
+                yield from _logs(statement)
+            case Budget():
+                yield from _budget(statement)
+            case Quota():
+                yield from _quota(statement)
+            case LevelMap():
+                yield from _level(statement)
+            case Entity():
+                yield from _entity(statement)
+    yield from _repeated(spec)
+    yield from _one_ended(spec)
+
+
+# Statements on their own.
+
+
+def _include(statement: Include) -> Iterator[EslProblem]:
+    for word in statement.packs:
+        if word.text not in packs.known():
+            hint, fix = did_you_mean(word.text, packs.known())
+            hint = hint or f"; there are {listing(packs.known(), 'and')}"
+            yield error(f"there is no pack `{word.text}`{hint}", word.span, fix)
+
+
+def _pattern(pattern: Pattern) -> Iterator[EslProblem]:
+    for part in (pattern.module, pattern.qualname or ""):
+        if "***" in part:
+            yield error("`*` stays inside one dotted part and `**` crosses dots; there is no `***`", pattern.span)
+            return
+
+
+def _act(act: Act) -> Iterator[EslProblem]:
+    verb = act.verb.text
+    yield from _pattern(act.pattern)
+    yield from _modifiers(act)
+    required, optional = CLAUSES[verb]
+    seen: dict[str, Clause] = {}
+    for clause in act.clauses:
+        word = clause.word.text
+        if word not in required + optional:
+            allowed = listing(required + optional, "and")
+            yield error(f"`{verb}` has no `{word}`; it has {allowed}", clause.word.span)
+        elif word in seen:
+            yield error(f"`{word}` is said twice; keep one of them", clause.word.span)
+        seen.setdefault(word, clause)
+        if clause.expression is not None:
+            yield from expression.check(clause.expression, at_finish=act.has("finish"))
+    for word in required:
+        if word not in seen:
+            what = {"key": "what identifies the object", "value": "what to record"}.get(word, "the dict of headers")
+            yield error(f"`{verb}` needs `{word} EXPRESSION`, {what}; add it after the pattern", act.pattern.span)
+    if "key" in required and not channel_of(act):
+        yield error(
+            "this pattern can name several functions, so the channel needs a name: add `as NAME`", act.pattern.span
+        )
+    if verb == "request" and not channel_of(act):
+        yield error(
+            "this pattern can name several functions, so the request needs a name: add `as NAME`", act.pattern.span
+        )
+    if (named := act.clause("as")) is not None and named.name is not None and not named.name.text.strip():
+        yield error("this name is empty; write one", named.name.span)
+    if (limit := act.clause("limit")) is not None and limit.number is not None:
+        text = limit.number.text
+        if not text.isdigit() or not 1 <= int(text[:9]) <= MAX_TEXT or len(text) > 9:
+            yield error(f"a payload's limit is a number of characters from 1 to {MAX_TEXT}", limit.number.span)
+
+
+def _modifiers(act: Act) -> Iterator[EslProblem]:
+    verb = act.verb.text
+    seen: set[str] = set()
+    for word in act.modifiers:
+        if word.text in seen:
+            yield error(f"`{word.text}` is said twice; remove one", word.span)
+        elif word.text == "each" and verb not in EACH:
+            yield error(f"only {listing(EACH, 'and')} take a list of keys; remove `each`", word.span)
+        elif word.text == "finish" and verb == "request":
+            yield error("a request is the whole call, from its start; remove `finish`", word.span)
+        seen.add(word.text)
+    if {"start", "finish"} <= seen:
+        yield error("an action is recorded at `start` or at `finish`; for both, write two statements", act.verb.span)
+
+
+def _logs(logs: Logs) -> Iterator[EslProblem]:
+    if len(logs.levels) > 1:
+        yield error("one `level` is enough: the lowest that is captured", logs.levels[1].span)
+    for word in logs.levels:
+        if level_number(word) is None:
+            hint, fix = did_you_mean(word.text.upper(), LOG_LEVELS)
+            hint = hint or f"; there are {listing(LOG_LEVELS, 'and')}, or a number"
+            yield error(f"`{word.text}` is no level{hint}", word.span, fix)
+    for pattern in logs.loggers:
+        if logger_prefix(pattern) is None:
+            yield error(
+                "loggers are chosen by the beginning of their names: `app`, `app.*` or `app.db.*`", pattern.span
+            )
+
+
+def level_number(word: Word) -> int | None:
+    if word.text.isdigit():
+        return int(word.text) if len(word.text) < 6 else None
+    number = logging.getLevelNamesMapping().get(word.text.upper())
+    return number if word.text.upper() in (*LOG_LEVELS, "WARN", "NOTSET") else None
+
+
+def logger_prefix(pattern: Pattern) -> str | None:
+    """`app.*`, `app.**` and `app` are the prefix `app`; `*` is all loggers, the prefix ""."""
+    if pattern.qualname is not None:
+        return None
+    name = pattern.module
+    if name in ("*", "**"):
+        return ""
+    for ending in (".**", ".*"):
+        name = name.removesuffix(ending)
+    return None if has_wildcard(name) or not name else name
+
+
+def _budget(budget: Budget) -> Iterator[EslProblem]:
+    if not budget.percent:
+        value = float(budget.number.text.replace("_", ""))
+        guess = f"{value * 100:g}%" if 0 < value < 1 else f"{budget.number.text}%"
+        yield error(f"a budget is a share of the run time in percent; write `{guess}`", budget.number.span, guess)
+    elif not 0 < float(budget.number.text.replace("_", "")) <= 100:
+        yield error("a budget is more than 0% and at most 100% of the run time", budget.number.span)
+
+
+def quota_bytes(quota: Quota) -> int:
+    """Only for a quota with a known unit. A number beyond all disks is cut to an exbibyte."""
+    return int(min(float(quota.number.text.replace("_", "")) * UNITS[quota.unit.text if quota.unit else ""], 1 << 60))
+
+
+def _quota(quota: Quota) -> Iterator[EslProblem]:
+    if quota.unit is None or quota.unit.text not in UNITS:
+        near = quota.unit.text.upper() if quota.unit else ""
+        near = (
+            near
+            if near in UNITS
+            else {"K": "KB", "M": "MB", "G": "GB", "MIB": "MB", "GIB": "GB", "KIB": "KB"}.get(near, "")
+        )
+        hint = f"; did you mean `{near}`?" if near else f"; there are {listing(tuple(UNITS), 'and')}"
+        if quota.unit is None:
+            yield error(f"a quota needs a unit{hint}", quota.number.span)
+        else:
+            yield error(f"`{quota.unit.text}` is no unit{hint}", quota.unit.span, near)
+    elif quota_bytes(quota) < SMALLEST_QUOTA:
+        yield error(f"a process cannot record anything in less than {SMALLEST_QUOTA >> 10}KB; give it more", quota.span)
+
+
+def _level(level: LevelMap) -> Iterator[EslProblem]:
+    if level.name.text in BUILT_IN_LEVELS:
+        yield error(f"`{level.name.text}` is a level that clew has itself; choose another name", level.name.span)
+    if not level.labels:
+        yield error("a level needs at least one `LABEL: PATTERN` in its braces", level.span)
+    seen: dict[str, Word] = {}
+    for label in level.labels:
+        yield from _pattern(label.pattern)
+        if label.pattern.text in seen:
+            other = seen[label.pattern.text].text
+            yield error(
+                f"`{label.pattern.text}` has the label `{other}` already, and the first one counts; remove one",
+                label.pattern.span,
+            )
+        seen.setdefault(label.pattern.text, label.name)
+
+
+def _entity(entity: Entity) -> Iterator[EslProblem]:
+    target = entity.target
+    yield from _pattern(target)
+    if target.qualname is None:
+        module, dot, class_name = target.module.rpartition(".")
+        fix = f"{module}:{class_name}" if dot else ""
+        hint = f"; write `{fix}`" if fix else "; write `module:Class`"
+        yield error(f"an entity is a class, and a colon stands between its module and its name{hint}", target.span, fix)
+    watched: dict[str, Watch] = {}
+    for member in entity.members:
+        if isinstance(member, Watch):
+            if member.name.text in watched:
+                yield error(f"`{member.name.text}` is watched twice; remove one", member.name.span)
+            watched.setdefault(member.name.text, member)
+            yield from expression.check(member.value, at_finish=True)
+            for name in expression.names_in(member.value):
+                if name.id != expression.THIS:
+                    yield error(f"`{name.id}` is not known here: a watched value is read from `this`", name.span)
+    for member in entity.members:
+        if isinstance(member, EntityEvent):
+            yield from _event(member, tuple(watched))
+
+
+def _event(event: EntityEvent, watched: tuple[str, ...]) -> Iterator[EslProblem]:
+    if event.method.qualname is not None or "." in event.method.module:
+        yield error("name the method alone; its class stands after `is`", event.method.span)
+    if event.event.text not in EVENTS:
+        hint, fix = did_you_mean(event.event.text.lower(), EVENTS)
+        hint = hint or f"; there are {listing(tuple(EVENTS), 'and')}"
+        yield error(f"there is no event `{event.event.text}`{hint}", event.event.span, fix)
+    else:
+        fewest, most = EVENTS[event.event.text]
+        if not fewest <= len(event.values) <= most:
+            takes = str(fewest) if fewest == most else f"{fewest} or {most}"
+            plural = "value" if takes == "1" else "values"
+            message = f"`{event.event.text}` takes {takes} {plural}, here it gets {len(event.values)}"
+            yield error(message, event.event.span)
+    parameters = [parameter.name for parameter in event.parameters]
+    for index, word in enumerate(parameters):
+        if word.text in {earlier.text for earlier in parameters[:index]}:
+            yield error(f"the parameter `{word.text}` stands twice; remove one", word.span)
+    at_finish = event.moment.text == "finish"
+    known = (expression.THIS, *expression.AT_FINISH, *(word.text for word in parameters), *watched)
+    for value in event.values:
+        yield from expression.check(value, at_finish=at_finish)
+        for name in expression.names_in(value):
+            yield from _known(name, known, event)
+
+
+def _known(name: Name, known: tuple[str, ...], event: EntityEvent) -> Iterator[EslProblem]:
+    if name.id not in known:
+        hint, fix = did_you_mean(name.id, known)
+        method = event.method.text
+        hint = hint or f"; if it is a parameter, name it in the brackets after `{method}`"
+        yield error(f"`{name.id}` is not known here{hint}", name.span, fix)
+
+
+# Statements together.
+
+
+def _repeated(spec: Spec) -> Iterator[EslProblem]:
+    """What is said twice (a warning, if it is the same) or in two ways (an error)."""
+    only: dict[type[Node], Node] = {}
+    seen: dict[object, Span] = {}
+    requests: dict[str, tuple[str, Span]] = {}
+    classes: dict[str, tuple[str, Span]] = {}
+    for statement in spec.statements:
+        if isinstance(statement, Budget | Quota | Logs):
+            first = only.setdefault(type(statement), statement)
+            if first is not statement:
+                word = type(statement).__name__.lower()
+                yield error(f"`{word}` is set in line {first.span.line} already; keep one of them", statement.span)
+            continue
+        facts: list[tuple[object, str, Span]] = []
+        if isinstance(statement, Include):
+            facts = [(("include", word.text), f"`{word.text}` is included", word.span) for word in statement.packs]
+        elif isinstance(statement, Scope):
+            facts = [
+                (("scope", pattern, statement.excepts), "this scope is declared", pattern.span)
+                for pattern in statement.patterns
+            ]
+        elif isinstance(statement, Act):
+            facts = [(statement, "this is said", statement.span)]
+            if statement.verb.text == "request" and channel_of(statement):
+                name, span = requests.setdefault(statement.pattern.text, (channel_of(statement), statement.span))
+                if name != channel_of(statement):
+                    yield error(
+                        f"the same functions are the request `{name}` in line {span.line}; keep one name",
+                        statement.span,
+                    )
+        elif isinstance(statement, Entity):
+            target, span = classes.setdefault(statement.name.text, (statement.target.text, statement.span))
+            if target != statement.target.text:
+                yield error(
+                    f"`{statement.name.text}` is the class `{target}` in line {span.line}; choose another name",
+                    statement.name.span,
+                )
+            else:
+                facts = [((statement.target.text, member), "this is said", member.span) for member in statement.members]
+        elif isinstance(statement, LevelMap):
+            first_span = seen.setdefault(("level", statement.name.text), statement.span)
+            if first_span is not statement.span:
+                message = (
+                    f"the level `{statement.name.text}` is defined in line {first_span.line} already; merge the two"
+                )
+                yield error(message, statement.name.span)
+        for fact, what, span in facts:
+            first_span = seen.setdefault(fact, span)
+            if first_span is not span:
+                yield warning(f"{what} in line {first_span.line} already; remove one", span)
+
+
+def _one_ended(spec: Spec) -> Iterator[EslProblem]:
+    ends: dict[str, list[Act]] = defaultdict(list)
+    for statement in spec.statements:
+        if isinstance(statement, Act) and statement.verb.text in _PAIRS and channel_of(statement):
+            ends[channel_of(statement)].append(statement)
+    for channel, acts in ends.items():
+        verbs = {act.verb.text for act in acts}
+        reported: set[str] = set()
+        for act in acts:
+            verb = act.verb.text
+            partners, lack, remedy, _ = _PAIRS[verb]
+            if verbs.isdisjoint(partners) and verb not in reported:
+                reported.add(verb)
+                others = [
+                    name
+                    for name, group in ends.items()
+                    if name != channel and any(a.verb.text in partners for a in group)
+                ]
+                hint, _name = did_you_mean(channel, others)
+                clause = act.clause("as")
+                span = clause.name.span if clause is not None and clause.name is not None else act.pattern.span
+                proposal = hint or f"; add `{remedy.format(channel)}`"
+                yield warning(f"`{channel}` makes no edge: {lack}{proposal}", span)

@@ -1,0 +1,263 @@
+"""Reads a spec's text into a syntax tree and a list of problems; no text at all makes it raise.
+
+Every statement is parsed on its own, so a bad one costs itself only. It is left in the tree as `Broken`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.lexer import PatternStr
+from lark.utils import TextSlice
+
+from clew.esl import build, scan
+from clew.esl.ast import Broken, EntityEvent, Spec, Statement, Watch
+from clew.esl.problem import EslProblem, did_you_mean, in_order, listing, nearest
+from clew.esl.scan import KEYWORDS, MEMBER_KEYWORDS, Piece
+from clew.esl.span import Lines
+
+MAX_DEPTH = 60
+"""How deep expressions may nest. Enough for people; little enough that whoever walks the tree may recurse."""
+
+_WORDS = {
+    "NAME": "a name",
+    "DOTTED": "a name",
+    "PATTERN": "a pattern such as `package.module:function`",
+    "STRING": "a string",
+    "NUMBER": "a number",
+    "VERB": "a statement",
+    "WITH_IDS": "`with ids`",
+    "$END": "`;`",
+}
+_OPERATORS = frozenset(
+    ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARE", "IN", "IS", "NOT", "_AND", "_OR", "DOT", "LSQB", "LPAR")
+)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    tree: Spec
+    problems: tuple[EslProblem, ...]
+
+
+@functools.cache
+def _lark() -> Lark:
+    grammar = files("clew.esl").joinpath("grammar.lark").read_text("utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        start=["statement", "entity", "member"],
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
+
+
+def parse(text: str) -> Parsed:
+    return _Parser(text).parse()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = Lines(text)
+        self.problems: list[EslProblem] = []
+
+    def parse(self) -> Parsed:
+        tokens, problems = scan.tokens_of(self.text, self.lines)
+        self.problems += problems
+        statements: list[Statement] = []
+        for piece in scan.pieces_of(tokens, self.lines, self.problems):
+            statements += self._statements(piece)
+        spec = Spec(self.lines.span(0, len(self.text)), tuple(statements))
+        return Parsed(spec, in_order(self.problems))
+
+    def _error(self, start: int, end: int, message: str, fix: str = "") -> None:
+        self.problems.append(EslProblem("error", message, self.lines.span(start, end), fix))
+
+    def _missing_end(self, piece: Piece, after: str) -> None:
+        self._error(piece.end, piece.end, f"{after} ends with `;`; put one here", ";")
+
+    # Statements.
+
+    def _statements(self, piece: Piece) -> list[Statement]:
+        """One statement, or several when the `;` between them is missing."""
+        found: list[Statement] = []
+        rest: Piece | None = piece
+        while rest is not None:
+            statement, rest = self._statement(rest)
+            found.append(statement)
+        return found
+
+    def _broken(self, piece: Piece) -> Broken:
+        return Broken(self.lines.span(piece.start, piece.end), piece.word)
+
+    def _statement(self, piece: Piece) -> tuple[Statement, Piece | None]:
+        if piece.word not in KEYWORDS:
+            self._unknown(piece, KEYWORDS, "a statement")
+            return self._broken(piece), None
+        if piece.word == "entity":
+            return self._entity(piece)
+        tree, rest = self._tree(piece, "statement", KEYWORDS)
+        if tree is None:
+            return self._broken(piece), rest
+        if rest is not None:
+            piece = Piece(tuple(token for token in piece.tokens if token.start < rest.start), "")
+        if piece.ending != ";":
+            self._missing_end(piece, "a statement")
+        return build.statement(tree, self.lines.span(piece.start, piece.end)), rest
+
+    def _unknown(self, piece: Piece, keywords: tuple[str, ...], what: str) -> None:
+        first = piece.tokens[0]
+        hint, name = did_you_mean(first.text, keywords) if first.kind == "word" else ("", "")
+        if not hint:
+            hint = f"; {what} begins with {listing(keywords, limit=len(keywords))}"
+        self._error(first.start, first.end, f"`{_shown(first.text)}` begins no {what.rpartition(' ')[2]}{hint}", name)
+
+    def _entity(self, piece: Piece) -> tuple[Statement, Piece | None]:
+        opening = next((index for index, token in enumerate(piece.tokens) if token.text == "{"), None)
+        head = piece if opening is None else Piece(piece.tokens[:opening], "}")
+        tree, rest = self._tree(head, "entity", KEYWORDS)
+        if opening is None:
+            if tree is not None and rest is None:
+                message = "an entity's lines stand in braces: `entity NAME is module:Class { … }`"
+                self._error(piece.end, piece.end, message, " { }")
+            return self._broken(piece), rest
+        body = piece.tokens[opening + 1 :]
+        if piece.ending and body and body[-1].text == "}":
+            body = body[:-1]
+        elif not piece.ending:
+            self._error(piece.end, piece.end, "this entity's `{` is never closed; put `}` after its last line", " }")
+        members: list[Watch | EntityEvent] = []
+        for part in scan.members_of(body):
+            members += self._members(part)
+        if tree is None:
+            return self._broken(piece), None
+        return build.entity(tree, tuple(members), self.lines.span(piece.start, piece.end)), None
+
+    def _members(self, piece: Piece) -> list[Watch | EntityEvent]:
+        found: list[Watch | EntityEvent] = []
+        rest: Piece | None = piece
+        while rest is not None:
+            part, rest = rest, None
+            if part.word not in MEMBER_KEYWORDS:
+                self._unknown(part, MEMBER_KEYWORDS, "an entity's line")
+                continue
+            tree, rest = self._tree(part, "member", MEMBER_KEYWORDS)
+            if tree is None:
+                continue
+            if rest is not None:
+                part = Piece(tuple(token for token in part.tokens if token.start < rest.start), "")
+            if part.ending != ";":
+                self._missing_end(part, "an entity's line")
+            found.append(build.member(tree, self.lines.span(part.start, part.end)))
+        return found
+
+    # One call of the grammar.
+
+    def _tree(self, piece: Piece, start: str, keywords: tuple[str, ...]) -> tuple[Tree[Token] | None, Piece | None]:
+        """The tree of a piece. When the piece fails and another statement begins inside it, the `;` between them is
+        missing: then the tree of the first (None if it is bad in itself, too) and what remains."""
+        tree, problem = self._attempt(piece, start)
+        if tree is not None or problem is None:
+            return tree, None
+        for index in range(1, len(piece.tokens)):
+            token = piece.tokens[index]
+            if scan.begins_statement(piece.tokens, index, keywords) and (
+                token.first or token.start == problem.span.start
+            ):
+                first, rest = piece.cut(index)
+                tree, earlier = self._attempt(first, start)
+                if earlier is not None:
+                    self.problems.append(earlier)
+                return tree, rest
+        self.problems.append(problem)
+        return None, None
+
+    def _attempt(self, piece: Piece, start: str) -> tuple[Tree[Token] | None, EslProblem | None]:
+        try:
+            tree = _lark().parse(TextSlice(self.text, piece.start, piece.end), start=start)
+        except UnexpectedInput as error:
+            return None, self._syntax_problem(error, piece)
+        if piece.end - piece.start > MAX_DEPTH and _too_deep(tree):
+            message = f"this nests more than {MAX_DEPTH} expressions in one another; write a shorter expression"
+            return None, EslProblem("error", message, self.lines.span(piece.start, piece.end))
+        return tree, None
+
+    def _syntax_problem(self, error: UnexpectedInput, piece: Piece) -> EslProblem:
+        start = piece.end
+        if isinstance(error, UnexpectedCharacters):
+            start = error.pos_in_stream or piece.start
+        elif isinstance(error, UnexpectedToken) and error.token.type != "$END" and error.token.start_pos is not None:
+            start = error.token.start_pos
+        # What the parser's table lists is too much; trying each tells what really can follow.
+        state = getattr(error, "interactive_parser", None)
+        expected: set[str] = set(state.accepts()) if state is not None else set()
+        wanted = _described(expected)
+        if start >= piece.end:
+            missing = "`;`" if piece.ending != ";" else "the end"
+            message = f"this is not finished: {wanted} is missing before {missing}"
+            return EslProblem("error", message, self.lines.span(piece.end, piece.end))
+        token = next((token for token in piece.tokens if token.start <= start < token.end), None)
+        end = token.end if token else start + 1
+        found = self.text[start:end]
+        if found in ('"', "'"):
+            end = min([piece.end, *(p for p in [self.text.find("\n", start)] if p >= 0)])
+            return EslProblem(
+                "error", f"this string is not closed on its line; end it with {found}", self.lines.span(start, end)
+            )
+        span = self.lines.span(start, end)
+        keywords = [text for name in expected if (text := _keyword(name))]
+        if found.isidentifier() and (name := nearest(found, keywords, 0.7)):
+            return EslProblem("error", f"`{found}` is not expected here; did you mean `{name}`?", span, name)
+        return EslProblem("error", f"`{_shown(found)}` is not expected here; {wanted} is", span)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+def _keyword(terminal: str) -> str:
+    """The keyword that a terminal stands for, "" if it stands for something else."""
+    definition = next((each for each in _lark().terminals if each.name == terminal), None)
+    if definition is None or isinstance(definition.pattern, PatternStr):
+        return ""
+    match = re.fullmatch(r"(\w+)\\b", definition.pattern.value)
+    return match[1] if match else ""
+
+
+@functools.lru_cache(maxsize=256)
+def _described_sorted(expected: tuple[str, ...]) -> str:
+    left = set(expected)
+    out: list[str] = []
+    if {"NUMBER", "LPAR", "_UNSAFE"} <= left:
+        out.append("an expression")
+        left -= {"NAME", "NUMBER", "STRING", "LPAR", "MINUS", "NOT", "TRUE", "FALSE", "NONE", "_UNSAFE"}
+    elif {"PLUS", "SLASH"} <= left:
+        left -= _OPERATORS | {"STRING"}
+    if "MODIFIER" in left and "PATTERN" in left:
+        left.discard("MODIFIER")
+    symbols = {each.name: each.pattern.value for each in _lark().terminals if isinstance(each.pattern, PatternStr)}
+    for name in sorted(left):
+        text = _WORDS.get(name) or (f"`{word}`" if (word := symbols.get(name) or _keyword(name)) else "")
+        if text:
+            out.append(text)
+    out = sorted(dict.fromkeys(out), key=lambda item: (item == "`;`", item))
+    return " or ".join([", ".join(out[:-1]), out[-1]] if len(out) > 1 else out) or "something else"
+
+
+def _described(expected: set[str]) -> str:
+    return _described_sorted(tuple(sorted(expected)))
+
+
+def _too_deep(tree: Tree[Token]) -> bool:
+    stack = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return True
+        stack += [(child, depth + 1) for child in node.children if isinstance(child, Tree)]
+    return False

@@ -1,0 +1,76 @@
+"""What is wrong with a spec, where, and what to do: problems, nearest names, and their text for a terminal."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from clew.esl.span import Span
+from clew.records.errors import ClewError
+
+Severity = Literal["error", "warning"]
+
+
+class SpecError(ClewError):
+    """A spec that has errors was to be used; the text lists them."""
+
+
+@dataclass(frozen=True)
+class EslProblem:
+    """`message` is a sentence that says what to do. `fix`, if there is one, is the text to put in place of `span`."""
+
+    severity: Severity
+    message: str
+    span: Span
+    fix: str = ""
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known name that looks most like `word`, or ""."""
+    found = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=1, cutoff=cutoff)
+    return found[0] if found else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> tuple[str, str]:
+    """A clause to end a message with, and the name it proposes; both "" when nothing is near."""
+    name = nearest(word, known)
+    return (f"; did you mean `{name}`?", name) if name else ("", "")
+
+
+def listing(names: Sequence[str], last: str = "or", limit: int = 12) -> str:
+    """`a`, `b` or `c`; beyond `limit` names the rest is counted."""
+    quoted = [f"`{name}`" for name in names[:limit]]
+    if len(names) > limit:
+        return ", ".join(quoted) + f" and {len(names) - limit} more"
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + f" {last} " + quoted[-1] if quoted else ""
+
+
+def has_errors(problems: Iterable[EslProblem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)
+
+
+def in_order(problems: Iterable[EslProblem]) -> tuple[EslProblem, ...]:
+    """By place, errors before warnings, each once."""
+    unique = dict.fromkeys(problems)
+    return tuple(sorted(unique, key=lambda p: (p.span.start, p.severity, p.span.end, p.message)))
+
+
+def render(problem: EslProblem, path: str, text: str) -> str:
+    """`file:line:column: error: message`, the source line, and a caret under what is meant."""
+    span = problem.span
+    lines = text.split("\n")
+    head = f"{path}:{span.line}:{span.column}: {problem.severity}: {problem.message}"
+    line = lines[span.line - 1].rstrip("\r") if span.line <= len(lines) else ""
+    if not line.strip():
+        return head
+    # Tabs stay tabs and other wide characters stay what they are, so that the caret keeps its place.
+    lead = "".join(c if c == "\t" else " " for c in line[: span.column - 1])
+    stop = span.end_column if span.end_line == span.line else len(line) + 1
+    marks = "^" + "~" * max(0, min(stop, len(line) + 1) - span.column - 1)
+    return f"{head}\n    {line}\n    {lead}{marks}"
+
+
+def render_all(problems: Iterable[EslProblem], path: str, text: str) -> str:
+    return "\n".join(render(problem, path, text) for problem in problems)

@@ -1,0 +1,168 @@
+"""Cuts a spec's text into statements before anything is parsed, so that one bad statement cannot hide the next.
+
+Invariant: every significant character of the text belongs to exactly one piece or one problem.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from clew.esl.problem import EslProblem
+from clew.esl.span import Lines
+
+KEYWORDS = (
+    "include",
+    "scope",
+    "send",
+    "receive",
+    "join",
+    "define",
+    "use",
+    "request",
+    "inject",
+    "extract",
+    "payload",
+    "logs",
+    "budget",
+    "quota",
+    "level",
+    "entity",
+)
+"""What a statement can begin with."""
+MEMBER_KEYWORDS = ("watch", "when")
+"""What a line of an entity can begin with."""
+
+_TOKEN = re.compile(
+    r"""(?P<blank>\s+)
+      | (?P<comment>//[^\n]*|\#[^\n]*|/\*.*?\*/)
+      | (?P<open>/\*)
+      | (?P<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')
+      | (?P<word>\w+)
+      | (?P<mark>[;{}])
+      | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    kind: str
+    """word, string, mark or other."""
+    text: str
+    start: int
+    end: int
+    first: bool
+    """Nothing but blanks and comments before it on its line."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One statement, or one line of an entity. `tokens` ends before the `;`."""
+
+    tokens: tuple[Token, ...]
+    ending: Literal[";", "}", ""]
+    """What ended it; "" when its end is missing."""
+
+    @property
+    def start(self) -> int:
+        return self.tokens[0].start
+
+    @property
+    def end(self) -> int:
+        return self.tokens[-1].end
+
+    @property
+    def word(self) -> str:
+        """What it begins with, "" when that is no word."""
+        return self.tokens[0].text if self.tokens[0].kind == "word" else ""
+
+    def cut(self, index: int) -> tuple[Piece, Piece]:
+        """Two pieces, the second of which begins at the token of that index (from 1)."""
+        return Piece(self.tokens[:index], ""), Piece(self.tokens[index:], self.ending)
+
+
+def tokens_of(text: str, lines: Lines) -> tuple[list[Token], list[EslProblem]]:
+    """The significant tokens, and a problem for a comment that is not closed."""
+    tokens: list[Token] = []
+    problems: list[EslProblem] = []
+    first = True
+    for match in _TOKEN.finditer(text):
+        kind, start, end = match.lastgroup or "other", match.start(), match.end()
+        if kind == "open":
+            message = "this comment is never closed, so everything after it is left out; end it with `*/`"
+            problems.append(EslProblem("error", message, lines.span(start, start + 2)))
+            break
+        if kind in ("blank", "comment"):
+            first = first or "\n" in match.group()
+            continue
+        tokens.append(Token(kind, match.group(), start, end, first))
+        first = False
+    return tokens, problems
+
+
+def begins_statement(tokens: list[Token] | tuple[Token, ...], index: int, keywords: tuple[str, ...]) -> bool:
+    """Is this a keyword followed by a blank and something that can go on a statement (not the `:` of a label)?"""
+    token = tokens[index]
+    if token.kind != "word" or token.text not in keywords:
+        return False
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    return following is None or (following.start > token.end and following.text not in (":", "=", ";", ",", "}", ")"))
+
+
+def pieces_of(tokens: list[Token], lines: Lines, problems: list[EslProblem]) -> Iterator[Piece]:
+    """Statements: each ends at its `;`, at the `}` that closes its block, or where a line begins another one inside a
+    block that was never closed. Reports stray braces."""
+    index, count = 0, len(tokens)
+    while index < count:
+        token = tokens[index]
+        if token.text == ";":
+            index += 1
+            continue
+        if token.text == "}":
+            problems.append(
+                EslProblem("error", "this `}` closes nothing; remove it", lines.span(token.start, token.end))
+            )
+            index += 1
+            continue
+        begin, depth = index, 0
+        ending: Literal[";", "}", ""] = ""
+        stop = index
+        while index < count:
+            token = tokens[index]
+            stop = index
+            if depth and token.first and begins_statement(tokens, index, KEYWORDS):
+                break
+            if token.text == "{":
+                depth += 1
+            elif token.text == "}":
+                if not depth:
+                    break
+                depth -= 1
+                if not depth:
+                    ending, stop = "}", index + 1
+                    index += 1
+                    if index < count and tokens[index].text == ";":
+                        ending = ";"
+                        index += 1
+                    break
+            elif token.text == ";" and (not depth or tokens[begin].text == "level"):
+                ending = ";"
+                index += 1
+                break
+            index += 1
+            stop = index
+        yield Piece(tuple(tokens[begin:stop]), ending)
+
+
+def members_of(tokens: tuple[Token, ...]) -> Iterator[Piece]:
+    """The lines of an entity, given the tokens between its braces."""
+    begin = 0
+    for index, token in enumerate(tokens):
+        if token.text == ";":
+            if index > begin:
+                yield Piece(tokens[begin:index], ";")
+            begin = index + 1
+    if begin < len(tokens):
+        yield Piece(tokens[begin:], "")
