@@ -1,0 +1,232 @@
+/* The C recorder: stores records in a file-backed shared mapping. This file is its Python face; see `_core.pyi`.
+ *
+ * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, probes.h
+ * the probe objects and the budget. They are one translation unit, so that a probe's whole path is inlined.
+ *
+ * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
+ * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
+
+#define _GNU_SOURCE
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "clock.h"
+#include "layout.h"
+#include "probes.h"
+#include "records.h"
+#include "store.h"
+
+static PyObject *python_threads; /* Owned: `threading._active`, thread objects by ident; NULL when there is none */
+
+/* Appends `text` to `out` as the inside of a JSON string. Returns the bytes written, at most `room`. */
+static size_t json_escape(char *out, size_t room, const char *text, size_t length) {
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + 6 <= room; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            out[used++] = '\\';
+            out[used++] = (char)c;
+        } else if (c < 0x20) {
+            used += (size_t)sprintf(out + used, "\\u%04x", c);
+        } else {
+            out[used++] = (char)c;
+        }
+    }
+    return used;
+}
+
+/* The instance dictionary of the calling thread's `threading.Thread`, a new reference, or NULL. It is looked up in exact
+ * dictionaries by exact keys: no property, no `__getattr__`, no `current_thread()` that would make up a thread. */
+static PyObject *python_thread_dict(void) {
+    if (!python_threads || PyErr_Occurred())
+        return NULL;
+    PyObject *dict = NULL, *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    PyObject *thread = ident ? PyDict_GetItemWithError(python_threads, ident) : NULL;
+    if (thread) {
+        Py_INCREF(thread);
+        dict = PyObject_GenericGetDict(thread, NULL);
+        Py_DECREF(thread);
+    }
+    Py_XDECREF(ident);
+    if (dict && !PyDict_CheckExact(dict))
+        Py_CLEAR(dict);
+    PyErr_Clear();
+    return dict;
+}
+
+/* Writes the THREAD definition of the calling thread. A name given later is defined again by whoever gives it. */
+static void thread_define(void) {
+    char name[256], text[512];
+    size_t length = 0;
+    bool daemon = false;
+    PyObject *dict = python_thread_dict();
+    if (dict) {
+        PyObject *value = PyDict_GetItemString(dict, "_name");
+        Py_ssize_t bytes;
+        const char *utf8 = value && PyUnicode_CheckExact(value) ? PyUnicode_AsUTF8AndSize(value, &bytes) : NULL;
+        if (utf8)
+            length = json_escape(name, sizeof name, utf8, (size_t)bytes);
+        daemon = PyDict_GetItemString(dict, "_daemonic") == Py_True;
+        PyErr_Clear();
+        Py_DECREF(dict);
+    }
+    int written = snprintf(text, sizeof text, "{\"name\": \"%.*s\", \"native_id\": %llu, \"daemon\": %s}", (int)length,
+                           name, (unsigned long long)self.native_id, daemon ? "true" : "false");
+    define(KIND_THREAD, self.serial, text, (size_t)written);
+}
+
+static void find_python_threads(void) {
+    PyObject *threading = PyImport_ImportModule("threading");
+    PyObject *found = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+    Py_XDECREF(threading);
+    if (found && PyDict_CheckExact(found))
+        Py_XSETREF(python_threads, found);
+    else
+        Py_XDECREF(found);
+    PyErr_Clear();
+}
+
+static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"path", "info", "parent_uid", "quota", "budget", NULL};
+    PyObject *path = NULL;
+    Py_buffer info;
+    unsigned long long parent_uid, quota;
+    double share;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&y*KKd:start", names, PyUnicode_FSConverter, &path, &info,
+                                     &parent_uid, &quota, &share))
+        return NULL;
+    int error = EBUSY;
+    if (info.len > INFO_MAX) {
+        error = EMSGSIZE;
+    } else if (!store.active) {
+        store_unmap_header();
+        if (!python_threads)
+            find_python_threads();
+        error = store_open(PyBytes_AS_STRING(path), info.buf, (uint32_t)info.len, parent_uid, quota);
+        if (!error)
+            budget_start(share);
+    }
+    PyBuffer_Release(&info);
+    if (error) {
+        errno = error;
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
+    }
+    Py_DECREF(path);
+    if (error)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_stop(PyObject *module, PyObject *ignored) {
+    if (store.active)
+        store_finish(STATE_CLOSED);
+    if (store.header) {
+        store_unmap_header();
+        store_new_uid();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_active(PyObject *module, PyObject *ignored) { return PyBool_FromLong(store.active); }
+
+static PyObject *core_uid(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLongLong(store.uid); }
+
+static PyObject *core_problem(PyObject *module, PyObject *ignored) {
+    return PyUnicode_DecodeFSDefault(store.problem);
+}
+
+static PyObject *core_thread(PyObject *module, PyObject *ignored) {
+    return PyLong_FromUnsignedLong(thread_known() ? self.serial : 0);
+}
+
+static PyObject *core_calibrate(PyObject *module, PyObject *ignored) { return PyFloat_FromDouble(calibrate()); }
+
+/* An int of any size as 64 bits; all bits set and an error for what is no int. */
+static uint64_t as_u64(PyObject *value) { return PyLong_AsUnsignedLongLongMask(value); }
+
+static PyObject *core_emit(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    static const char *const known[] = {"kind", "site", "key", "channel", "text", "flags"};
+    PyObject *values[6] = {NULL};
+    if (count > 6)
+        return PyErr_Format(PyExc_TypeError, "emit() takes at most 6 arguments (%zd given)", count);
+    for (Py_ssize_t i = 0; i < count; i++)
+        values[i] = arguments[i];
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        int place = 0;
+        while (place < 6 && PyUnicode_CompareWithASCIIString(name, known[place]))
+            place++;
+        if (place == 6 || values[place])
+            return PyErr_Format(PyExc_TypeError, "emit() got an unexpected or repeated argument %R", name);
+        values[place] = arguments[count + i];
+    }
+    if (!values[0] || !values[1] || !values[2])
+        return PyErr_Format(PyExc_TypeError, "emit() needs kind, site and key");
+    char *text = "";
+    Py_ssize_t length = 0;
+    if (values[4] && PyBytes_AsStringAndSize(values[4], &text, &length))
+        return NULL;
+    uint64_t kind = as_u64(values[0]), site = as_u64(values[1]), key = as_u64(values[2]);
+    uint64_t channel = values[3] ? as_u64(values[3]) : 0, flags = values[5] ? as_u64(values[5]) : 0;
+    if (PyErr_Occurred())
+        return NULL;
+    put_extended(kind & 0xFF, site & UINT32_MAX, key, (uint32_t)channel, text, (size_t)length, (uint32_t)flags);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_define(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+    char *text;
+    Py_ssize_t length;
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "define() takes kind, key and text (%zd arguments given)", count);
+    if (PyBytes_AsStringAndSize(arguments[2], &text, &length))
+        return NULL;
+    uint64_t kind = as_u64(arguments[0]), key = as_u64(arguments[1]);
+    if (PyErr_Occurred())
+        return NULL;
+    define(kind & 0xFF, key, text, (size_t)length);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"start", (PyCFunction)(void (*)(void))core_start, METH_VARARGS | METH_KEYWORDS,
+     "start(path, info, parent_uid, quota, budget): open a new trace file; OSError when it can't be."},
+    {"stop", core_stop, METH_NOARGS, "stop(): close the file cleanly; does nothing when nothing is recorded."},
+    {"active", core_active, METH_NOARGS, "active(): is this process recording?"},
+    {"uid", core_uid, METH_NOARGS, "uid(): of the recording under way, or of the next one."},
+    {"problem", core_problem, METH_NOARGS, "problem(): why recording stopped early, or ''."},
+    {"thread", core_thread, METH_NOARGS, "thread(): the calling thread's serial; 0 when not recording."},
+    {"calibrate", core_calibrate, METH_NOARGS, "calibrate(): ns that one plain record takes on this machine."},
+    {"emit", (PyCFunction)(void (*)(void))core_emit, METH_FASTCALL | METH_KEYWORDS,
+     "emit(kind, site, key, channel=0, text=b'', flags=0): a record with an extension."},
+    {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL,
+     "define(kind, key, text): a definition record."},
+    {NULL, NULL, 0, NULL},
+};
+
+static void forked(void) {
+    store_forked();
+    pthread_mutex_init(&definitions.lock, NULL);
+}
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, "_core", "Records of a traced process, stored in C.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__core(void) {
+    if (PyType_Ready(&probe_type) < 0)
+        return NULL;
+    int error = pthread_key_create(&store.key, thread_end);
+    if (!error)
+        error = pthread_atfork(NULL, NULL, forked);
+    if (error) {
+        errno = error;
+        return PyErr_SetFromErrno(PyExc_ImportError);
+    }
+    clock_choose();
+    store_new_uid();
+    PyObject *module = PyModule_Create(&module_definition);
+    if (module && PyModule_AddObjectRef(module, "Probe", (PyObject *)&probe_type) < 0)
+        Py_CLEAR(module);
+    return module;
+}

@@ -1,0 +1,87 @@
+/* The bytes of a trace file, version 1, as C sees them: the twin of records/header.py and records/event.py.
+ *
+ * Invariant: every number here equals the one of the same name there (tests/recorder/test_layout.py compares them), and
+ * no struct has padding, so a struct stored in the mapping is the file format. Little-endian machines only. */
+
+#ifndef CLEW_LAYOUT_H
+#define CLEW_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the trace file is little-endian; this machine uses the Python recorder"
+#endif
+
+#define MAGIC "CLEWREC\0"
+#define VERSION 1
+#define HEADER_SIZE 4096
+#define CHUNK_SIZE 65536
+#define CHUNK_HEADER_SIZE 64
+#define CHUNK_MAGIC 0x4B4E4843u
+#define INFO_OFFSET 256
+#define INFO_MAX (HEADER_SIZE - INFO_OFFSET - 4)
+
+#define RECORD_SIZE 16
+#define MAX_SLOTS 255
+#define MAX_TEXT ((MAX_SLOTS - 1) * 16)
+#define FLAG_TRUNCATED 1
+
+enum clock_kind { CLOCK_CYCLES = 1, CLOCK_NANOSECONDS = 2 };
+
+enum state { STATE_RECORDING = 1, STATE_CLOSED = 2, STATE_QUOTA = 3, STATE_FAILED = 4 };
+
+enum chunk_kind { CHUNK_EVENTS = 1, CHUNK_DEFINITIONS = 2, CHUNK_COUNTERS = 3 };
+
+/* Only the kinds that the recorder itself writes or looks at. */
+enum kind { KIND_ENTER = 1, KIND_RESUME = 5, KIND_GAP = 28, KIND_THREAD = 66, KIND_NOTE = 68 };
+
+struct file_header {
+    char magic[8];
+    uint16_t version, header_size;
+    uint32_t chunk_size, pid, parent_pid;
+    uint8_t clock, state;
+    uint16_t flags;
+    uint32_t reserved;
+    uint64_t start_ticks, start_monotonic_ns, start_wall_ns;
+    uint64_t last_ticks, last_monotonic_ns;
+    uint64_t chunks, dropped;
+    uint64_t uid, parent_uid;
+};
+
+struct chunk_header {
+    uint32_t magic;
+    uint16_t kind, reserved;
+    uint64_t native_id;
+    uint32_t serial, number;
+    uint64_t ticks, monotonic_ns;
+    uint8_t zero[24];
+};
+
+struct record {
+    uint64_t ticks, word;
+};
+
+struct extension {
+    uint16_t length, flags;
+    uint32_t channel;
+    uint64_t key;
+};
+
+struct counter {
+    uint64_t site, calls;
+};
+
+_Static_assert(offsetof(struct file_header, state) == 25, "STATE_OFFSET");
+_Static_assert(offsetof(struct file_header, last_ticks) == 56, "LAST_TICKS_OFFSET");
+_Static_assert(offsetof(struct file_header, chunks) == 72, "CHUNKS_OFFSET");
+_Static_assert(offsetof(struct file_header, dropped) == 80, "DROPPED_OFFSET");
+_Static_assert(sizeof(struct file_header) == 104, "HEADER");
+_Static_assert(sizeof(struct chunk_header) == CHUNK_HEADER_SIZE, "CHUNK_HEADER");
+_Static_assert(sizeof(struct record) == RECORD_SIZE && sizeof(struct extension) == 16, "records");
+
+static inline uint64_t pack_word(uint64_t kind, uint64_t site, uint64_t slots, uint64_t flags) {
+    return kind | slots << 8 | flags << 16 | site << 32;
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* Records into chunks: plain ones, ones with an extension, definitions.
+ *
+ * Invariants: a record's ticks are stored last; the common case of `put` is two loads, two stores and the clock, with no
+ * lock, no allocation, no system call and no Python object touched, so it can neither fail nor be entered twice. */
+
+#ifndef CLEW_RECORDS_H
+#define CLEW_RECORDS_H
+
+#include "store.h"
+
+#define COLD __attribute__((noinline, cold))
+#define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14; older kernels answer EINVAL and pages come one by one */
+
+static void thread_define(void);                           /* core.c */
+static uint64_t chunk_filled(uint64_t units, uint64_t extended); /* probes.h: the site that became too hot, or 0 */
+static void site_degraded(uint64_t site);                  /* probes.h */
+
+static struct {
+    char *cur, *end; /* Borrowed: the free part of the definition chunk */
+    uint64_t epoch;
+    uint32_t number, segment;
+    pthread_mutex_t lock;
+} definitions = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Makes the calling thread known to this recording. False when there is none (any more). */
+static bool thread_known(void) {
+    if (!store.active)
+        return false;
+    if (!self.linked) {
+        thread_begin();
+        thread_define();
+    }
+    return store.active;
+}
+
+/* Gives the calling thread a chunk with room. False when the record is to be dropped. */
+static COLD bool claim(void) {
+    if (!thread_known()) {
+        if (store.header)
+            store.header->dropped++;
+        return false;
+    }
+    uint64_t hot = 0;
+    bool later = self.chunk != NULL;
+    if (later) {
+        hot = chunk_filled((uint64_t)(self.cur - self.chunk - CHUNK_HEADER_SIZE) / RECORD_SIZE, self.extended);
+        chunk_release(self.segment);
+        self.segment = NO_SEGMENT;
+    }
+    uint32_t segment;
+    char *chunk = chunk_claim(CHUNK_EVENTS, &self, self.number, &segment);
+    if (!chunk) {
+        store.header->dropped++;
+        return false;
+    }
+    if (later) /* A busy thread: all pages at once is cheaper than a fault for each. */
+        madvise((char *)((uintptr_t)chunk & ~(uintptr_t)4095), CHUNK_SIZE, POPULATE_WRITE);
+    self.chunk = chunk;
+    self.cur = chunk + CHUNK_HEADER_SIZE;
+    self.end = chunk + CHUNK_SIZE;
+    self.segment = segment;
+    self.number++;
+    self.extended = 0;
+    if (hot)
+        site_degraded(hot);
+    return store.active;
+}
+
+/* Stores a plain record. */
+static inline void put(uint64_t word) {
+    struct record *record = (struct record *)self.cur;
+    if (UNLIKELY((char *)record >= self.end)) {
+        if (!claim())
+            return;
+        record = (struct record *)self.cur;
+    }
+    __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
+    self.cur = (char *)(record + 1);
+}
+
+/* 16-byte slots of an extension with `length` bytes of text. */
+static inline uint64_t slots_for(size_t length) { return 1 + (length + 15) / 16; }
+
+static inline void write_extended(char *at, uint64_t kind, uint64_t site, uint64_t key, uint32_t channel,
+                                  const char *text, size_t length, uint32_t flags) {
+    struct record *record = (struct record *)at;
+    struct extension *extension = (struct extension *)(record + 1);
+    extension->length = (uint16_t)length;
+    extension->flags = (uint16_t)flags;
+    extension->channel = channel;
+    extension->key = key;
+    memcpy(extension + 1, text, length);
+    __atomic_store_n(&record->word, pack_word(kind, site, slots_for(length), 0), __ATOMIC_RELAXED);
+    __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
+}
+
+/* Stores a record with an extension in the calling thread's stream. */
+static void put_extended(uint64_t kind, uint64_t site, uint64_t key, uint32_t channel, const char *text, size_t length,
+                         uint32_t flags) {
+    if (length > MAX_TEXT) {
+        length = MAX_TEXT;
+        flags |= FLAG_TRUNCATED;
+    }
+    size_t size = RECORD_SIZE * (1 + slots_for(length));
+    if ((size_t)(self.end - self.cur) < size && !claim())
+        return;
+    write_extended(self.cur, kind, site, key, channel, text, length, flags);
+    self.cur += size;
+    self.extended++;
+}
+
+/* Stores a definition; dropped in silence when nothing is being recorded. */
+static void define(uint64_t kind, uint64_t key, const char *text, size_t length) {
+    uint32_t flags = length > MAX_TEXT ? FLAG_TRUNCATED : 0;
+    length = length > MAX_TEXT ? MAX_TEXT : length;
+    size_t size = RECORD_SIZE * (1 + slots_for(length));
+    pthread_mutex_lock(&definitions.lock);
+    if (definitions.epoch != store.epoch) {
+        definitions.epoch = store.epoch;
+        definitions.cur = definitions.end = NULL;
+        definitions.number = 0;
+        definitions.segment = NO_SEGMENT;
+    }
+    if (store.active && (size_t)(definitions.end - definitions.cur) < size) {
+        chunk_release(definitions.segment);
+        definitions.cur = chunk_claim(CHUNK_DEFINITIONS, NULL, definitions.number++, &definitions.segment);
+        if (definitions.cur) {
+            definitions.end = definitions.cur + CHUNK_SIZE;
+            definitions.cur += CHUNK_HEADER_SIZE;
+        }
+    }
+    if (store.active) {
+        write_extended(definitions.cur, kind, 0, key, 0, text, length, flags);
+        definitions.cur += size;
+    }
+    pthread_mutex_unlock(&definitions.lock);
+}
+
+#endif

@@ -1,0 +1,361 @@
+/* The process's trace file: its header page, the segments that map it, and who writes in which chunk.
+ *
+ * Invariants: disk space is allocated before it is mapped, so that a full disk is an error code and never a SIGBUS; a
+ * chunk belongs to one thread for ever; what one process mapped, a forked child neither sees nor writes.
+ *
+ * Everything runs with the GIL held, except `thread_end` (a thread's last breath) and `store_forked`. `store.lock` guards
+ * what these share with the rest: the list of threads and the segments. No Python code runs under it. */
+
+#ifndef CLEW_STORE_H
+#define CLEW_STORE_H
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "clock.h"
+#include "layout.h"
+
+/* Segments grow: 16 chunks (1 MB), doubling, from the 7th on 1024 chunks (64 MB) each. */
+#define FIRST_CHUNKS 16u
+#define DOUBLINGS 6u
+#define SMALL_CHUNKS (FIRST_CHUNKS * ((1u << DOUBLINGS) - 1))
+#define FULL_CHUNKS (FIRST_CHUNKS << DOUBLINGS)
+#define MAX_SEGMENTS 4096u
+#define NO_SEGMENT UINT32_MAX
+
+struct thread {
+    char *cur, *end;              /* Borrowed: the free part of its chunk; equal when it has none */
+    char *chunk;                  /* Borrowed: its chunk's first byte */
+    struct thread *next, *before; /* in store.threads, while linked */
+    uint64_t native_id;
+    uint32_t serial, number; /* serial 0: not yet known in this recording */
+    uint32_t segment;
+    uint32_t extended; /* records with an extension in this chunk */
+    bool linked;
+};
+
+struct segment {
+    char *map;     /* Owned; NULL when no thread writes there any more */
+    size_t length; /* of the mapping */
+    char *chunks;  /* Borrowed: its first chunk */
+    uint32_t live; /* chunks not yet claimed or still written to */
+};
+
+/* Initial-exec: the address is one addition away from the thread pointer, no call to __tls_get_addr. */
+static __thread struct thread self __attribute__((tls_model("initial-exec")));
+
+static struct {
+    bool active;
+    int fd;
+    struct file_header *header; /* Owned: the header page; stays mapped after a quota or failure, to count what is lost */
+    uint64_t capacity;          /* chunks allocated and mapped */
+    uint64_t limit;             /* chunks that the quota allows */
+    uint32_t segments, serials;
+    struct thread *threads; /* Borrowed: every thread that has a chunk */
+    uint64_t epoch;         /* number of the recording: what belongs to an earlier one is stale */
+    uint64_t uid;
+    int error;         /* errno of the last failed growth; 0 for the quota */
+    char problem[512]; /* why recording stopped early */
+    char path[PATH_MAX];
+    pthread_mutex_t lock;
+    pthread_key_t key;
+    struct segment segment[MAX_SEGMENTS];
+} store = {.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static inline uint64_t segment_first(uint32_t index) {
+    return index <= DOUBLINGS ? FIRST_CHUNKS * ((1ull << index) - 1)
+                              : SMALL_CHUNKS + (uint64_t)(index - DOUBLINGS) * FULL_CHUNKS;
+}
+
+static inline uint32_t segment_of(uint64_t chunk) {
+    if (chunk >= SMALL_CHUNKS)
+        return DOUBLINGS + (uint32_t)((chunk - SMALL_CHUNKS) / FULL_CHUNKS);
+    return 63u - (uint32_t)__builtin_clzll(chunk / FIRST_CHUNKS + 1);
+}
+
+static inline uint64_t chunk_offset(uint64_t chunk) { return HEADER_SIZE + chunk * CHUNK_SIZE; }
+
+/* Allocates `length` bytes of disk at `offset`. Returns 0 or an errno. A signal may interrupt a long allocation over and
+ * over, and a file-size limit may kill the process instead of failing: neither is allowed to happen. */
+static int disk_allocate(int fd, uint64_t offset, uint64_t length) {
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && offset + length > limit.rlim_cur)
+        return EFBIG;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = posix_fallocate(fd, (off_t)offset, (off_t)length);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error;
+}
+
+/* Maps `length` bytes at any `offset` of the file, hidden from forked children; NULL and errno when it can't be. */
+static char *map_file(int fd, uint64_t offset, uint64_t length, char **map, size_t *map_length) {
+    uint64_t lead = offset % (uint64_t)sysconf(_SC_PAGESIZE);
+    *map_length = length + lead;
+    *map = mmap(NULL, *map_length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(offset - lead));
+    if (*map == MAP_FAILED)
+        return *map = NULL;
+#ifdef MADV_DONTFORK
+    madvise(*map, *map_length, MADV_DONTFORK);
+#endif
+    return *map + lead;
+}
+
+/* Adds segments until `chunk` exists. False with `store.error` set when the quota, the disk or memory says no. */
+static bool grow(uint64_t chunk) {
+    while (store.capacity <= chunk) {
+        uint32_t index = store.segments;
+        uint64_t first = segment_first(index), count = segment_first(index + 1) - first;
+        store.error = 0;
+        if (first >= store.limit || index == MAX_SEGMENTS)
+            return false;
+        if (count > store.limit - first)
+            count = store.limit - first;
+        struct segment *segment = &store.segment[index];
+        store.error = disk_allocate(store.fd, chunk_offset(first), count * CHUNK_SIZE);
+        if (store.error)
+            return false;
+        segment->chunks =
+            map_file(store.fd, chunk_offset(first), count * CHUNK_SIZE, &segment->map, &segment->length);
+        if (!segment->chunks) {
+            store.error = errno;
+            return false;
+        }
+        segment->live = (uint32_t)count;
+        store.segments++;
+        __atomic_store_n(&store.capacity, first + count, __ATOMIC_RELEASE);
+    }
+    return true;
+}
+
+/* A pair whose nanoseconds are 0 is half-written, should the process be killed in here. */
+static void store_clock_pair(void) {
+    uint64_t ticks, nanoseconds;
+    clock_pair(&ticks, &nanoseconds);
+    __atomic_store_n(&store.header->last_monotonic_ns, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&store.header->last_ticks, ticks, __ATOMIC_RELEASE);
+    __atomic_store_n(&store.header->last_monotonic_ns, nanoseconds, __ATOMIC_RELEASE);
+}
+
+static void thread_unlink(struct thread *thread) {
+    if (!thread->linked)
+        return;
+    *(thread->before ? &thread->before->next : &store.threads) = thread->next;
+    if (thread->next)
+        thread->next->before = thread->before;
+    thread->linked = false;
+}
+
+static void thread_reset(struct thread *thread) {
+    thread->cur = thread->end = thread->chunk = NULL;
+    thread->serial = thread->number = thread->extended = 0;
+    thread->segment = NO_SEGMENT;
+}
+
+/* Ends the recording: every thread's next record takes the cold path, the file is cut to the chunks in use. */
+static void store_finish(enum state state) {
+    pthread_mutex_lock(&store.lock);
+    store.active = false;
+    while (store.threads) {
+        struct thread *thread = store.threads;
+        thread_unlink(thread);
+        thread_reset(thread);
+    }
+    uint64_t used = store.header->chunks < store.capacity ? store.header->chunks : store.capacity;
+    __atomic_store_n(&store.header->chunks, used, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < store.segments; i++) {
+        if (store.segment[i].map)
+            munmap(store.segment[i].map, store.segment[i].length);
+        store.segment[i].map = NULL;
+    }
+    store.segments = 0;
+    store.capacity = 0;
+    store_clock_pair();
+    __atomic_store_n(&store.header->state, (uint8_t)state, __ATOMIC_RELEASE);
+    /* A file that can't be cut ends in zeros, which readers skip. */
+    int ignored = ftruncate(store.fd, (off_t)chunk_offset(used));
+    (void)ignored;
+    close(store.fd);
+    store.fd = -1;
+    pthread_mutex_unlock(&store.lock);
+}
+
+/* Recording can't go on: says so once, at once, where the user looks, and keeps the reason for `problem()`. */
+static void store_give_up(void) {
+    char line[sizeof store.problem + 16];
+    if (store.error)
+        snprintf(store.problem, sizeof store.problem,
+                 "recording of process %d stopped: %.300s cannot grow (%s); what was recorded until now is kept",
+                 (int)getpid(), store.path, strerror(store.error));
+    else
+        snprintf(store.problem, sizeof store.problem,
+                 "recording of process %d stopped: its quota of %.1f MB is used up; what was recorded until now is kept",
+                 (int)getpid(), (double)chunk_offset(store.limit) / (1 << 20));
+    store_finish(store.error ? STATE_FAILED : STATE_QUOTA);
+    int length = snprintf(line, sizeof line, "clew: %s\n", store.problem);
+    ssize_t ignored = write(STDERR_FILENO, line, (size_t)length);
+    (void)ignored;
+}
+
+/* A new chunk, its header complete, or NULL when recording had to stop. `segment` is handed to `chunk_release` later. */
+static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint32_t number, uint32_t *segment) {
+    uint64_t index = __atomic_fetch_add(&store.header->chunks, 1, __ATOMIC_RELAXED);
+    if (index >= __atomic_load_n(&store.capacity, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&store.lock);
+        bool grown = grow(index);
+        pthread_mutex_unlock(&store.lock);
+        if (!grown) {
+            store_give_up();
+            return NULL;
+        }
+    }
+    *segment = segment_of(index);
+    char *chunk = store.segment[*segment].chunks + (index - segment_first(*segment)) * CHUNK_SIZE;
+    struct chunk_header *header = (struct chunk_header *)chunk;
+    header->kind = (uint16_t)kind;
+    header->native_id = thread ? thread->native_id : 0;
+    header->serial = thread ? thread->serial : 0;
+    header->number = number;
+    store_clock_pair();
+    header->ticks = store.header->last_ticks;
+    header->monotonic_ns = store.header->last_monotonic_ns;
+    __atomic_store_n(&header->magic, CHUNK_MAGIC, __ATOMIC_RELEASE);
+    return chunk;
+}
+
+/* The chunk is full or its thread has ended. A segment nobody writes to is unmapped, so that memory use stays flat. */
+static void chunk_release(uint32_t segment) {
+    if (segment == NO_SEGMENT || __atomic_sub_fetch(&store.segment[segment].live, 1, __ATOMIC_ACQ_REL))
+        return;
+    struct segment *done = &store.segment[segment];
+    munmap(done->map, done->length);
+    done->map = NULL;
+}
+
+static void thread_end(void *value) {
+    struct thread *thread = value;
+    pthread_mutex_lock(&store.lock);
+    if (thread->linked) {
+        thread_unlink(thread);
+        chunk_release(thread->segment);
+    }
+    thread_reset(thread);
+    pthread_mutex_unlock(&store.lock);
+}
+
+/* Gives the calling thread its serial and its place in the list. */
+static void thread_begin(void) {
+    thread_reset(&self);
+    self.native_id = (uint64_t)syscall(SYS_gettid);
+    pthread_setspecific(store.key, &self);
+    pthread_mutex_lock(&store.lock);
+    self.serial = ++store.serials;
+    self.before = NULL;
+    self.next = store.threads;
+    if (store.threads)
+        store.threads->before = &self;
+    store.threads = &self;
+    self.linked = true;
+    pthread_mutex_unlock(&store.lock);
+}
+
+static void store_new_uid(void) {
+    if (getrandom(&store.uid, sizeof store.uid, GRND_NONBLOCK) != sizeof store.uid)
+        store.uid = clock_read(CLOCK_REALTIME) * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid();
+    store.uid |= !store.uid;
+}
+
+static void store_unmap_header(void) {
+    if (store.header)
+        munmap(store.header, HEADER_SIZE);
+    store.header = NULL;
+}
+
+/* In a forked child the mappings are gone and the descriptor is the parent's: forget all of it, touch none of it. */
+static void store_forked(void) {
+    store.active = false;
+    store.header = NULL;
+    store.threads = NULL;
+    store.segments = store.serials = 0;
+    store.capacity = 0;
+    store.epoch++;
+    store.problem[0] = 0;
+    if (store.fd >= 0)
+        close(store.fd);
+    store.fd = -1;
+    pthread_mutex_init(&store.lock, NULL);
+    self.linked = false;
+    thread_reset(&self);
+    store_new_uid();
+}
+
+/* Opens a new file with room for its first chunks. Returns 0 or an errno; on an error nothing is left behind. */
+static int store_open(const char *path, const char *info, uint32_t info_length, uint64_t parent_uid, uint64_t quota) {
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    int error = disk_allocate(fd, 0, HEADER_SIZE);
+    struct file_header *header = NULL;
+    if (!error) {
+        char *map;
+        size_t length;
+        header = (struct file_header *)map_file(fd, 0, HEADER_SIZE, &map, &length);
+        if (!header)
+            error = errno;
+    }
+    if (error) {
+        close(fd);
+        unlink(path);
+        return error;
+    }
+    header->version = VERSION;
+    header->header_size = HEADER_SIZE;
+    header->chunk_size = CHUNK_SIZE;
+    header->pid = (uint32_t)getpid();
+    header->parent_pid = (uint32_t)getppid();
+    header->clock = clock_cycles ? CLOCK_CYCLES : CLOCK_NANOSECONDS;
+    header->state = STATE_RECORDING;
+    header->uid = store.uid;
+    header->parent_uid = parent_uid;
+    clock_pair(&header->start_ticks, &header->start_monotonic_ns);
+    header->start_wall_ns = clock_read(CLOCK_REALTIME);
+    memcpy((char *)header + INFO_OFFSET, &info_length, 4);
+    memcpy((char *)header + INFO_OFFSET + 4, info, info_length);
+
+    store.fd = fd;
+    store.header = header;
+    store.segments = store.serials = 0;
+    store.capacity = 0;
+    store.limit = quota > HEADER_SIZE ? (quota - HEADER_SIZE) / CHUNK_SIZE : 0;
+    store.error = 0;
+    store.problem[0] = 0;
+    snprintf(store.path, sizeof store.path, "%s", path);
+    store.epoch++;
+    if (store.limit && !grow(0)) {
+        error = store.error;
+        store_unmap_header();
+        close(fd);
+        store.fd = -1;
+        unlink(path);
+        return error;
+    }
+    store_clock_pair();
+    uint64_t magic;
+    memcpy(&magic, MAGIC, 8);
+    __atomic_store_n((uint64_t *)(void *)header->magic, magic, __ATOMIC_RELEASE);
+    store.active = true;
+    return 0;
+}
+
+#endif

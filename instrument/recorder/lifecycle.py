@@ -1,0 +1,186 @@
+"""When this process records: from `start` to `stop` or its end, and anew, in a file of its own, in every forked child.
+
+Invariants: nothing here raises into the program; a forked child's file begins with all definitions and with a JOIN to a
+SEND that its parent made just before the fork. Whoever keeps definitions (sites, strands) registers with `at_start`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from clew.instrument.recorder import strings
+from clew.instrument.recorder.select import core, implementation, reason
+from clew.records.event import Kind
+from clew.records.header import HEADER_SIZE, INFO_OFFSET
+from clew.records.keys import KeySource
+from clew.records.plan import Plan
+from clew.records.run import CAUSE_VARIABLE, TRACE_SUFFIX
+
+_MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
+_MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class _Fork(threading.local):
+    """The use edge to a child that the calling thread is about to fork, (key, parent's uid); None when not recording."""
+
+    cause: tuple[int, int] | None = None
+
+
+_run: Path | None = None
+_plan = Plan()
+_definers: list[Callable[[], None]] = []
+_keys = KeySource()
+_fork = _Fork()
+_hooked = False
+
+
+def start(run: Path, plan: Plan) -> bool:
+    """Records this process into a new file of the run's folder. False, after one line on stderr, when that can't be.
+
+    The main thread's first record is a JOIN with what `CLEW_CAUSE` names, the edge from the process that started this one.
+    """
+    global _run, _plan
+    if core.active():
+        return True
+    _run, _plan = run, plan
+    cause = _cause_from_environment()
+    if not _begin(cause):
+        return False
+    _hook()
+    return True
+
+
+def stop() -> None:
+    """Ends this process's recording. Idempotent."""
+    global _run
+    _run = None
+    with contextlib.suppress(Exception):
+        core.stop()
+
+
+def at_start(define_all: Callable[[], None]) -> None:
+    """Calls `define_all` now if this process is recording, and right after each later start, forked children included."""
+    _definers.append(define_all)
+    if core.active():
+        _define(define_all)
+
+
+def name_thread() -> None:
+    """Defines the calling thread with its name of now; the recorder has seen only the one it was made with."""
+    ident = threading.get_ident()
+    for thread in threading.enumerate():  # not current_thread(): it would make up a thread that Python did not start
+        if thread.ident == ident:
+            text = {"name": thread.name, "native_id": threading.get_native_id(), "daemon": thread.daemon}
+            core.define(Kind.THREAD, core.thread(), json.dumps(text).encode())
+            return
+
+
+def _cause_from_environment() -> tuple[int, int] | None:
+    """Takes `CLEW_CAUSE` out of the environment: a grandchild must not claim it too."""
+    try:
+        key, uid = os.environ.pop(CAUSE_VARIABLE, "").split("-")
+        return int(key, 16) & _MASK, int(uid, 16) & _MASK
+    except ValueError:
+        return None
+
+
+def _begin(cause: tuple[int, int] | None) -> bool:
+    if _run is None:
+        return False
+    try:
+        path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
+        core.start(str(path), _info(), cause[1] if cause else 0, _plan.quota, _plan.budget or 0.0)
+        for define_all in (strings.define_all, *_definers):
+            _define(define_all)
+        name_thread()
+        if implementation != "c":
+            core.define(Kind.NOTE, 0, f"process {os.getpid()} was recorded in Python: {reason}".encode())
+        if cause:
+            core.emit(Kind.JOIN, 0, cause[0], strings.intern("process.start"))
+    except Exception as error:
+        _complain(f"process {os.getpid()} is not recorded: {error}")
+        return False
+    return True
+
+
+def _define(define_all: Callable[[], None]) -> None:
+    try:
+        define_all()
+    except Exception as error:
+        core.define(Kind.NOTE, 0, f"some definitions are missing: {error}".encode())
+
+
+def _info() -> bytes:
+    """What the file's header says of the process, as JSON that fits its page."""
+    argv = [*sys.orig_argv]
+    fields = {
+        "host": platform.node(),
+        "boot_id": _boot_id(),
+        "executable": sys.executable or "",
+        "argv": argv,
+        "cwd": _cwd(),
+        "python": platform.python_version(),
+        "recorder": implementation,
+    }
+    while len(text := json.dumps(fields).encode()) > _MAX_INFO and argv:
+        longest = max(range(len(argv)), key=lambda place: len(argv[place]))
+        if len(argv[longest]) > 20:
+            argv[longest] = argv[longest][: len(argv[longest]) // 2] + "…"
+        else:
+            argv.pop()
+    return text if len(text) <= _MAX_INFO else b"{}"
+
+
+def _boot_id() -> str:
+    """Names the boot that the cycle counter and the monotonic clock count from; the host's name where there is no id."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return platform.node()
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return ""
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"clew: {text}\n".encode(errors="replace"))
+
+
+def _hook() -> None:
+    global _hooked
+    if _hooked:
+        return
+    _hooked = True
+    atexit.register(core.stop)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
+
+
+def _before_fork() -> None:
+    _fork.cause = None
+    with contextlib.suppress(Exception):
+        if core.active():
+            key = _keys.fresh()
+            core.emit(Kind.SEND, 0, key, strings.intern("process.start"))
+            _fork.cause = (key, core.uid())
+
+
+def _after_fork_in_child() -> None:
+    global _keys
+    cause, _fork.cause = _fork.cause, None
+    if cause is not None:
+        _keys = KeySource()
+        _begin(cause)

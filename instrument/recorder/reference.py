@@ -1,0 +1,533 @@
+"""The recorder in pure Python: what `_core` does, byte for byte, where there is no C compiler.
+
+Invariants: the same as the C core's. Space is allocated before it is mapped; ticks are stored last and at once; a forked
+child forgets the parent's file. What a signal handler or a finalizer records while its thread is storing a record waits
+until that one is done (`_run`), so `_store.lock` is never asked for by a thread that holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import mmap
+import os
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from clew.records.event import CALLS, RECORD_SIZE, Kind, pack_extension, pack_word
+from clew.records.header import (
+    CHUNK_HEADER,
+    CHUNK_HEADER_SIZE,
+    CHUNK_MAGIC,
+    CHUNK_SIZE,
+    CHUNKS_OFFSET,
+    DROPPED_OFFSET,
+    HEADER,
+    HEADER_SIZE,
+    INFO_OFFSET,
+    LAST_TICKS_OFFSET,
+    MAGIC,
+    STATE_OFFSET,
+    VERSION,
+    ChunkKind,
+    Clock,
+    State,
+)
+
+_FIRST_CHUNKS = 16
+_FULL_CHUNKS = 1024
+_MASK = 0xFFFF_FFFF_FFFF_FFFF
+_MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
+
+# What the recorder costs beyond the store itself, in ns; see csrc/probes.h.
+_INTERPRETER_NS = 5.0
+_EXTENDED_NS = 700.0
+_CREDIT_NS = 1e9
+_FIRST_CREDIT_NS = 1e8
+
+_ticks = time.monotonic_ns
+
+
+class _Chunk:
+    """Where one writer stores: a chunk as bytes and as 8-byte words, the next free word, and the words there are."""
+
+    __slots__ = ("bytes", "end", "epoch", "extended", "place", "words")
+
+    def __init__(self, data: memoryview, epoch: int) -> None:
+        self.bytes = data
+        self.words = data.cast("Q")
+        self.place = CHUNK_HEADER_SIZE // 8
+        self.end = CHUNK_SIZE // 8
+        self.epoch = epoch
+        self.extended = 0
+
+    def store(self, word: int, extension: bytes) -> None:
+        place, size = self.place, len(extension)
+        if size:
+            self.bytes[place * 8 + RECORD_SIZE : place * 8 + RECORD_SIZE + size] = extension
+            self.extended += 1
+        self.words[place + 1] = word
+        self.words[place] = _ticks()
+        self.place = place + 2 + size // 8
+
+
+class _Thread(threading.local):
+    """The calling thread's part of the recording numbered `epoch`."""
+
+    epoch = -1
+    serial = 0
+    number = 0
+    chunk: _Chunk | None = None
+    busy = False
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+
+
+class _Store:
+    """The state of this process's recording."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self.epoch = 0
+        self.uid = _new_uid()
+        self.problem = ""
+        self.forget()
+
+    def forget(self) -> None:
+        self.lock = threading.Lock()
+        self.pid = os.getpid()
+        self.file = -1
+        self.path = ""
+        self.header: memoryview | None = None
+        self.segments = 0
+        self.chunks: Iterator[memoryview] = iter(())
+        self.claimed = 0
+        self.capacity = 0
+        self.limit = 0
+        self.serials = 0
+        self.dropped = 0
+        self.definitions: _Chunk | None = None
+        self.definition_chunks = 0
+        self.counters: _Chunk | None = None
+        self.counter_chunks = 0
+        self.counted: dict[int, tuple[_Chunk, int]] = {}
+        """For every site that is counted, where its number is."""
+        self.share = 0.0
+        self.cost = 0.0
+        self.credit = 0.0
+        self.clock = 0
+
+
+def _new_uid() -> int:
+    return secrets.randbits(64) or 1
+
+
+_store = _Store()
+_self = _Thread()
+
+
+def _run(operation: Callable[..., None], *arguments: Any) -> None:
+    """Runs it now, or after what this thread is in the middle of."""
+    if _self.busy:
+        _self.waiting.append((operation, arguments))
+        return
+    _self.busy = True
+    try:
+        operation(*arguments)
+    finally:
+        _self.busy = False
+    while _self.waiting:
+        try:
+            operation, arguments = _self.waiting.pop(0)
+        except IndexError:  # a signal handler was faster
+            return
+        _run(operation, *arguments)
+
+
+# --- the file
+
+
+def _allocate(file: int, offset: int, length: int) -> None:
+    """Disk space for `length` bytes at `offset`. Raises `OSError` where there is none; never leaves it to a page fault."""
+    try:
+        import resource
+    except ImportError:
+        pass
+    else:
+        # Beyond the limit the kernel sends a signal that kills, unless it is ignored.
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if limit != resource.RLIM_INFINITY and offset + length > limit:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, offset, length)
+        return
+    os.lseek(file, offset, os.SEEK_SET)
+    while length:
+        length -= os.write(file, bytes(min(length, 1 << 20)))
+
+
+def _map(file: int, offset: int, length: int) -> memoryview:
+    """Unmapped when its last view is gone."""
+    lead = offset % mmap.ALLOCATIONGRANULARITY
+    return memoryview(mmap.mmap(file, length + lead, offset=offset - lead))[lead:]
+
+
+def _grow() -> None:
+    """Adds a segment. Raises `OSError`, with errno 0 for the quota."""
+    count = min(_FIRST_CHUNKS << min(_store.segments, 6), _FULL_CHUNKS, _store.limit - _store.capacity)
+    if count <= 0:
+        raise OSError(0, "quota")
+    offset = HEADER_SIZE + _store.capacity * CHUNK_SIZE
+    _allocate(_store.file, offset, count * CHUNK_SIZE)
+    view = _map(_store.file, offset, count * CHUNK_SIZE)
+    _store.segments += 1
+    _store.capacity += count
+    _store.chunks = (view[i * CHUNK_SIZE : (i + 1) * CHUNK_SIZE] for i in range(count))
+
+
+def _put_header(offset: int, value: int) -> None:
+    if _store.header is not None:
+        with _store.header.cast("Q") as words:
+            words[offset // 8] = value
+
+
+def _clock_pair() -> int:
+    """A pair whose nanoseconds are 0 is half-written, should the process be killed in here."""
+    now = _ticks()
+    for offset, value in ((LAST_TICKS_OFFSET + 8, 0), (LAST_TICKS_OFFSET, now), (LAST_TICKS_OFFSET + 8, now)):
+        _put_header(offset, value)
+    return now
+
+
+def _claim(kind: ChunkKind, serial: int, number: int) -> _Chunk | None:
+    """A new chunk, its header complete; None when recording had to stop. Call with `_store.lock` held."""
+    if not _store.active or _store.pid != os.getpid():
+        return None
+    try:
+        if _store.claimed == _store.capacity:
+            _grow()
+        chunk = _Chunk(next(_store.chunks), _store.epoch)
+    except (OSError, ValueError, MemoryError, StopIteration) as error:
+        _give_up(error)
+        return None
+    _store.claimed += 1
+    _put_header(CHUNKS_OFFSET, _store.claimed)
+    now = _clock_pair()
+    native = threading.get_native_id() if serial else 0
+    CHUNK_HEADER.pack_into(chunk.bytes, 0, 0, kind, 0, native, serial, number, now, now)
+    with chunk.bytes[:4] as magic, magic.cast("I") as word:
+        word[0] = CHUNK_MAGIC
+    return chunk
+
+
+def _give_up(error: Exception) -> None:
+    """Recording can't go on: says so once and keeps the reason for `problem()`. Call with `_store.lock` held."""
+    if isinstance(error, OSError) and error.errno == 0:
+        state = State.QUOTA
+        size = (HEADER_SIZE + _store.limit * CHUNK_SIZE) / (1 << 20)
+        why = f"its quota of {size:.1f} MB is used up"
+    else:
+        state = State.FAILED
+        why = f"{_store.path[:300]} cannot grow ({getattr(error, 'strerror', None) or error})"
+    _store.problem = f"recording of process {_store.pid} stopped: {why}; what was recorded until now is kept"
+    _finish(state)
+    with contextlib.suppress(OSError):  # without a stderr, `problem()` still says it
+        os.write(2, f"clew: {_store.problem}\n".encode(errors="replace"))
+
+
+def _finish(state: State) -> None:
+    """Ends the recording: every chunk becomes stale. Call with `_store.lock` held."""
+    _store.active = False
+    _store.epoch += 1
+    _clock_pair()
+    if _store.header is not None:
+        _store.header[STATE_OFFSET] = state
+    with contextlib.suppress(OSError):  # a file that can't be cut ends in zeros, which readers skip
+        os.ftruncate(_store.file, HEADER_SIZE + _store.claimed * CHUNK_SIZE)
+    os.close(_store.file)
+    _store.file = -1
+    _store.chunks = iter(())
+    _store.definitions = _store.counters = None
+    _store.counted = {}
+
+
+def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float) -> None:
+    if _store.active:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
+    if len(info) > _MAX_INFO:
+        raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE), path)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    _store.forget()
+    _store.problem = ""
+    try:
+        _store.file, _store.path = file, path
+        _allocate(file, 0, HEADER_SIZE)
+        _store.header = header = _map(file, 0, HEADER_SIZE)
+        _store.limit = max(quota - HEADER_SIZE, 0) // CHUNK_SIZE
+        if _store.limit:
+            _grow()
+    except (OSError, ValueError, MemoryError) as error:
+        os.close(file)
+        _store.forget()
+        os.unlink(path)
+        raise OSError(getattr(error, "errno", errno.ENOMEM), getattr(error, "strerror", str(error)), path) from None
+    now = _ticks()
+    # The magic comes last: until then a reader sees a file that was never begun.
+    HEADER.pack_into(
+        header, 0, b"", VERSION, HEADER_SIZE, CHUNK_SIZE, os.getpid(), os.getppid(), Clock.MONOTONIC,
+        State.RECORDING, 0, 0, now, now, time.time_ns(), now, now, 0, 0, _store.uid, parent_uid & _MASK,
+    )  # fmt: skip
+    header[INFO_OFFSET : INFO_OFFSET + 4 + len(info)] = len(info).to_bytes(4, "little") + info
+    _put_header(0, int.from_bytes(MAGIC, "little"))
+    _store.epoch += 1
+    _store.share = max(budget, 0.0)
+    if _store.share:
+        _store.cost = calibrate() + _INTERPRETER_NS
+        _store.credit = _store.share * _FIRST_CREDIT_NS
+        _store.clock = time.process_time_ns()
+    _store.active = True
+
+
+def stop() -> None:
+    _run(_stop)
+
+
+def _stop() -> None:
+    with _store.lock:
+        if _store.active:
+            _finish(State.CLOSED)
+        if _store.header is not None:
+            _store.header = None
+            _store.uid = _new_uid()
+
+
+def active() -> bool:
+    return _store.active
+
+
+def uid() -> int:
+    return _store.uid
+
+
+def problem() -> str:
+    return _store.problem
+
+
+# --- records
+
+
+def _thread_known() -> bool:
+    """Makes the calling thread known to this recording. False when there is none (any more)."""
+    if not _store.active:
+        return False
+    if _self.epoch != _store.epoch:
+        with _store.lock:
+            _store.serials += 1
+            _self.serial = _store.serials
+            _self.epoch = _store.epoch
+        _self.number = 0
+        # Not current_thread(): it would make up an entry for a thread that Python did not start.
+        threads: dict[int, threading.Thread] = getattr(threading, "_active", {})
+        values = getattr(threads.get(threading.get_ident()), "__dict__", {})
+        name, daemon = values.get("_name"), values.get("_daemonic") is True
+        text = {"name": name if type(name) is str else "", "native_id": threading.get_native_id(), "daemon": daemon}
+        _define(Kind.THREAD, _self.serial, json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+    return _store.active
+
+
+def _room(words: int) -> _Chunk | None:
+    """The calling thread's chunk, with room for `words` 8-byte words; None when the record is to be dropped."""
+    chunk = _self.chunk
+    if chunk is not None and chunk.epoch == _store.epoch and chunk.place + words <= chunk.end:
+        return chunk
+    hot = 0
+    _self.chunk = None
+    if _thread_known():
+        if chunk is not None and chunk.epoch == _store.epoch:
+            hot = _filled(chunk)
+        with _store.lock:
+            _self.chunk = _claim(ChunkKind.EVENTS, _self.serial, _self.number)
+        _self.number += 1
+    if _self.chunk is None:
+        if _store.header is not None:
+            _store.dropped += 1
+            _put_header(DROPPED_OFFSET, _store.dropped)
+        return None
+    if hot:
+        _degrade(hot)
+    return _self.chunk
+
+
+def _write(word: int, extension: bytes) -> None:
+    chunk = _room(2 + len(extension) // 8)
+    if chunk is not None:
+        chunk.store(word, extension)
+
+
+def emit(  # noqa: PLR0917  # what a record holds, in the order it is read
+    kind: int, site: int, key: int, channel: int = 0, text: bytes = b"", flags: int = 0
+) -> None:
+    extension = pack_extension(key, channel & 0xFFFF_FFFF, text, flags & 0xFFFF)
+    _run(_write, pack_word(kind & 0xFF, site & 0xFFFF_FFFF, len(extension) // 16), extension)
+
+
+def define(kind: int, key: int, text: bytes, /) -> None:
+    _run(_define, kind, key, text)
+
+
+def _define(kind: int, key: int, text: bytes) -> None:
+    if not _store.active:
+        return
+    extension = pack_extension(key, 0, text)
+    with _store.lock:
+        chunk = _store.definitions
+        if chunk is None or chunk.place + 2 + len(extension) // 8 > chunk.end:
+            chunk = _claim(ChunkKind.DEFINITIONS, 0, _store.definition_chunks)
+            _store.definitions = chunk
+            _store.definition_chunks += 1
+        if chunk is not None:
+            chunk.store(pack_word(kind & 0xFF, 0, len(extension) // 16), extension)
+
+
+def _meet_thread() -> None:
+    _thread_known()
+
+
+def thread() -> int:
+    _run(_meet_thread)
+    return _self.serial if _store.active and _self.epoch == _store.epoch else 0
+
+
+class Probe:
+    """`~probe` stores a plain record and gives None."""
+
+    __slots__ = ("_word", "kind", "site")
+
+    def __init__(self, site: int, kind: int) -> None:
+        if not 0 < kind < 256:
+            raise ValueError(f"kind {kind} is not in 1 ... 255")
+        self.site = site
+        self.kind = kind
+        self._word = pack_word(kind, site)
+
+    @property
+    def counting(self) -> bool:
+        return self.site in _store.counted
+
+    @property
+    def count(self) -> int:
+        counted = _store.counted.get(self.site)
+        return counted[0].words[counted[1]] if counted else 0
+
+    def __invert__(self) -> None:
+        try:
+            if self.site in _store.counted:
+                if self.kind == Kind.ENTER:
+                    _run(_count, self.site)
+            else:
+                _run(_write, self._word, b"")
+        except Exception:
+            return  # no error of the recorder's reaches the program
+
+    def __call__(self, *ignored: object) -> None:
+        self.__invert__()
+
+    def __repr__(self) -> str:
+        return f"<clew probe, site {self.site}, kind {self.kind}>"
+
+
+# --- the budget
+
+
+def calibrate() -> float:
+    kept, best = _self.chunk, 1e9
+    try:
+        for _ in range(4):
+            _self.chunk = _Chunk(memoryview(bytearray(CHUNK_SIZE)), _store.epoch)
+            started = time.monotonic_ns()
+            for number in range(250):
+                _run(_write, number << 32 | Kind.ENTER, b"")
+            best = min(best, (time.monotonic_ns() - started) / 250)
+    finally:
+        _self.chunk = kept
+    return best
+
+
+def _filled(chunk: _Chunk) -> int:
+    """Books what the full chunk cost. Gives the site to switch off when the budget is overdrawn, else 0."""
+    if not _store.share:
+        return 0
+    clock = time.process_time_ns()
+    credit = min(_store.credit + _store.share * (clock - _store.clock), _store.share * _CREDIT_NS)
+    _store.clock = clock
+    records = (chunk.place - CHUNK_HEADER_SIZE // 8) / 2
+    _store.credit = credit - records * _store.cost - chunk.extended * _EXTENDED_NS
+    if _store.credit >= 0:
+        return 0
+    _store.credit = _store.share * _FIRST_CREDIT_NS
+    return _hottest_site(chunk)
+
+
+def _hottest_site(chunk: _Chunk) -> int:
+    """The site with the most plain call records in the chunk, or 0."""
+    seen: Counter[int] = Counter()
+    place = CHUNK_HEADER_SIZE // 8
+    while place < chunk.place:
+        word = chunk.words[place + 1]
+        if word & 0xFF in CALLS and word >> 32:
+            seen[word >> 32] += 1
+        place += 2 + 2 * (word >> 8 & 0xFF)
+    return seen.most_common(1)[0][0] if seen else 0
+
+
+def _count(site: int) -> None:
+    with _store.lock:
+        counted = _store.counted.get(site)
+        if counted:
+            chunk, place = counted
+            chunk.words[place] += 1
+
+
+def _degrade(site: int) -> None:
+    """Switches a site to counting and says so, in the thread's stream and to the user."""
+    with _store.lock:
+        chunk = _store.counters
+        if chunk is None or chunk.place == chunk.end:
+            chunk = _store.counters = _claim(ChunkKind.COUNTERS, 0, _store.counter_chunks)
+            _store.counter_chunks += 1
+        if chunk is None:
+            return
+        chunk.words[chunk.place] = site
+        _store.counted = {**_store.counted, site: (chunk, chunk.place + 1)}
+        chunk.place += 2
+    text = (
+        f"recording would have cost more than the budget of {_store.share * 100:.3g} %: from here on calls of this "
+        "function are counted, not recorded"
+    ).encode()
+    extension = pack_extension(0, 0, text)
+    _write(pack_word(Kind.GAP, site, len(extension) // 16), extension)
+    _define(Kind.NOTE, site, text)
+
+
+def _forked() -> None:
+    """The child has inherited the mappings: it drops them all and writes into none."""
+    _store.active = False
+    _store.epoch += 1
+    if _store.file >= 0:
+        os.close(_store.file)
+    _store.problem = ""
+    _store.forget()
+    _store.uid = _new_uid()
+    _self.chunk = None
+    _self.busy = False
+    _self.waiting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

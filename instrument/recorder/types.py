@@ -1,0 +1,80 @@
+"""What a recorder is: the face that the C core and its pure-Python twin share, so that no caller knows which one runs.
+
+Invariant: a probe, `emit` and `define` never raise because of the recording's state; when nothing is recorded they do
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Probe(Protocol):
+    """Stores one kind of plain record for one site: `~probe` or `probe()`."""
+
+    @property
+    def site(self) -> int: ...
+    @property
+    def kind(self) -> int: ...
+    @property
+    def counting(self) -> bool:
+        """Did the budget switch the site to counting?"""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Calls of the site since it counts; 0 before, and when nothing is recorded."""
+        ...
+
+    def __invert__(self) -> None: ...
+    def __call__(self) -> None: ...
+
+
+class MakeProbe(Protocol):
+    def __call__(self, site: int, kind: int) -> Probe: ...
+
+
+class Recorder(Protocol):
+    """A module with the state of this process's one recording."""
+
+    @property
+    def Probe(self) -> MakeProbe: ...
+
+    def start(self, path: str, info: bytes, parent_uid: int, quota: int, budget: float) -> None:
+        """Opens a new trace file. `quota` in bytes; `budget` is a share of CPU time, 0 for no bound. Raises `OSError` when
+        the file can't be made, when `info` does not fit its page, or when a recording is under way."""
+        ...
+
+    def stop(self) -> None:
+        """Closes the file and cuts it to what was used. Does nothing when nothing is recorded."""
+        ...
+
+    def active(self) -> bool:
+        """False before `start`, after `stop`, after the quota or a full disk, and in a forked child until it starts."""
+        ...
+
+    def uid(self) -> int:
+        """The random id of the recording under way or, when there is none, of the next one."""
+        ...
+
+    def problem(self) -> str:
+        """Why recording stopped early, as a sentence; "" when it did not."""
+        ...
+
+    def emit(  # noqa: PLR0917  # what a record holds, in the order it is read
+        self, kind: int, site: int, key: int, channel: int = 0, text: bytes = b"", flags: int = 0
+    ) -> None:
+        """Stores a record with an extension in the calling thread's stream. Any int is a key: its low 64 bits."""
+        ...
+
+    def define(self, kind: int, key: int, text: bytes) -> None:
+        """Stores a definition. Of several with the same kind and key the last one holds."""
+        ...
+
+    def thread(self) -> int:
+        """The calling thread's serial in this recording, from 1; 0 when nothing is recorded."""
+        ...
+
+    def calibrate(self) -> float:
+        """Nanoseconds that storing one plain record takes here and now."""
+        ...
