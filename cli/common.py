@@ -13,7 +13,6 @@ import click
 from clew.records.run import workspace_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,19 +47,24 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(encode(value), indent=2, ensure_ascii=False) + "\n")
 
 
-def console() -> Console:
-    """Writes to stdout: colours on a terminal (unless NO_COLOR), and never a broken line when there is none."""
-    from rich.console import Console
-
-    terminal = sys.stdout.isatty()
-    return Console(highlight=False, markup=False, soft_wrap=not terminal, width=None if terminal else 200)
-
-
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """An empty table without lines; the columns named in `right` hold numbers."""
+    """An empty table without lines; the columns named in `right` hold numbers. Rows are text, never markup."""
     from rich.table import Table
 
     made = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True, padding=(0, 2, 0, 0))
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", no_wrap=name in right, overflow="fold")
     return made
+
+
+def show(what: Table) -> None:
+    """Prints a table on stdout: coloured and folded to the terminal's width, or else each row as one plain line."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        Console(highlight=False, markup=False, emoji=False).print(what)
+        return
+    plain = Console(width=100_000, color_system=None, force_terminal=False, markup=False, emoji=False)
+    with plain.capture() as captured:
+        plain.print(what)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))

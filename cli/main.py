@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import errno
 import importlib
 import os
 import sys
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
@@ -46,6 +45,10 @@ ATTRIBUTES = {"slice": "slice_"}
 """Commands whose name would shadow a builtin."""
 
 
+class ReaderIsGone(Exception):
+    """Whoever read stdout has closed it."""
+
+
 class LazyGroup(click.Group):
     """A group that imports a subcommand when it is called."""
 
@@ -69,6 +72,13 @@ class LazyGroup(click.Group):
             hint = f"did you mean `clew {near[0]}`?" if near else "`clew --help` lists the commands"
             raise click.UsageError(f"there is no command {name!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Click would take it for its own and exit with 1.
+            raise ReaderIsGone from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -114,6 +124,9 @@ def call(arguments: list[str] | None = None) -> int:
         return code if isinstance(code, int) else 0
     except ClewError as error:
         return _fail(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "clew"
         return _fail(f"{_lower(error.format_message())}\n`{command} --help` tells how it is used", 2)
@@ -121,21 +134,15 @@ def call(arguments: list[str] | None = None) -> int:
         return _fail(_lower(error.format_message()), 2)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        return _reader_is_gone()
+    except (ReaderIsGone, BrokenPipeError):
+        # The interpreter flushes stdout once more when it ends, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return BROKEN_PIPE
     except OSError as error:
-        if error.errno == errno.EPIPE:
-            return _reader_is_gone()
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", 2)
     except MemoryError:
         return _fail("out of memory; the run is too large for this machine", 2)
-
-
-def _reader_is_gone() -> int:
-    # The interpreter flushes stdout once more when it ends, and would complain.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return BROKEN_PIPE
 
 
 def _fail(message: str, code: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from clew.cli.common import console, json_option, print_json, table, the_workspace, workspace_option
+from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
 from clew.records.run import RunInfo, list_runs, trace_files
 from clew.server import wording
 from clew.server.codec import encode
@@ -44,7 +44,7 @@ def runs(workspace: Path | None, as_json: bool) -> None:
             wording.size(row["bytes"]),
             "; ".join(row["problems"]),
         )
-    console().print(shown)
+    show(shown)
 
 
 def _row(folder: Path, info: RunInfo | Exception) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,20 @@ from clew.server.protocol import RunRef, RunsResult
 
 if TYPE_CHECKING:
     from clew.graph.query import Run
+    from clew.server.functions import FunctionTable
 
 OPEN_RUNS = 4
 """Graphs kept in memory; a diff needs two, and the user goes back and forth between a few."""
 
 Fingerprint = tuple[tuple[str, int, int], ...]
 """(path, modified ns, size) of every file that counts."""
+
+
+@dataclass
+class _Open:
+    fingerprint: Fingerprint
+    run: Run
+    functions: FunctionTable | None = None
 
 
 class Cancelled(ClewError):
@@ -57,7 +66,7 @@ class Session:
         self.overlay: Callable[[str], str | None] = lambda _path: None
         """The unsaved text of a file that is open in an editor."""
         self._selected = ""
-        self._open: OrderedDict[Path, tuple[Fingerprint, Run]] = OrderedDict()
+        self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._folder_locks: dict[Path, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -69,6 +78,9 @@ class Session:
         except ClewError:
             selected = ""
         return RunsResult(str(self.workspace), [run_ref(folder, info) for folder, info in listed], selected)
+
+    def has_runs(self) -> bool:
+        return any(isinstance(info, RunInfo) for _, info in list_runs(self.workspace))
 
     def select(self, which: str) -> RunsResult:
         """Uses this run from now on; "" for whichever is the newest. Raises `RunError` when there is no such run."""
@@ -91,30 +103,45 @@ class Session:
 
     def open(self, which: str = "", task: Task | None = None) -> Run:
         """The graph of a run. The first time that takes as long as building it does; `task` hears of it."""
+        return self._opened(which, task).run
+
+    def functions(self, which: str = "", task: Task | None = None) -> FunctionTable:
+        """What each function of a run cost."""
+        from clew.server.functions import FunctionTable
+
+        opened = self._opened(which, task)
+        with self._folder_lock(opened.run.folder):
+            if opened.functions is None:
+                opened.functions = FunctionTable.of(opened.run)
+        return opened.functions
+
+    def _opened(self, which: str, task: Task | None) -> _Open:
         from clew.graph.query import open_run
 
         folder = self.folder(which)
-        with self._lock:
-            lock = self._folder_locks.setdefault(folder, threading.Lock())
         # Two requests at once must not build the same graph twice.
-        with lock:
+        with self._folder_lock(folder):
             fingerprint = fingerprint_of(folder)
             with self._lock:
                 known = self._open.get(folder)
-                if known and known[0] == fingerprint:
+                if known and known.fingerprint == fingerprint:
                     self._open.move_to_end(folder)
-                    return known[1]
+                    return known
             if task is not None:
                 task.phase(f"reading run {folder.name}")
-            run = open_run(folder)
+            opened = _Open(fingerprint, open_run(folder))
             with self._lock:
-                self._open[folder] = (fingerprint, run)
+                self._open[folder] = opened
                 self._open.move_to_end(folder)
                 while len(self._open) > OPEN_RUNS:
                     self._open.popitem(last=False)
             if task is not None:
                 task.phase(f"run {folder.name} is open")
-            return run
+            return opened
+
+    def _folder_lock(self, folder: Path) -> threading.Lock:
+        with self._lock:
+            return self._folder_locks.setdefault(folder, threading.Lock())
 
     def text(self, path: str) -> str | None:
         """A file's text as the user sees it, unsaved changes included; None when it can't be read."""

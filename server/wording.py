@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 
 
@@ -76,6 +77,14 @@ def short_label(label: str) -> str:
         return label
     qualname = qualname.replace(".<locals>", "")
     return qualname if "." in qualname else f"{module.rpartition('.')[2]}.{qualname}"
+
+
+def printable(text: str) -> str:
+    """The text with its control characters spelt out: a recorded message must not move the reader's cursor."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def _digits(value: float) -> str:

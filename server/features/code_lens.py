@@ -1,0 +1,117 @@
+"""Code lenses: what each recorded function of an open file cost, and "why" on the error lines of a log file.
+
+Two stages: the first only places lenses, the second computes the text of those that come into view. Invariant: a lens
+stands where its function stands now, or says that it is stale.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from clew.records.errors import ClewError
+from clew.server import wording
+from clew.server.codec import encode
+from clew.server.features import log_lines
+from clew.server.outline import Outline, current, outline
+from clew.server.positions import line_range, path_of
+from clew.server.protocol import SliceParams, Target
+from clew.server.session import Cancelled, Session, Task
+
+if TYPE_CHECKING:
+    from clew.server.functions import Function
+    from clew.server.server import ClewServer
+
+
+def register(server: ClewServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=True))
+    async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
+        path = path_of(params.text_document.uri)
+        text = server.workspace.get_text_document(params.text_document.uri).source
+        try:
+            if log_lines.is_log(path):
+                return log_lines.lenses(path, text)
+            if path.endswith(".py"):
+                return await server.work(
+                    "clew: code lenses", lambda task: function_lenses(server.session, path, text, task)
+                )
+        except ClewError as error:
+            _tell(server, error)
+        return []
+
+    @server.feature(types.CODE_LENS_RESOLVE)
+    async def resolve(lens: types.CodeLens) -> types.CodeLens:
+        data: Any = lens.data
+        try:
+            if isinstance(data, dict) and "text" in data:
+                lens.command = await server.work(
+                    "clew: why", lambda task: log_lines.command(server.session, data, task)
+                )
+            elif isinstance(data, dict):
+                lens.command = await server.work("clew", lambda task: _function_command(server.session, data, task))
+        except ClewError as error:
+            _tell(server, error)
+        if lens.command is None:
+            lens.command = types.Command(title="the run has changed", command="")
+        return lens
+
+
+def _tell(server: ClewServer, error: ClewError) -> None:
+    if not isinstance(error, Cancelled):
+        server.tell_once(str(error))
+
+
+def function_lenses(session: Session, path: str, text: str, task: Task) -> list[types.CodeLens]:
+    """A lens without text for each function of the file that the selected run has calls of."""
+    if not session.has_runs():
+        return []
+    table = session.functions("", task)
+    found = table.in_file(path)
+    if not found:
+        return []
+    now = outline(text)
+    lines = text.count("\n") + 1
+    made = []
+    for function in found:
+        line, stale = place(now, function)
+        data = {"run": table.run, "site": function.site, "stale": stale}
+        made.append(types.CodeLens(range=line_range(min(line, lines)), data=data))
+    return made
+
+
+def place(now: Outline | None, function: Function) -> tuple[int, bool]:
+    """The line of a recorded function in the present text, and whether that is a guess: it is no longer found by name,
+    or the text does not parse at the moment."""
+    definition = current(now, function.qualname, function.line)
+    return (function.line, True) if definition is None else (definition.line, False)
+
+
+def _function_command(session: Session, data: dict[str, Any], task: Task) -> types.Command | None:
+    function = session.functions(str(data.get("run", "")), task).by_site.get(int(data.get("site", -1)))
+    if function is None:
+        return None
+    params = SliceParams(Target(function=function.label), run=str(data.get("run", "")))
+    return types.Command(
+        title=title(function, bool(data.get("stale"))), command="clew.openSlice", arguments=[encode(params)]
+    )
+
+
+def title(function: Function, stale: bool) -> str:
+    """`812 calls · p50 1.2 ms · p95 4 ms · self 12 %`"""
+    parts = [wording.count(function.calls, "call")]
+    if function.counted:
+        parts = [
+            f"{parts[0]} and {function.counted:,} only counted"
+            if function.calls
+            else f"{function.counted:,} calls, only counted"
+        ]
+    if function.calls:
+        parts.append(f"p50 {wording.duration(function.p50_ns)}")
+        if function.calls > 1:
+            parts.append(f"p95 {wording.duration(function.p95_ns)}")
+        parts.append(f"self {wording.percent(function.share)}")
+    if function.errors:
+        parts.append(wording.count(function.errors, "error"))
+    text = " · ".join(parts)
+    return f"stale: {wording.short_label(function.label)} · {text}" if stale else text

@@ -1,0 +1,144 @@
+"""Events and edges in words that a person understands without knowing how clew works.
+
+Invariant: every event of any kind has a title, also one whose function, key or channel is unknown.
+"""
+
+from __future__ import annotations
+
+from clew.graph.model import LEVEL_NAMES, ExecutionGraph, RegionKind
+from clew.records.event import EdgeKind, Kind
+from clew.server import wording
+
+MAX_TEXT = 200
+"""Characters of a message or a key in a title."""
+NODE_KINDS = {
+    Kind.ENTER: "call", Kind.EXIT: "call", Kind.UNWIND: "error", Kind.SUSPEND: "call", Kind.RESUME: "call",
+    Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.JOIN: "join", Kind.RELEASE: "sync", Kind.ACQUIRE: "sync",
+    Kind.DEFINE: "state", Kind.USE: "state", Kind.SCOPE_BEGIN: "scope", Kind.SCOPE_END: "scope", Kind.REQUEST: "request",
+    Kind.LOG: "log", Kind.MARK: "mark", Kind.ENTITY: "entity", Kind.PAYLOAD: "payload", Kind.GAP: "gap",
+}  # fmt: skip
+_SENT = {
+    "thread.start": "started a thread",
+    "thread.join": "ended",
+    "executor.submit": "submitted work",
+    "executor.result": "finished the work",
+    "queue": "put an item into a queue",
+    "asyncio.queue": "put an item into a queue",
+    "asyncio.handle": "scheduled what runs next",
+    "asyncio.future": "settled a future",
+    "process.start": "started a process",
+    "traceparent": "sent its trace headers",
+}
+_TOOK = {
+    "thread.start": "began as a thread",
+    "thread.join": "went on after a thread's end",
+    "executor.submit": "began as submitted work",
+    "executor.result": "went on with the work's result",
+    "queue": "took an item from a queue",
+    "asyncio.queue": "took an item from a queue",
+    "asyncio.handle": "was run by the event loop",
+    "asyncio.future": "went on when a future was settled",
+    "process.start": "began as a process",
+    "traceparent": "got trace headers",
+}
+_LED = {
+    "thread.start": "{target} began as a thread that {source} started",
+    "thread.join": "{target} went on when {source} had ended",
+    "executor.submit": "{target} ran as work that {source} submitted",
+    "executor.result": "{target} went on with the result of {source}",
+    "queue": "{target} took from a queue what {source} had put into it",
+    "asyncio.queue": "{target} took from a queue what {source} had put into it",
+    "asyncio.handle": "{target} was run by the event loop, which {source} had asked to",
+    "asyncio.future": "{target} went on when {source} settled a future",
+    "process.start": "{target} began in a process that {source} started",
+    "traceparent": "{target} handled a request that {source} sent",
+}
+
+
+def actor(graph: ExecutionGraph, event: int) -> str:
+    """Who an event is of: the function around it, else its thread or task."""
+    call = graph.call_of(event)
+    if call >= 0:
+        return wording.short_label(graph.sites[int(graph.site[call])].label)
+    strand = graph.strand_of(event)
+    return f"{strand.kind} {strand.name}" if strand.name else f"a {strand.kind}"
+
+
+def thing(graph: ExecutionGraph, event: int) -> str:
+    """What an edge's event is about: `chunk 17`; the channel alone when the key's text was not kept."""
+    key = shorten(graph.key_text(event), 60)
+    return f"{graph.channel(event)} {key}".strip()
+
+
+def event_title(graph: ExecutionGraph, event: int) -> str:
+    kind, who, channel = int(graph.kind[event]), actor(graph, event), graph.channel(event)
+    text = shorten(graph.text(event))
+    match kind:
+        case Kind.LOG:
+            number = graph.key(event)
+            return f"{LEVEL_NAMES.get(number, f'Level {number}')} {text}"
+        case Kind.ENTER:
+            return f"{who} was called"
+        case Kind.EXIT:
+            return f"{who} returned"
+        case Kind.UNWIND:
+            return f"{who} raised"
+        case Kind.SUSPEND:
+            return f"{who} waits"
+        case Kind.RESUME:
+            return f"{who} went on"
+        case Kind.SEND:
+            return f"{who} {_SENT.get(channel) or f'sent {thing(graph, event)}'}"
+        case Kind.RECEIVE | Kind.JOIN | Kind.SCOPE_BEGIN if channel:
+            return f"{who} {_TOOK.get(channel) or f'received {thing(graph, event)}'}"
+        case Kind.RELEASE:
+            return f"{who} released {thing(graph, event) or 'a lock'}"
+        case Kind.ACQUIRE:
+            return f"{who} acquired {thing(graph, event) or 'a lock'}"
+        case Kind.DEFINE:
+            return f"{who} defined {thing(graph, event)}"
+        case Kind.USE:
+            return f"{who} used {thing(graph, event)}"
+        case Kind.REQUEST:
+            return f"request {channel} began in {who}"
+        case Kind.MARK | Kind.PAYLOAD:
+            return f"{channel} = {text}" if text else channel or who
+        case Kind.GAP:
+            return f"events are missing here: {text}"
+        case Kind.STEP_BEGIN | Kind.STEP_END:
+            strand = graph.strand_of(event)
+            return f"{strand.kind} {strand.name} {'runs' if kind == Kind.STEP_BEGIN else 'pauses'}"
+        case _:
+            return f"{who} {graph.event(event).kind.replace('_', ' ')}"
+
+
+def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, channel: str) -> str:
+    """How the event `target` depends on `source`, as one sentence about both."""
+    who, whom = actor(graph, source), actor(graph, target)
+    about = thing(graph, target) or thing(graph, source)
+    if kind == EdgeKind.STATE:
+        return f"{whom} ({about}) used what {who} defined"
+    if kind == EdgeKind.SYNC:
+        return f"{whom} waited until {who} released {about or 'a lock'}"
+    phrase = _LED.get(channel, "{target} received {about} from {source}")
+    return phrase.format(source=who, target=whom, about=about or channel or "something")
+
+
+def root_title(graph: ExecutionGraph, event: int) -> str:
+    """Where a chain ends: the request, task, thread or process whose beginning has no recorded cause."""
+    region = int(graph.region[event])
+    if int(graph.regions.kind[region]) == RegionKind.REQUEST:
+        return event_title(graph, int(graph.regions.opener[region]))
+    strand, process = graph.strand_of(event), graph.process_of(event)
+    return f"{strand.kind} {strand.name} of {process.name} began"
+
+
+def lane(graph: ExecutionGraph, event: int) -> str:
+    return f"{graph.process_of(event).name} / {graph.strand_of(event).name}"
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """The first line, cut with an ellipsis."""
+    first, more, _ = text.strip().partition("\n")
+    line = wording.printable(first)
+    return line if len(line) <= limit and not more else line[: limit - 1].rstrip() + "…"

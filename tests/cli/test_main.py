@@ -1,0 +1,140 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+import clew
+from clew.cli import main
+from clew.records.errors import ClewError
+from clew.records.plan import Plan, dump
+from clew.records.run import RUN_FILE, create_run, finish_run
+
+
+def record(workspace, name, code=0):
+    folder, info = create_run(workspace, name=name, command=["python", "app.py"], spec="", plan=dump(Plan()))
+    finish_run(folder, info, code, ["a note"])
+    return folder
+
+
+def test_the_version_is_the_packages(shell):
+    assert shell("--version").stdout == f"clew {clew.__version__}\n"
+
+
+def test_help_and_version_load_nothing_heavy():
+    code = (
+        "import sys\nfrom clew.cli.main import call\n"
+        "assert call(['--version']) == 0 and call(['--help']) == 0\n"
+        "heavy = {'numpy', 'pyarrow', 'lark', 'pygls', 'lsprotocol', 'rich', 'clew.graph', 'clew.server', 'clew.esl'}\n"
+        "sys.exit(str(sorted(heavy & set(sys.modules))) if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_help_names_every_command(shell):
+    text = shell("--help").stdout
+    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == list(main.COMMANDS)
+
+
+@pytest.mark.parametrize("name", list(main.COMMANDS))
+def test_every_command_has_help_with_examples(shell, name):
+    text = shell(name, "--help").stdout
+    assert "Usage: clew " in text
+    assert "Example" in text
+
+
+def test_a_misspelt_command_is_guessed(shell):
+    done = shell("rnus", code=2)
+    assert done.stdout == ""
+    assert done.stderr == (
+        "clew: there is no command 'rnus'; did you mean `clew runs`?\n`clew --help` tells how it is used\n"
+    )
+
+
+def test_an_unknown_option_names_the_commands_help(shell):
+    done = shell("runs", "--jsno", code=2)
+    assert (
+        done.stderr == "clew: no such option '--jsno'. Did you mean --json?\n`clew runs --help` tells how it is used\n"
+    )
+
+
+def test_no_command_at_all_shows_the_help(shell):
+    done = shell(code=2)
+    assert "Usage: clew" in done.stdout + done.stderr
+
+
+def test_a_mistake_is_one_message_with_its_exit_code(monkeypatch, capsys):
+    class Own(ClewError):
+        exit_code = 7
+
+    def fails(*_, **__):
+        raise Own("the moon: is made of cheese; eat it")
+
+    monkeypatch.setattr(main.clew, "main", fails)
+    assert main.call([]) == 7
+    out = capsys.readouterr()
+    assert (out.out, out.err) == ("", "clew: the moon: is made of cheese; eat it\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (KeyboardInterrupt(), 130, "clew: interrupted\n"),
+        (PermissionError(13, "Permission denied", "/x"), 2, "clew: /x: Permission denied\n"),
+        (MemoryError(), 2, "clew: out of memory; the run is too large for this machine\n"),
+    ],
+)
+def test_what_the_machine_refuses_is_one_message(monkeypatch, capsys, error, code, text):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(main.clew, "main", fails)
+    assert main.call([]) == code
+    assert capsys.readouterr().err == text
+
+
+def test_a_reader_that_goes_away_is_no_error(shell):
+    for number in range(40):
+        record(shell.folder, f"run-{number}-{'x' * 2000}"[:200])
+    process = shell.start("runs", "--json")
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(20) == main.BROKEN_PIPE
+
+
+def test_a_workspace_without_runs_says_how_to_record_one(shell):
+    done = shell("runs")
+    assert done.stdout == ""
+    assert "clew run -- python your_program.py" in done.stderr
+    assert json.loads(shell("runs", "--json").stdout) == {"workspace": str(shell.folder), "runs": []}
+
+
+def test_runs_are_listed_newest_first(shell):
+    older, newer = record(shell.folder, "before"), record(shell.folder, "after", 3)
+    lines = shell("runs").stdout.splitlines()
+    assert lines[0].split() == ["id", "name", "when", "exit", "processes", "size", "problems"]
+    assert [line.split()[0] for line in lines[1:]] == [newer.name, older.name]
+    assert lines[1].split()[1] == "after" and lines[1].endswith("3          0   0 B  a note")
+    rows = json.loads(shell("runs", "--json").stdout)["runs"]
+    assert [row["exitCode"] for row in rows] == [3, 0]
+    assert rows[0]["folder"] == str(newer)
+
+
+def test_a_damaged_run_is_listed_with_what_is_wrong(shell):
+    folder = record(shell.folder, "broken")
+    (folder / RUN_FILE).write_text("{")
+    (row,) = json.loads(shell("runs", "--json").stdout)["runs"]
+    assert row["id"] == folder.name
+    assert "damaged" in row["problems"][0]
+    assert "damaged" in shell("runs").stdout
+
+
+def test_nothing_is_coloured_without_a_terminal(shell):
+    record(shell.folder, "plain")
+    assert "\x1b" not in shell("runs").stdout
+
+
+def test_a_workspace_that_is_not_there_is_named(shell):
+    done = shell("runs", "--workspace", "/nowhere", code=2)
+    assert "/nowhere" in done.stderr
