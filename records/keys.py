@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import weakref
 
 Scalar = str | int | float | bool | bytes | None
 
@@ -36,12 +37,31 @@ def key_of(channel: str, value: object) -> int:
     return int.from_bytes(digest, "little") or 1
 
 
+_sources: weakref.WeakSet[KeySource] = weakref.WeakSet()
+
+
+def _rebase_all() -> None:
+    for source in list(_sources):
+        source._rebase()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_rebase_all)
+
+
 class KeySource:
-    """Fresh keys for objects that live in this process only: unique within the run with overwhelming likelihood."""
+    """Fresh keys for objects that live in this process only: unique within the run with overwhelming likelihood.
+
+    A forked child draws from a source of its own, else it would hand out its parent's next keys again.
+    """
 
     def __init__(self) -> None:
-        self._base = int.from_bytes(os.urandom(8), "little")
         self._count = itertools.count(1)
+        self._rebase()
+        _sources.add(self)
+
+    def _rebase(self) -> None:
+        self._base = int.from_bytes(os.urandom(8), "little")
 
     def fresh(self) -> int:
         return (self._base + next(self._count) * 0x9E37_79B9_7F4A_7C15) & 0xFFFF_FFFF_FFFF_FFFF or 1

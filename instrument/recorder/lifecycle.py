@@ -179,8 +179,6 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _keys
     cause, _fork.cause = _fork.cause, None
     if cause is not None:
-        _keys = KeySource()
         _begin(cause)

@@ -1,0 +1,466 @@
+"""Reads trace files: any bytes whatsoever give what is whole in them, and problems that say what is not.
+
+Invariants: no exception and no endless loop, whatever the file holds; a file may still be growing while it is read. Records
+stay where they are, in the mapped file: a thread's `extents` are views of whole records, in the thread's order.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from clew.records import clocks, header, run
+from clew.records.errors import Problem, RunError
+from clew.records.event import RECORD_SIZE, Extension, Kind, SiteInfo, unpack_extension
+from clew.records.header import ChunkKind, Clock, State
+
+_T = TypeVar("_T")
+
+MAX_PROBLEMS = 50
+"""Per file; a file that is rubbish throughout need not say so a thousand times."""
+
+_EVENT_KINDS = bytes(kind for kind in Kind if kind < Kind.SITE)
+_EXTENDED = re.compile(rb"[^\0]")
+_NO_TICKS = bytes(8)
+_MAX_RECORD = RECORD_SIZE * 256
+
+
+class Header(NamedTuple):
+    """The first page's numbers, see `clew.records.header.HEADER`; all 0 when the file is not readable."""
+
+    version: int = 0
+    pid: int = 0
+    parent_pid: int = 0
+    clock: int = 0
+    state: int = 0
+    flags: int = 0
+    start_ticks: int = 0
+    start_monotonic_ns: int = 0
+    start_wall_ns: int = 0
+    last_ticks: int = 0
+    last_monotonic_ns: int = 0
+    chunks: int = 0
+    dropped: int = 0
+    uid: int = 0
+    parent_uid: int = 0
+
+
+class Event(NamedTuple):
+    """One record. `extension` is None for a plain one."""
+
+    thread: int
+    ticks: int
+    kind: Kind
+    site: int
+    flags: int
+    extension: Extension | None
+
+
+class StrandInfo(NamedTuple):
+    kind: str
+    name: str
+    thread: int
+
+
+class Note(NamedTuple):
+    """A sentence for the user; `site` is 0 when it is about the whole process."""
+
+    site: int
+    text: str
+
+
+@dataclass
+class ThreadRecords:
+    """One thread's stream: `extents` are whole records only, in order."""
+
+    serial: int
+    native_id: int = 0
+    name: str = ""
+    daemon: bool = False
+    extents: list[memoryview] = field(default_factory=list)
+
+
+@dataclass
+class ProcessRecords:
+    """What one trace file holds. `readable` is False when it is no trace file that this version reads."""
+
+    path: str
+    readable: bool = False
+    header: Header = field(default_factory=Header)
+    info: dict[str, Any] = field(default_factory=dict)
+    threads: dict[int, ThreadRecords] = field(default_factory=dict)
+    sites: dict[int, SiteInfo] = field(default_factory=dict)
+    strings: dict[int, str] = field(default_factory=dict)
+    strands: dict[int, StrandInfo] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    counters: dict[int, int] = field(default_factory=dict)
+    """Calls that were counted instead of recorded, by site."""
+    pairs: list[clocks.Pair] = field(default_factory=list)
+    """(ticks, monotonic ns) of the same instants."""
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def boot_id(self) -> str:
+        value = self.info.get("boot_id")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def bytes(self) -> int:
+        """Of records that are whole."""
+        return sum(len(extent) for thread in self.threads.values() for extent in thread.extents)
+
+    def events(self, serial: int | None = None) -> Iterator[Event]:
+        """Every record, or one thread's, thread by thread: simple and slow, for tests and tools."""
+        for thread in self.threads.values() if serial is None else [self.threads[serial]]:
+            for extent in thread.extents:
+                for ticks, word, extension in _records(extent):
+                    yield Event(thread.serial, ticks, Kind(word & 0xFF), word >> 32, word >> 16 & 0xFFFF, extension)
+
+
+@dataclass
+class RunRecords:
+    """All readable trace files of a run, and every problem met."""
+
+    folder: Path
+    info: run.RunInfo | None
+    processes: list[ProcessRecords]
+    problems: list[Problem]
+
+    def clock(self, process: ProcessRecords) -> clocks.ClockMap:
+        """Ticks of `process` to monotonic ns, by the pairs of every process of its boot and by the launcher's."""
+        if process.header.clock != Clock.CYCLES:
+            return clocks.MONOTONIC
+        cached = self._clocks.get(process.boot_id)
+        if cached is None:
+            cached = self._clocks[process.boot_id] = clocks.fit(self._pairs(process.boot_id))
+        return cached
+
+    def _pairs(self, boot_id: str) -> Iterator[clocks.Pair]:
+        same = [other for other in self.processes if other.boot_id == boot_id and other.header.clock == Clock.CYCLES]
+        for other in same:
+            yield from other.pairs
+        if self.info is not None and any(other.info.get("host") == self.info.host for other in same):
+            for pair in self.info.calibration:
+                if len(pair) == 2 and all(type(value) is int for value in pair):
+                    yield pair[0], pair[1]
+
+    def __post_init__(self) -> None:
+        self._clocks: dict[str, clocks.ClockMap] = {}
+
+
+def read_run(folder: Path | str) -> RunRecords:
+    """Everything in a run's folder. Never raises: a folder that is no run gives no processes and a problem."""
+    folder = Path(folder)
+    info, problems = None, []
+    try:
+        info = run.load_run(folder)
+    except (RunError, OSError, RecursionError) as error:
+        problems.append(Problem(str(folder), str(error)))
+    try:
+        paths = run.trace_files(folder)
+    except OSError as error:
+        paths = []
+        problems.append(Problem(str(folder), f"its files cannot be listed ({error.strerror})"))
+    read = [read_process(path) for path in paths]
+    problems += [problem for process in read for problem in process.problems]
+    return RunRecords(folder, info, [process for process in read if process.readable], problems)
+
+
+def read_process(path: Path | str) -> ProcessRecords:
+    """The records of one trace file. Never raises: what is wrong is in `problems`."""
+    name = os.fspath(path)
+    try:
+        file = os.open(name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except (OSError, ValueError) as error:
+        return _unreadable(name, f"cannot be opened ({getattr(error, 'strerror', None) or error})")
+    try:
+        size = os.fstat(file).st_size
+        view = memoryview(mmap.mmap(file, size, access=mmap.ACCESS_READ)) if size else memoryview(b"")
+        # Headers are read, not looked at in the mapping: a recorder that closes the file cuts off chunks never claimed.
+        return _Reader(name, size, lambda offset, length: os.pread(file, length, offset), view).read()
+    except (OSError, ValueError) as error:
+        return _unreadable(name, f"cannot be read ({getattr(error, 'strerror', None) or error})")
+    finally:
+        os.close(file)
+
+
+def parse_process(data: bytes, where: str) -> ProcessRecords:
+    """As `read_process`, of bytes in memory."""
+    return _Reader(where, len(data), lambda offset, length: data[offset : offset + length], memoryview(data)).read()
+
+
+def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords:
+    return ProcessRecords(path, problems=[Problem(path, what, lost)])
+
+
+def _records(extent: memoryview) -> Iterator[tuple[int, int, Extension | None]]:
+    """(ticks, word, extension) of whole records."""
+    words = extent.cast("Q")
+    at = 0
+    while at < len(words):
+        word = words[at + 1]
+        slots = word >> 8 & 0xFF
+        after = at + 2 + 2 * slots
+        yield words[at], word, unpack_extension(extent[at * 8 + 16 : after * 8]) if slots else None
+        at = after
+
+
+def find_end(chunk: memoryview, kinds: bytes) -> tuple[int, str]:
+    """Where the whole records of a chunk's data end, in bytes, and what is wrong there; "" for an ordinary end.
+
+    Only records with an extension are visited one by one; runs of plain ones are checked by searching in them.
+    """
+    body = bytes(chunk[: len(chunk) // RECORD_SIZE * RECORD_SIZE])
+    kind_bytes, slot_bytes = body[8::RECORD_SIZE], body[9::RECORD_SIZE]
+    count = len(kind_bytes)
+    at = 0
+    while at < count:
+        match = _EXTENDED.search(slot_bytes, at)
+        extended = match.start() if match else count
+        # Plain records at ... extended - 1, then one with an extension.
+        heads = min(extended + 1, count)
+        unfinished = _first_without_ticks(body, at, heads)
+        strange = kind_bytes[at:unfinished].translate(None, kinds)
+        if strange:
+            place = kind_bytes.index(strange[:1], at)
+            return place * RECORD_SIZE, f"a record of unknown kind {strange[0]}"
+        if unfinished < heads:
+            rest = len(body.rstrip(b"\0")) - unfinished * RECORD_SIZE
+            # What follows the end can only be a record that was being written.
+            return unfinished * RECORD_SIZE, "" if rest <= _MAX_RECORD else "an unfinished record in the middle"
+        if extended == count:
+            break
+        at = extended + 1 + slot_bytes[extended]
+        if at > count:
+            return extended * RECORD_SIZE, "a record that reaches beyond its chunk"
+    return count * RECORD_SIZE, ""
+
+
+def _first_without_ticks(body: bytes, first: int, stop: int) -> int:
+    """The first 16-byte unit of first ... stop - 1 whose ticks are 0, or `stop`."""
+    place = first * RECORD_SIZE
+    while True:
+        place = body.find(_NO_TICKS, place, stop * RECORD_SIZE - 8)
+        if place < 0:
+            return stop
+        unit, inside = divmod(place, RECORD_SIZE)
+        if not inside:
+            return unit
+        place = (unit + 1) * RECORD_SIZE
+
+
+class _Reader:
+    """One pass over one file."""
+
+    def __init__(self, path: str, size: int, head: Callable[[int, int], bytes], view: memoryview) -> None:
+        self._path = path
+        self._size = size
+        self._head = head
+        self._view = view
+        self._found = ProcessRecords(path)
+        self._more_problems = 0
+        self._chunks: dict[tuple[ChunkKind, int, int], tuple[int, int]] = {}
+        """By (kind, thread's serial, number): the chunk's offset and native thread id."""
+
+    def read(self) -> ProcessRecords:
+        found = self._found
+        if not self._read_header():
+            return found
+        self._find_chunks()
+        self._check_numbers()
+        for (kind, serial, _), (offset, native_id) in sorted(self._chunks.items()):
+            data = self._view[offset + header.CHUNK_HEADER_SIZE : min(offset + header.CHUNK_SIZE, self._size)]
+            if kind is ChunkKind.EVENTS:
+                self._read_events(serial, native_id, offset, data)
+            elif kind is ChunkKind.DEFINITIONS:
+                self._read_definitions(offset, data)
+            else:
+                self._read_counters(data)
+        if self._more_problems:
+            found.problems.append(Problem(self._path, f"{self._more_problems} more problems of these kinds"))
+        return found
+
+    def _problem(self, what: str, offset: int | None = None, lost: str = "") -> None:
+        if len(self._found.problems) >= MAX_PROBLEMS:
+            self._more_problems += 1
+            return
+        where = self._path if offset is None else f"{self._path}@{offset}"
+        self._found.problems.append(Problem(where, what, lost))
+
+    def _read_header(self) -> bool:
+        page = self._head(0, header.HEADER_SIZE)
+        if not page.strip(b"\0"):
+            self._problem("empty: the process ended before it recorded anything", lost="all of it")
+            return False
+        if len(page) < header.HEADER.size:
+            self._problem("cut short inside its header", lost="all of it")
+            return False
+        values = dict(zip(header.HEADER_FIELDS, header.HEADER.unpack_from(page), strict=True))
+        if values["magic"] != header.MAGIC:
+            begun = not values["magic"].strip(b"\0")
+            self._problem(
+                "the process ended before its header was whole" if begun else "not a trace file of clew",
+                lost="all of it",
+            )
+            return False
+        if values["version"] > header.VERSION:
+            self._problem(
+                f"written in format {values['version']}, this clew reads up to {header.VERSION}; upgrade clew",
+                lost="all of it",
+            )
+            return False
+        sizes = (values["version"], values["header_size"], values["chunk_size"])
+        if sizes != (header.VERSION, header.HEADER_SIZE, header.CHUNK_SIZE):
+            self._problem("its header is damaged; read as format 1")
+        fields = Header(**{name: values[name] for name in Header._fields})
+        if fields.clock not in set(Clock):
+            self._problem("its header is damaged: unknown clock; times are read as nanoseconds")
+        self._found.header = fields
+        self._found.readable = True
+        for pair in (
+            (fields.start_ticks, fields.start_monotonic_ns),
+            (fields.last_ticks, fields.last_monotonic_ns),
+        ):
+            if all(pair):
+                self._found.pairs.append(pair)
+        self._read_state(fields)
+        self._read_info(page)
+        return True
+
+    def _read_state(self, fields: Header) -> None:
+        if fields.state not in set(State):
+            self._problem("its header is damaged: unknown state")
+        elif fields.state in (State.QUOTA, State.FAILED):
+            why = "its quota was used up" if fields.state == State.QUOTA else "the file could not grow"
+            self._problem(f"recording stopped early: {why}", lost=f"{fields.dropped} records after that")
+
+    def _read_info(self, page: bytes) -> None:
+        start = header.INFO_OFFSET + 4
+        length = int.from_bytes(page[header.INFO_OFFSET : start], "little")
+        try:
+            info = json.loads(page[start : start + length])
+            if not isinstance(info, dict):
+                raise TypeError
+            self._found.info = info
+        except (ValueError, TypeError, RecursionError):
+            self._problem("its description of the process is damaged", header.INFO_OFFSET, "host, command, boot")
+
+    def _find_chunks(self) -> None:
+        whole, rest = divmod(max(self._size - header.HEADER_SIZE, 0), header.CHUNK_SIZE)
+        if rest:
+            self._problem("cut short inside a chunk", self._size)
+        claimed = self._found.header.chunks
+        if claimed > whole + (rest > 0):
+            lost = claimed - whole - (rest > 0)
+            self._problem(
+                "cut short", self._size, f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks"
+            )
+        for index in range(whole + (rest > header.CHUNK_HEADER_SIZE)):
+            offset = header.HEADER_SIZE + index * header.CHUNK_SIZE
+            head = self._head(offset, header.CHUNK_HEADER.size)
+            if len(head) < header.CHUNK_HEADER.size:  # it was cut off while we read
+                return
+            magic, kind, _, native_id, serial, number, ticks, monotonic_ns = header.CHUNK_HEADER.unpack(head)
+            if magic != header.CHUNK_MAGIC:
+                if head.strip(b"\0") and magic:
+                    self._problem("a chunk's header is damaged", offset, "the chunk")
+                continue
+            if kind not in set(ChunkKind) or (kind == ChunkKind.EVENTS and not serial):
+                self._problem("a chunk of unknown kind", offset, "the chunk")
+                continue
+            key = (ChunkKind(kind), serial, number)
+            if key in self._chunks:
+                self._problem(f"chunk {number} of thread {serial} is there twice", offset, "the second one")
+                continue
+            self._chunks[key] = offset, native_id
+            if ticks and monotonic_ns:
+                self._found.pairs.append((ticks, monotonic_ns))
+
+    def _check_numbers(self) -> None:
+        expected: dict[tuple[ChunkKind, int], int] = {}
+        for (kind, serial, number), (offset, _) in sorted(self._chunks.items()):
+            before = expected.get((kind, serial), 0)
+            if number != before:
+                whose = f"thread {serial}" if kind is ChunkKind.EVENTS else kind.name.lower()
+                self._problem(f"chunks {before} to {number - 1} of {whose} are missing", offset, "what they held")
+            expected[kind, serial] = number + 1
+
+    def _thread(self, serial: int) -> ThreadRecords:
+        return self._found.threads.setdefault(serial, ThreadRecords(serial))
+
+    def _read_events(self, serial: int, native_id: int, offset: int, data: memoryview) -> None:
+        end, wrong = find_end(data, _EVENT_KINDS)
+        if wrong:
+            self._problem(wrong, offset + header.CHUNK_HEADER_SIZE + end, "the rest of the chunk")
+        thread = self._thread(serial)
+        thread.native_id = thread.native_id or native_id
+        if end:
+            thread.extents.append(data[:end])
+
+    def _read_definitions(self, offset: int, data: memoryview) -> None:
+        end, wrong = find_end(data, bytes(range(1, 256)))
+        if wrong:
+            self._problem(wrong, offset + header.CHUNK_HEADER_SIZE + end, "the rest of the definitions in the chunk")
+        for _, word, extension in _records(data[:end]):
+            if extension is None or not self._define(word & 0xFF, extension):
+                self._problem(f"a definition of kind {word & 0xFF} cannot be understood", offset, "one definition")
+
+    def _define(self, kind: int, definition: Extension) -> bool:
+        found, key, text = self._found, definition.key, definition.text
+        if kind == Kind.STRING:
+            found.strings[key] = text
+            return True
+        if kind == Kind.NOTE:
+            found.notes.append(Note(key, text))
+            return True
+        try:
+            fields = json.loads(text)
+            if kind == Kind.SITE:
+                found.sites[key] = _site(key, fields)
+            elif kind == Kind.THREAD:
+                thread = self._thread(key)
+                thread.name = _checked(fields, "name", str, "")
+                thread.native_id = _checked(fields, "native_id", int, 0)
+                thread.daemon = _checked(fields, "daemon", bool, False)
+            elif kind == Kind.STRAND:
+                name, home = _checked(fields, "name", str, ""), _checked(fields, "thread", int, 0)
+                found.strands[key] = StrandInfo(_checked(fields, "kind", str, ""), name, home)
+            else:
+                return False
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return False
+        return True
+
+    def _read_counters(self, data: memoryview) -> None:
+        numbers = data[: len(data) // 16 * 16].cast("Q")
+        for place in range(0, len(numbers), 2):
+            site = numbers[place]
+            if not site:
+                return
+            self._found.counters[site] = self._found.counters.get(site, 0) + numbers[place + 1]
+
+
+def _checked(fields: Any, name: str, kind: type[_T], missing: _T) -> _T:
+    value = fields.get(name, missing) if isinstance(fields, dict) else None
+    if type(value) is not kind:
+        raise TypeError(name)
+    return value
+
+
+def _site(key: int, fields: Any) -> SiteInfo:
+    return SiteInfo(
+        id=key,
+        module=_checked(fields, "module", str, ""),
+        qualname=_checked(fields, "qualname", str, ""),
+        file=_checked(fields, "file", str, ""),
+        line=_checked(fields, "line", int, 0),
+        end_line=_checked(fields, "end_line", int, 0),
+        kind=_checked(fields, "kind", str, ""),
+        rule=_checked(fields, "rule", int, -1),
+    )
