@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from clew.esl import expression, packs
 from clew.esl.ast import (
@@ -53,11 +53,11 @@ BUILT_IN_LEVELS = ("event", "function", "class", "module", "task", "thread", "pr
 """Levels that a spec cannot give another meaning (`component` it can)."""
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _PAIRS = {
-    "send": (("receive", "join"), "nothing receives it", "receive … as {0}", "send"),
-    "receive": (("send",), "nothing sends it", "send … as {0}", "receive"),
-    "join": (("send",), "nothing sends it", "send … as {0}", "join"),
-    "define": (("use",), "nothing uses it", "use … as {0}", "define"),
-    "use": (("define",), "nothing defines it", "define … as {0}", "use"),
+    "send": (("receive", "join"), "nothing receives it", "receive"),
+    "receive": (("send",), "nothing sends it", "send"),
+    "join": (("send",), "nothing sends it", "send"),
+    "define": (("use",), "nothing uses it", "use"),
+    "use": (("define",), "nothing defines it", "define"),
 }
 
 
@@ -89,7 +89,8 @@ def moment_of(act: Act) -> str:
     return "finish" if act.has("finish") else "start"
 
 
-def check_tree(spec: Spec) -> Iterator[EslProblem]:
+def check_tree(spec: Spec, annotated: Callable[[], Collection[str]] = frozenset) -> Iterator[EslProblem]:
+    """`annotated` gives the channels that the program's own annotations use; it is called only if it matters."""
     for statement in spec.statements:
         match statement:
             case Include():
@@ -110,7 +111,7 @@ def check_tree(spec: Spec) -> Iterator[EslProblem]:
             case Entity():
                 yield from _entity(statement)
     yield from _repeated(spec)
-    yield from _one_ended(spec)
+    yield from _one_ended(spec, annotated)
 
 
 # Statements on their own.
@@ -376,7 +377,7 @@ def _repeated(spec: Spec) -> Iterator[EslProblem]:
                 yield warning(f"{what} in line {first_span.line} already; remove one", span)
 
 
-def _one_ended(spec: Spec) -> Iterator[EslProblem]:
+def _one_ended(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator[EslProblem]:
     ends: dict[str, list[Act]] = defaultdict(list)
     for statement in spec.statements:
         if isinstance(statement, Act) and statement.verb.text in _PAIRS and channel_of(statement):
@@ -386,16 +387,17 @@ def _one_ended(spec: Spec) -> Iterator[EslProblem]:
         reported: set[str] = set()
         for act in acts:
             verb = act.verb.text
-            partners, lack, remedy, _ = _PAIRS[verb]
-            if verbs.isdisjoint(partners) and verb not in reported:
+            partners, lack, remedy = _PAIRS[verb]
+            if verbs.isdisjoint(partners) and verb not in reported and channel not in annotated():
                 reported.add(verb)
                 others = [
                     name
                     for name, group in ends.items()
                     if name != channel and any(a.verb.text in partners for a in group)
                 ]
-                hint, _name = did_you_mean(channel, others)
+                hint, near = did_you_mean(channel, others)
                 clause = act.clause("as")
                 span = clause.name.span if clause is not None and clause.name is not None else act.pattern.span
-                proposal = hint or f"; add `{remedy.format(channel)}`"
-                yield warning(f"`{channel}` makes no edge: {lack}{proposal}", span)
+                proposal = hint or f"; add a `{remedy} … as {channel}`"
+                fix = near if clause is not None else ""
+                yield warning(f"`{channel}` makes no edge: {lack}{proposal}", span, fix)

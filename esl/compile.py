@@ -3,14 +3,18 @@ what is wrong is a problem with a place."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from clew.esl.ast import Spec
 from clew.esl.checker import check_tree
+from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule, lower
+from clew.esl.matcher import RuleMatch, match
 from clew.esl.parser import parse
 from clew.esl.problem import EslProblem, SpecError, has_errors, in_order, render_all
+from clew.esl.source_checker import check_source
 from clew.esl.span import Span
 from clew.records.plan import Plan
 from clew.records.run import workspace_of
@@ -36,31 +40,76 @@ class Compiled:
         return self.plan
 
 
+@dataclass(frozen=True)
+class Checked(Compiled):
+    """A compiled spec that has been held against the source of a workspace. Its `plan` is that of `compile_text`: what
+    the source says can be wrong about a program that is not in the workspace."""
+
+    matches: tuple[RuleMatch, ...] = ()
+    """For each of `rules` the functions it means."""
+    notes: tuple[str, ...] = ()
+    """Sentences about source that could not be read."""
+
+
 def compile_text(text: str, path: str | Path = "spec.esl", workspace: str | Path | None = None) -> Compiled:
     """`path` names the spec in messages and origins; it need not exist. Patterns that begin with `*` mean files below
     `workspace`, by default the project that `path` lies in."""
-    name = str(path)
+    return _compile(text, str(path), _root(path, workspace), frozenset)
+
+
+def compile_file(path: str | Path, workspace: str | Path | None = None) -> Compiled:
+    """Like `compile_text`, for a file. One that cannot be read is a problem at its first character."""
+    text, problem = read(Path(path))
+    return _unreadable(str(path), problem) if problem else compile_text(text, path, workspace)
+
+
+def check(
+    path: str | Path,
+    workspace: str | Path | None = None,
+    *,
+    text: str | None = None,
+    index: SourceIndex | None = None,
+) -> Checked:
+    """Compiles a spec and holds it against the Python source below `workspace` (by default the project that `path` lies
+    in), without importing any. `text` stands for the file's contents, as an editor has them; `index` is one of an earlier
+    check of the same workspace, and is refreshed."""
+    root = _root(path, workspace)
+    if text is None:
+        text, problem = read(Path(path))
+        if problem:
+            return Checked(**vars(_unreadable(str(path), problem)))
+    if index is None:
+        index = SourceIndex(root)
+    else:
+        index.refresh()
+    compiled = _compile(text, str(path), root, index.annotated_channels)
+    found = match(compiled.rules, index)
+    problems = in_order([*compiled.problems, *check_source(compiled.tree, found, index)])
+    return Checked(**{**vars(compiled), "problems": problems}, matches=found, notes=tuple(index.notes))
+
+
+def _compile(text: str, path: str, root: Path, annotated: Callable[[], Collection[str]]) -> Compiled:
+    """`annotated` gives the channels that the program names itself; it is asked only if it matters."""
     parsed = parse(text)
-    problems = in_order([*parsed.problems, *check_tree(parsed.tree)])
+    problems = in_order([*parsed.problems, *check_tree(parsed.tree, annotated)])
     bad = [problem.span for problem in problems if problem.severity == "error"]
     sound = tuple(
         statement
         for statement in parsed.tree.statements
         if not any(statement.span.start <= span.start <= statement.span.end for span in bad)
     )
-    root = Path(workspace).resolve() if workspace is not None else workspace_of(Path(name).absolute().parent)
-    lowered = lower(Spec(parsed.tree.span, sound), path=name, root=str(root))
+    lowered = lower(Spec(parsed.tree.span, sound), path=path, root=str(root))
     plan = None if has_errors(problems) else lowered.plan
-    return Compiled(plan, problems, parsed.tree, name, text, lowered.rules)
+    return Compiled(plan, problems, parsed.tree, path, text, lowered.rules)
 
 
-def compile_file(path: str | Path, workspace: str | Path | None = None) -> Compiled:
-    """Like `compile_text`, for a file. One that cannot be read is a problem at its first character."""
-    text, problem = read(Path(path))
-    if problem:
-        nowhere = Span(1, 1, 1, 1)
-        return Compiled(None, (EslProblem("error", problem, nowhere),), Spec(nowhere, ()), str(path), "")
-    return compile_text(text, path, workspace)
+def _unreadable(path: str, problem: str) -> Compiled:
+    nowhere = Span(1, 1, 1, 1)
+    return Compiled(None, (EslProblem("error", problem, nowhere),), Spec(nowhere, ()), path, "")
+
+
+def _root(path: str | Path, workspace: str | Path | None) -> Path:
+    return Path(workspace).resolve() if workspace is not None else workspace_of(Path(path).absolute().parent)
 
 
 def read(path: Path) -> tuple[str, str]:

@@ -41,6 +41,17 @@ class LoweredRule:
     """What the user wrote; for an entity's line, the class and the method together, with the method's span."""
     node: Scope | Act | EntityEvent
 
+    @property
+    def title(self) -> str:
+        """The statement's words before the pattern: `send finish`, `when start`."""
+        match self.node:
+            case Scope():
+                return "scope"
+            case Act():
+                return " ".join((self.node.verb.text, *(word.text for word in self.node.modifiers)))
+            case EntityEvent():
+                return f"when {self.node.moment.text}"
+
 
 @dataclass(frozen=True)
 class Lowered:

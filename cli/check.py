@@ -1,0 +1,154 @@
+"""`clew check`: what is wrong with a spec, and which functions its rules mean. Reads source, never imports it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clew.cli.common import json_option, the_workspace, workspace_option
+from clew.records.errors import ClewError
+
+if TYPE_CHECKING:
+    from clew.esl.compile import Checked
+    from clew.esl.matcher import RuleMatch
+    from clew.esl.problem import EslProblem
+
+SHOWN = 3
+"""Functions named per rule."""
+
+
+class NoSpec(ClewError):
+    """There is nothing to check."""
+
+
+@click.command(short_help="Check a spec against the source code.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@workspace_option
+@json_option
+@click.pass_context
+def check(context: click.Context, files: tuple[Path, ...], workspace: Path | None, as_json: bool) -> None:
+    """Checks specs: the language, and what their rules mean in the workspace's source code (which is read, not imported).
+
+    FILES are specs or folders; without any, every .esl file of the workspace is checked. Problems are printed as
+    file:line:column, then for each rule the functions it matches. Exits with 1 when there is an error; warnings alone
+    exit with 0.
+
+    \b
+    Examples:
+      clew check                          every spec of the workspace
+      clew check app.esl                  one spec
+      clew check app.esl --workspace src  matched against the source below src
+      clew check --json | jq '.files[].problems[].message'
+    """
+    from clew.esl import SourceIndex
+    from clew.esl import check as check_spec
+
+    base = the_workspace(workspace)
+    index = SourceIndex(base)
+    results = [check_spec(path, base, index=index) for path in _specs(files, base)]
+    if as_json:
+        sys.stdout.write(json.dumps(_document(results), indent=2, ensure_ascii=False) + "\n")
+    else:
+        for number, result in enumerate(results):
+            sys.stdout.write(("\n" if number else "") + _report(result))
+    if any(problem.severity == "error" for result in results for problem in result.problems):
+        context.exit(1)
+
+
+def _specs(files: tuple[Path, ...], base: Path) -> list[Path]:
+    """The specs to check, as the user would name them. Raises `NoSpec`."""
+    from clew.esl.index import project_files
+
+    found: list[Path] = []
+    for given in files or (base,):
+        if not given.is_dir():
+            found.append(given)
+            continue
+        inside = list(project_files(given.resolve(), ".esl"))
+        if not inside:
+            raise NoSpec(
+                f"{given}: there is no spec (a file that ends in .esl); a first one can be as short as\n"
+                "    include standard; scope your_package.**; logs;"
+            )
+        found += [_shortest(path) for path in inside]
+    return list(dict.fromkeys(found))
+
+
+def _shortest(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _report(result: Checked) -> str:
+    from clew.esl.problem import render
+
+    out = [render(problem, result.path, result.text) for problem in result.problems]
+    out += [f"note: {note}" for note in result.notes]
+    rows = [_row(each) for each in result.matches]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
+    out += [f"{row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}".rstrip() for row in rows]
+    functions = {(f.file, f.qualname, f.line) for each in result.matches for f in each.functions}
+    rules = _count(len(result.matches), "rule")
+    out.append(f"{result.path}: {_problems(result.problems)}; {rules}, {_count(len(functions), 'function')} recorded")
+    return "\n".join(out) + "\n"
+
+
+def _row(each: RuleMatch) -> tuple[str, str, str]:
+    labels = [function.label for function in each.functions]
+    more = f", … {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+    exact = labels == [each.rule.pattern.text]
+    named = "" if exact or not labels else ": " + ", ".join(labels[:SHOWN]) + more
+    line = each.rule.rule.origin.rpartition(":")[2]
+    return line, f"{each.rule.title} {each.rule.pattern.text}", f"{_count(len(labels), 'function')}{named}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _problems(problems: tuple[EslProblem, ...]) -> str:
+    errors = sum(problem.severity == "error" for problem in problems)
+    found = [_count(errors, "error")] if errors else []
+    if len(problems) > errors:
+        found.append(_count(len(problems) - errors, "warning"))
+    return " and ".join(found) or "no problems"
+
+
+def _document(results: list[Checked]) -> dict[str, Any]:
+    return {
+        "files": [
+            {
+                "path": result.path,
+                "problems": [
+                    {
+                        "severity": problem.severity,
+                        "message": problem.message,
+                        "line": problem.span.line,
+                        "column": problem.span.column,
+                        "endLine": problem.span.end_line,
+                        "endColumn": problem.span.end_column,
+                        "fix": problem.fix,
+                    }
+                    for problem in result.problems
+                ],
+                "rules": [
+                    {
+                        "line": int(each.rule.rule.origin.rpartition(":")[2]),
+                        "statement": each.rule.title,
+                        "pattern": each.rule.pattern.text,
+                        "functions": [
+                            {"name": function.label, "file": function.file, "line": function.line}
+                            for function in each.functions
+                        ],
+                    }
+                    for each in result.matches
+                ],
+                "notes": list(result.notes),
+            }
+            for result in results
+        ]
+    }

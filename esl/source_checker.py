@@ -1,0 +1,281 @@
+"""What the source of a workspace says against a spec: rules that mean nothing or too much, parameters that are not there,
+properties read without `unsafe`. Only what the source shows for sure is an error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+from clew.esl import expression
+from clew.esl.ast import (
+    Act,
+    Attribute,
+    Entity,
+    EntityEvent,
+    Expression,
+    Include,
+    LevelMap,
+    Name,
+    Pattern,
+    Scope,
+    Spec,
+    Unary,
+    Watch,
+)
+from clew.esl.checker import error, has_wildcard, warning
+from clew.esl.index import FunctionInfo, SourceIndex
+from clew.esl.lower import target_of
+from clew.esl.matcher import RuleMatch, functions_of
+from clew.esl.problem import EslProblem, did_you_mean, listing, nearest
+from clew.esl.span import Span
+from clew.records.match import matches_module
+from clew.records.match import pattern as compiled_glob
+from clew.records.plan import Rule
+
+BROAD = 1000
+"""A rule that means more functions than this is probably not meant so."""
+
+
+def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> Iterator[EslProblem]:
+    """`found` are the rules of the spec's statements without errors."""
+    checker = _Checker(index)
+    entities = {
+        id(member): entity for entity in spec.statements if isinstance(entity, Entity) for member in entity.members
+    }
+    acts = 0
+    for each in found:
+        acts += 1
+        yield from checker.count(each)
+        node = each.rule.node
+        if isinstance(node, EntityEvent):
+            yield from checker.event(node, entities[id(node)], each.functions)
+        elif isinstance(node, Act):
+            for clause in node.clauses:
+                if clause.expression is not None:
+                    yield from checker.values(clause.expression, each.functions)
+    for statement in spec.statements:
+        if isinstance(statement, LevelMap):
+            for label in statement.labels:
+                yield from checker.pattern(label.pattern)
+        elif isinstance(statement, Scope):
+            # A wide pattern leaves out what there may be; an exact one that means nothing is a slip.
+            for excluded in statement.excepts:
+                if not has_wildcard(excluded.module):
+                    yield from checker.pattern(excluded)
+    if acts and not any(isinstance(statement, Include) for statement in spec.statements):
+        yield warning(
+            "nothing is included, so what goes through threads, tasks, queues and processes will not be followed; "
+            "add `include standard;`",
+            Span(1, 1, 1, 1),
+            "include standard;\n",
+        )
+
+
+class _Checker:
+    def __init__(self, index: SourceIndex) -> None:
+        self.index = index
+        self._properties: dict[str, frozenset[str]] = {}
+
+    # How many functions.
+
+    def count(self, each: RuleMatch) -> Iterator[EslProblem]:
+        pattern, total = each.rule.pattern, len(each.functions)
+        if total > BROAD:
+            message = f"this matches {total} functions, and every call of each is recorded; name fewer modules, or add `except`"
+            yield warning(message, pattern.span)
+        elif not total and each.rule.rule.excepts and functions_of(Rule(each.rule.rule.target), self.index):
+            yield warning("`except` leaves out every function that this matches; make it narrower", pattern.span)
+        elif not total:
+            yield from self._nothing(pattern, method=isinstance(each.rule.node, EntityEvent))
+
+    def pattern(self, pattern: Pattern) -> Iterator[EslProblem]:
+        if not functions_of(Rule(target_of(pattern)), self.index):
+            yield from self._nothing(pattern)
+
+    def _nothing(self, pattern: Pattern, method: bool = False) -> Iterator[EslProblem]:
+        """A pattern that means no function: with what it may have meant. Silent for the standard library's modules."""
+        top = pattern.module.partition(".")[0]
+        proposal = self._proposal(pattern)
+        if not proposal and top in sys.stdlib_module_names and not self._is_here(top):
+            return
+        if proposal:
+            shown = proposal.rpartition(".")[2] if method else proposal
+            same_class = proposal.rpartition(".")[0] == pattern.text.rpartition(".")[0]
+            fix = "" if method and not same_class else shown
+            shown = proposal if method and not same_class else shown
+            yield warning(f"no function matches `{pattern.text}`; did you mean `{shown}`?", pattern.span, fix)
+        else:
+            hint = "" if self._is_here(top) else " (installed packages are not looked at)"
+            message = f"no function of {self.index.root.name} matches `{pattern.text}`{hint}; check the names"
+            yield warning(message, pattern.span)
+
+    def _is_here(self, top: str) -> bool:
+        return any(name.partition(".")[0] == top for file in self.index.files for name in file.names)
+
+    def _proposal(self, pattern: Pattern) -> str:
+        """The pattern that was probably meant, "" if nothing is near."""
+        modules = {name: file for file in self.index.files for name in file.names}
+        qualname = pattern.qualname
+        if qualname is None and not has_wildcard(pattern.module):
+            # A dot in place of the colon: package.module.Class.method.
+            parts = pattern.module.split(".")
+            for cut in range(len(parts) - 1, 0, -1):
+                module, name = ".".join(parts[:cut]), ".".join(parts[cut:])
+                if module in modules:
+                    names = [function.name for function in self.index.functions(modules[module])]
+                    if any(each == name or each.startswith(name + ".") for each in names):
+                        return f"{module}:{name}" if name in names else f"{module}:{name}.*"
+            if any(name.startswith(pattern.module + ".") for name in modules):
+                return pattern.module + ".**"
+        here = [
+            file
+            for file in self.index.files
+            if any(matches_module(target_of(pattern), n, file.path) for n in file.names)
+        ]
+        if qualname and not has_wildcard(pattern.text):
+            top = pattern.module.partition(".")[0]
+            places = [f.module for f in self.index.all_functions() if f.name == qualname]
+            # The same name elsewhere in the package, or in a module that is called almost the same.
+            places = [name for name in places if name.partition(".")[0] == top] or [nearest(pattern.module, places)]
+            if places[0]:
+                return f"{nearest(pattern.module, places, 0.0)}:{qualname}"
+        if here and qualname:
+            name = _near_name(qualname, [function.name for file in here for function in self.index.functions(file)])
+            if name:
+                return f"{pattern.module}:{name}"
+        if not here:
+            stem, ending = _without_ending(pattern.module)
+            known = {known_stem for name in modules for known_stem in _stems(name)}
+            inside = sorted(name for name in known if name.endswith("." + stem))
+            module = inside[0] if inside else nearest(stem, sorted(known), 0.7)
+            if module and not has_wildcard(stem):
+                return module + ending + (f":{qualname}" if qualname else "")
+        return ""
+
+    # Values and parameters.
+
+    def values(self, value: Expression, functions: tuple[FunctionInfo, ...]) -> Iterator[EslProblem]:
+        """Names that the matched functions do not have, and properties read without `unsafe`."""
+        reported: set[str] = set()
+        for name in expression.names_in(value):
+            if name.id not in expression.AT_FINISH and name.id not in reported:
+                reported.add(name.id)
+                lacking = [function for function in functions if not _has(function, name.id)]
+                if lacking:
+                    yield _lacks(name, lacking, functions)
+        yield from self._unsafe_reads(value, functions)
+
+    def _unsafe_reads(self, value: Expression, functions: tuple[FunctionInfo, ...]) -> Iterator[EslProblem]:
+        if isinstance(value, Unary) and value.operator == "unsafe":
+            return
+        if isinstance(value, Attribute) and isinstance(value.object, Name) and value.object.id == expression.THIS:
+            owner = next(
+                (f for f in functions if f.this and f"{_class_of(f)}.{value.name.text}" in self._reads(f)), None
+            )
+            if owner is not None:
+                yield error(
+                    f"`{value.name.text}` is a property of `{_class_of(owner)}`, so reading it runs code of the traced "
+                    "program; if that is meant, write `unsafe` before the value",
+                    value.span,
+                )
+        for child in expression.children(value):
+            yield from self._unsafe_reads(child, functions)
+
+    def _reads(self, function: FunctionInfo) -> frozenset[str]:
+        """The properties defined in the function's file, as Class.name."""
+        if function.file not in self._properties:
+            file = next(file for file in self.index.files if file.path == function.file)
+            self._properties[function.file] = frozenset(f.name for f in self.index.functions(file) if f.is_property)
+        return self._properties[function.file]
+
+    def event(self, event: EntityEvent, entity: Entity, functions: tuple[FunctionInfo, ...]) -> Iterator[EslProblem]:
+        """An entity's line against the methods it names. A method that takes none of the parameters is not the one."""
+        watched = {member.name.text: member.value for member in entity.members if isinstance(member, Watch)}
+        parameters = {parameter.name.text: parameter for parameter in event.parameters}
+        for parameter in event.parameters:
+            name = Name(parameter.name.span, parameter.name.text)
+            lacking = [function for function in functions if not _has(function, name.id)]
+            if lacking:
+                yield _lacks(name, lacking, functions)
+            elif parameter.type is not None:
+                for function in functions[:1]:
+                    actual = function.types[function.parameters.index(name.id)]
+                    if actual and actual.replace(" ", "") != parameter.type.text:
+                        message = f"`{name.id}` is `{actual}` in `{function.label}`, not `{parameter.type.text}`"
+                        yield warning(message + "; correct the type or leave it out", parameter.type.span)
+        read = [*event.values, *watched.values()]
+        for value in read:
+            yield from self._unsafe_reads(value, functions)
+        for value in event.values:
+            for used in expression.names_in(value):
+                if used.id == expression.THIS and used.id not in parameters:
+                    lacking = [function for function in functions if not function.this]
+                    if lacking:
+                        yield _lacks(used, lacking, functions)
+        if event.moment.text == "start" and event.method.module == "__init__" and any(map(_reads_this, read)):
+            message = "an object has no attributes yet at the start of `__init__`; write `when finish __init__`"
+            yield warning(message, event.moment.span, "finish")
+
+
+def _reads_this(value: Expression) -> bool:
+    if isinstance(value, Attribute) and isinstance(value.object, Name) and value.object.id == expression.THIS:
+        return True
+    return any(map(_reads_this, expression.children(value)))
+
+
+def _class_of(function: FunctionInfo) -> str:
+    return function.name.rpartition(".")[0]
+
+
+def _has(function: FunctionInfo, name: str) -> bool:
+    # A function may have a parameter that is really called "this".
+    return name in function.parameters or (name == expression.THIS and bool(function.this))
+
+
+def _lacks(name: Name, lacking: list[FunctionInfo], functions: tuple[FunctionInfo, ...]) -> EslProblem:
+    """An error when no function that is meant has the parameter, else a warning with the number."""
+    make = error if len(lacking) == len(functions) else warning
+    first = lacking[0]
+    others = f" (nor do {len(lacking) - 1} more of the {len(functions)} that match)" if len(lacking) > 1 else ""
+    if name.id == expression.THIS:
+        return make(
+            f"`this` is the object of a method, and `{first.label}` is no method{others}; name a parameter", name.span
+        )
+    hint, fix = did_you_mean(name.id, first.parameters)
+    if not hint:
+        hint = f"; it has {listing(first.parameters, 'and')}" if first.parameters else "; it has none at all"
+    return make(f"`{first.label}` has no parameter `{name.id}`{others}{hint}", name.span, fix)
+
+
+def _near_name(qualname: str, names: list[str]) -> str:
+    """The function, or all of a class, that was probably meant by a name that none has."""
+    if not has_wildcard(qualname):
+        if any(name.startswith(qualname + ".") for name in names):
+            return qualname + ".*"
+        inside = sorted(name for name in names if name.endswith("." + qualname))
+        if inside:
+            return inside[0]
+        return nearest(qualname, names) or next(
+            (n for n in names if n.rpartition(".")[2] == qualname.rpartition(".")[2]), ""
+        )
+    # A class with a slip before a wildcard: Conection.*
+    stem, ending = _without_ending(qualname)
+    if not ending or has_wildcard(stem):
+        return ""
+    classes = sorted({name.rpartition(".")[0] for name in names} - {""})
+    near = nearest(stem, classes)
+    return near + ending if near and any(compiled_glob(near + ending).match(name) for name in names) else ""
+
+
+def _without_ending(glob: str) -> tuple[str, str]:
+    for ending in (".**", ".*"):
+        if glob.endswith(ending):
+            return glob.removesuffix(ending), ending
+    return glob, ""
+
+
+def _stems(module: str) -> Iterator[str]:
+    """The module and the packages it is in."""
+    parts = module.split(".")
+    for stop in range(1, len(parts) + 1):
+        yield ".".join(parts[:stop])
