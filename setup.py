@@ -24,6 +24,7 @@ setup(
     package_data={
         "clew": ["py.typed"],
         "clew.esl": ["*.lark", "packs/*.esl"],
+        "clew.instrument.probes": ["*.pyi", "csrc/*"],
         "clew.instrument.recorder": ["*.pyi", "csrc/*"],
         "clew.server": ["static/*", "static/**/*"],
     },
@@ -35,6 +36,12 @@ setup(
             depends=["instrument/recorder/csrc/layout.h"],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
-        )
+        ),
+        Extension(
+            "clew.instrument.probes._entry",
+            sources=["instrument/probes/csrc/entry.c"],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        ),
     ],
 )

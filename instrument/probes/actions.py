@@ -1,0 +1,281 @@
+"""Compiles what a plan wants recorded at a function, beside its enter and exit, to the calls its rewritten code makes.
+
+Invariant: an action never raises into the program and evaluates only what `expressions` allows; when that fails, the
+record says so (`FLAG_FAILED`, its text the error's type). Only an interrupt of the program's own passes through.
+
+Order within a call: ENTER, what opens a scope, other start actions; at finish what the call gives, EXIT, what it got.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from types import CellType, CodeType
+from typing import Any, NamedTuple
+
+from clew.instrument import context
+from clew.instrument.probes import bytecode, expressions, sites, values
+from clew.instrument.probes.bytecode import Call, Parameter, Probes
+from clew.instrument.probes.expressions import UNKNOWN, Arguments, Evaluate
+from clew.instrument.probes.quiet import Quiet
+from clew.instrument.recorder.select import core
+from clew.instrument.recorder.strings import intern
+from clew.records.errors import PlanError
+from clew.records.event import FLAG_AMBIGUOUS, FLAG_FAILED, FLAG_TRUNCATED, MAX_TEXT, Kind
+from clew.records.keys import NotAKey, key_of
+from clew.records.plan import Action, Expr
+
+_KINDS = {
+    "send": Kind.SEND,
+    "receive": Kind.RECEIVE,
+    "join": Kind.JOIN,
+    "define": Kind.DEFINE,
+    "use": Kind.USE,
+    "request": Kind.REQUEST,
+    "inject": Kind.SEND,
+    "extract": Kind.RECEIVE,
+    "payload": Kind.PAYLOAD,
+    "entity": Kind.ENTITY,
+}
+_OPENING = frozenset({"receive", "extract", "request"})
+_AFTER_THE_CALL = frozenset({"receive", "join", "use", "extract"})
+_SEQUENCES = frozenset({list, tuple, set, frozenset, dict})
+_KEY_TEXT = 64
+_ENTITY_TEXT = 200
+_PROCESS = os.urandom(8)
+
+Step = Callable[[Arguments], None]
+
+
+def compile_actions(site: int, code: CodeType, label: str, actions: Iterable[tuple[Action, str]]) -> Probes:
+    """The probes of a function with `actions`, each with the place in the spec that asked for it.
+
+    An action that this function cannot fulfil is left out, and a note in the trace says why.
+    """
+    phases = {
+        name: _Phase(site, code) for name in ("start", "before_exit", "after_exit", "before_unwind", "after_unwind")
+    }
+    for action, origin in sorted(actions, key=lambda pair: pair[0].kind not in _OPENING):
+        try:
+            if action.when == "start":
+                phases["start"].add(action, "")
+                continue
+            place = "after" if action.kind in _AFTER_THE_CALL else "before"
+            at_exit, at_unwind = _ends(action)
+            if at_exit:
+                phases[f"{place}_exit"].add(action, "result")
+            if at_unwind:
+                phases[f"{place}_unwind"].add(action, "exception")
+        except PlanError as error:
+            sites.note(f"{origin or 'the plan'}: {action.kind} is not recorded at {label}: {error}")
+    return Probes(site, **{name: phase.call() for name, phase in phases.items()})
+
+
+def _ends(action: Action) -> tuple[bool, bool]:
+    """Is a finish action recorded when the call returns; when it raises?
+
+    A value is there at one end only, so an action that needs it is recorded there. Naming `exception` in a condition
+    alone asks which end it is.
+    """
+    wanted = {name for part in (action.key, action.carrier, *action.values) if part for name in expressions.names(part)}
+    condition = expressions.names(action.condition) if action.condition else set()
+    result, exception = "result" in wanted | condition, "exception" in wanted
+    return not exception or result, not result or "exception" in wanted | condition
+
+
+class _Phase:
+    """The actions of a function at one moment, and the parameters that they read."""
+
+    def __init__(self, site: int, code: CodeType) -> None:
+        self._site = site
+        self._parameters = bytecode.parameters(code)
+        self._read: list[Parameter] = []
+        self._steps: list[Step] = []
+        self._finish = False
+
+    def add(self, action: Action, subject: str) -> None:
+        """`subject` is what the call gets first: "result", "exception" or nothing. Raises `PlanError`."""
+        self._finish = bool(subject)
+        read, slots = list(self._read), {}
+        for name in {name for part in _expressions(action) for name in expressions.names(part)}:
+            if name in ("result", "exception") and subject:
+                slots[name] = 0 if name == subject else -1
+                continue
+            parameter = self._parameter(name)
+            if parameter not in read:
+                read.append(parameter)
+            slots[name] = read.index(parameter) + bool(subject)
+        self._steps.append(_step(self._site, action, slots))
+        self._read = read
+
+    def _parameter(self, name: str) -> Parameter:
+        if name == "this" and name not in self._parameters:
+            if not self._parameters:
+                raise PlanError("it has no parameter that could be `this`")
+            name = next(iter(self._parameters))
+        parameter = self._parameters.get(name)
+        if parameter is None:
+            known = ", ".join(self._parameters) or "none"
+            raise PlanError(f"it has no parameter `{name}`; its parameters: {known}")
+        if self._finish and parameter.deletable and not parameter.in_cell:
+            raise PlanError(f"it may have deleted `{name}` when it ends; record at start")
+        return parameter
+
+    def call(self) -> Call | None:
+        if not self._steps:
+            return None
+        cells = [slot + self._finish for slot, parameter in enumerate(self._read) if parameter.in_cell]
+        function = _run_all(tuple(self._steps), tuple(cells))
+        return Call(Quiet(function), tuple(parameter.position for parameter in self._read))
+
+
+def _expressions(action: Action) -> list[Expr]:
+    return [part for part in (action.key, action.carrier, action.condition, *action.values) if part]
+
+
+def _run_all(steps: Sequence[Step], cells: Sequence[int]) -> Callable[..., None]:
+    active = core.active
+
+    def run(*arguments: Any) -> None:
+        if active():
+            # One more, at -1: what has no value at this end of the call.
+            opened = [*arguments, None]
+            for slot in cells:
+                opened[slot] = _contents(opened[slot])
+            for step in steps:
+                step(opened)
+
+    return run
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNKNOWN
+
+
+def _step(site: int, action: Action, slots: dict[str, int]) -> Step:
+    kind, channel = _KINDS[action.kind], intern(action.channel) if action.channel else 0
+    condition = expressions.compile_expression(action.condition, slots) if action.condition else None
+    record = _recorder(site, action, slots, kind, channel)
+    runs_user_code = any(_has_unsafe(part) for part in _expressions(action))
+
+    def step(arguments: Arguments) -> None:
+        try:
+            if condition is None or values.truth(condition(arguments)):
+                record(arguments)
+        except Exception as error:
+            if not runs_user_code and _is_interrupt(error):
+                raise
+            core.emit(kind, site, 0, channel, values.class_name(error).encode("utf-8", "replace"), FLAG_FAILED)
+
+    return step
+
+
+def _has_unsafe(expression: Expr) -> bool:
+    return expression[:1] == ["unsafe"] or any(_has_unsafe(part) for part in expression if isinstance(part, list))
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Did a function that is not ours raise it? Then it was called by a signal."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return False
+    module = traceback.tb_frame.f_globals.get("__name__", "")
+    return not (type(module) is str and module.startswith("clew."))
+
+
+def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, channel: int) -> Step:
+    def evaluated(expression: Expr | None) -> Evaluate:
+        return expressions.compile_expression(expression or ["const", None], slots)
+
+    match action.kind:
+        case "inject" | "extract":
+            carry: Callable[..., int] = context.inject_into if action.kind == "inject" else context.extract_from
+            carrier = evaluated(action.carrier)
+            return lambda arguments: _carry(carry, carrier(arguments), site)
+        case "request":
+            key = evaluated(action.key) if action.key else None
+            return lambda arguments: _emit_key(kind, site, action.channel, channel, key and (key(arguments),))
+        case "payload":
+            return _payload(site, evaluated(action.key), channel, action.limit)
+        case "entity":
+            return _entity(site, action, [evaluated(value) for value in action.values], channel)
+    key = evaluated(action.key)
+    if action.each:
+        return lambda arguments: _emit_each(kind, site, action.channel, channel, key(arguments))
+    return lambda arguments: _emit_key(kind, site, action.channel, channel, (key(arguments),))
+
+
+def _carry(carry: Callable[..., int], carrier: Any, site: int) -> None:
+    carry(carrier, site)
+
+
+class _Named(NamedTuple):
+    key: int
+    flags: int
+
+
+def _named(channel: str, value: Any) -> _Named:
+    try:
+        return _Named(key_of(channel, value), 0)
+    except NotAKey:
+        return _Named(key_of(channel, _with_addresses(value)), FLAG_AMBIGUOUS)
+
+
+def _with_addresses(value: Any) -> Any:
+    """`value` with every object that is no key replaced by what names it in this process, as long as it lives."""
+    if type(value) is tuple:
+        return tuple(_with_addresses(item) for item in value)
+    return value if type(value) in values.SCALARS else (_PROCESS, id(value))
+
+
+def _emit_key(kind: Kind, site: int, name: str, channel: int, value: tuple[Any] | None) -> None:
+    """One record; `value` is None when nothing identifies it."""
+    if value is None:
+        core.emit(kind, site, 0, channel)
+        return
+    key, flags = _named(name, value[0])
+    core.emit(kind, site, key, channel, values.render(value[0], _KEY_TEXT)[0].encode("utf-8", "replace"), flags)
+
+
+def _emit_each(kind: Kind, site: int, name: str, channel: int, items: Any) -> None:
+    if type(items) not in _SEQUENCES:
+        raise TypeError(f"each needs a list, tuple, set or dict, not a {values.class_name(items)}")
+    for item in list(items):
+        _emit_key(kind, site, name, channel, (item,))
+
+
+def _payload(site: int, value: Evaluate, channel: int, limit: int) -> Step:
+    def step(arguments: Arguments) -> None:
+        text, cut = values.render(value(arguments), limit)
+        core.emit(Kind.PAYLOAD, site, 0, channel, text.encode("utf-8", "replace"), FLAG_TRUNCATED * cut)
+
+    return step
+
+
+def _entity(site: int, action: Action, parts: Sequence[Evaluate], channel: int) -> Step:
+    def step(arguments: Arguments) -> None:
+        described = [_described(part(arguments)) for part in parts]
+        text = json.dumps({"event": action.event, "entity": action.channel, "values": described}, separators=(",", ":"))
+        if len(text) > MAX_TEXT:
+            raise ValueError("the values of an entity's event are too long to record")
+        core.emit(Kind.ENTITY, site, 0, channel, text.encode())
+
+    return step
+
+
+def _described(value: Any) -> Any:
+    """A JSON value: a scalar as it is, other objects by class and id."""
+    kind = type(value)
+    if kind is str:
+        return value[:_ENTITY_TEXT]
+    if kind in (bool, float) or value is None or (kind is int and value.bit_length() <= 64):
+        return value
+    if kind in values.SCALARS:
+        return values.render(value, _ENTITY_TEXT)[0]
+    return {"class": values.class_name(value), "id": id(value)}

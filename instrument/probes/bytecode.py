@@ -1,0 +1,253 @@
+"""Rewrites code objects so that they tell the recorder of every call: where in a function the probes go.
+
+Invariant: what the program can see of itself (results, tracebacks with lines and columns, traced lines, frames, generator
+states, signatures) is as before. So a probe at the entry has no location, one at a return or yield has that instruction's,
+and an exception passes our handler, which covers only what the function's own handlers leave open, by a RERAISE to the
+position it came from.
+
+    ENTER          after the first RESUME, behind which all parameters and cells are in place
+    EXIT           before each return
+    SUSPEND        before each YIELD_VALUE, which every await and `yield from` loop has too
+    RESUME         after each later RESUME; an exception thrown into a generator resumes without one
+    UNWIND         in the handler, once an exception is about to leave the frame (GeneratorExit too)
+
+A probe is a constant: LOAD_CONST probe; UNARY_INVERT; POP_TOP. It never raises and takes no frame.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import CodeType
+from typing import NamedTuple
+
+from clew.instrument.probes import exception_table, line_table
+from clew.instrument.probes.exception_table import Entry
+from clew.instrument.probes.instructions import (
+    CALL,
+    COPY,
+    DELETE_FAST,
+    JUMP_FORWARD,
+    JUMPS,
+    LOAD_CLOSURE,
+    LOAD_CONST,
+    LOAD_FAST,
+    POP_TOP,
+    PRECALL,
+    PUSH_NULL,
+    RERAISE,
+    RESUME,
+    RETURN_CONST,
+    RETURN_VALUE,
+    SEND,
+    UNARY_INVERT,
+    VERSION,
+    YIELD_VALUE,
+    Instruction,
+    encode,
+    scan,
+)
+from clew.instrument.probes.layout import Insertion, Layout, after, before
+from clew.records.event import Kind
+
+_FUNCTION = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS
+_POP_TOP = encode(POP_TOP)
+_INVERT_AND_POP = encode(UNARY_INVERT) + _POP_TOP
+_RERAISE_AT_LASTI = encode(RERAISE, 1)
+
+
+class Call(NamedTuple):
+    """A call of `action`: at start with the parameters, at finish with the result or the exception before them."""
+
+    action: object
+    parameters: tuple[int, ...]
+    """Indexes of parameters. One that lives in a cell is passed as the cell; see `Parameter`."""
+
+
+class Probes(NamedTuple):
+    """What a chooser wants recorded at a function."""
+
+    site: int
+    start: Call | None = None
+    """Right after ENTER."""
+    before_exit: Call | None = None
+    after_exit: Call | None = None
+    before_unwind: Call | None = None
+    after_unwind: Call | None = None
+
+
+Chooser = Callable[[CodeType], Probes | None]
+MakeProbe = Callable[[int, int], object]
+"""Makes the probe of a site and a `Kind`."""
+
+
+class Parameter(NamedTuple):
+    position: int
+    in_cell: bool
+    """Nested functions use it, so what a call gets is its cell, which may be empty."""
+    deletable: bool
+    """The body can delete it, so it must not be read at finish."""
+
+
+def parameters(code: CodeType) -> dict[str, Parameter]:
+    """The parameters of a function's code, in order."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    deleted = {found.arg for found in scan(code.co_code) if found.opcode == DELETE_FAST}
+    cells = frozenset(code.co_cellvars)
+    return {
+        name: Parameter(index, name in cells, index in deleted) for index, name in enumerate(code.co_varnames[:count])
+    }
+
+
+def is_function(code: CodeType) -> bool:
+    """A function, method, lambda, generator or coroutine; not a module, class body, comprehension or type scope."""
+    named = not code.co_name.startswith("<") or code.co_name == "<lambda>"
+    return code.co_flags & _FUNCTION == _FUNCTION and named
+
+
+def rewrite(code: CodeType, choose: Chooser, make_probe: MakeProbe) -> CodeType:
+    """`code` and the code nested in it, with the probes that `choose` wants at each function; `code` itself when none."""
+    probes = choose(code) if is_function(code) else None
+    constants = code.co_consts
+    for index, constant in enumerate(constants):
+        if type(constant) is CodeType:
+            nested = rewrite(constant, choose, make_probe)
+            if nested is not constant:
+                if constants is code.co_consts:
+                    constants = list(constants)  # type: ignore[assignment]  # copied once, turned back below
+                constants[index] = nested  # type: ignore[index]  # a list from here on
+    if probes is not None:
+        return _instrument(code, list(constants), probes, make_probe)
+    return code if constants is code.co_consts else code.replace(co_consts=tuple(constants))
+
+
+class _Writer:
+    """Encodes probes and calls for one code object; collects its constants and the stack they need."""
+
+    def __init__(self, code: CodeType, constants: list[object], site: int, make_probe: MakeProbe) -> None:
+        self.constants = constants
+        self.stack = code.co_stacksize
+        self._cells = frozenset(index for index, name in enumerate(code.co_varnames) if name in code.co_cellvars)
+        self._site = site
+        self._make_probe = make_probe
+        self._probes: dict[Kind, bytes] = {}
+
+    def _constant(self, value: object) -> bytes:
+        self.constants.append(value)
+        return encode(LOAD_CONST, len(self.constants) - 1)
+
+    def probe(self, kind: Kind, depth: int) -> bytes:
+        """`depth` is the stack's before the probe."""
+        self.stack = max(self.stack, depth + 1)
+        if kind not in self._probes:
+            self._probes[kind] = self._constant(self._make_probe(self._site, kind)) + _INVERT_AND_POP
+        return self._probes[kind]
+
+    def call(self, call: Call | None, depth: int, subject: bytes = b"") -> bytes:
+        """`subject` pushes the result or exception, over the callable's two stack entries."""
+        if call is None:
+            return b""
+        count = len(call.parameters) + bool(subject)
+        self.stack = max(self.stack, depth + 2 + count)
+        pushes = encode(PUSH_NULL), self._constant(call.action)
+        out = [*(pushes if VERSION < (3, 13) else reversed(pushes)), subject]
+        out += [encode(LOAD_CLOSURE if index in self._cells else LOAD_FAST, index) for index in call.parameters]
+        if PRECALL >= 0:
+            out.append(encode(PRECALL, count))
+        out += (encode(CALL, count), _POP_TOP)
+        return b"".join(out)
+
+
+def _instrument(code: CodeType, constants: list[object], probes: Probes, make_probe: MakeProbe) -> CodeType:
+    writer = _Writer(code, constants, probes.site, make_probe)
+    bytecode = code.co_code
+    insertions: list[Insertion] = []
+    jumps: list[Instruction] = []
+    resumes: list[Instruction] = []
+    yields: list[Instruction] = []
+    returns: list[tuple[Instruction, int]] = []
+    sends: list[tuple[Instruction, int]] = []
+    start_call = b""
+    loop = -1
+    for found in scan(bytecode):
+        number = found.opcode
+        if number in JUMPS:
+            jumps.append(found)
+            if number == SEND:
+                loop = len(jumps) - 1
+        elif number in (RETURN_VALUE, RETURN_CONST):
+            if number == RETURN_VALUE:
+                depth, subject = 1, encode(COPY, 3)
+            else:
+                depth, subject = 0, encode(LOAD_CONST, found.arg)
+            start = writer.call(probes.before_exit, depth, subject)
+            end = writer.probe(Kind.EXIT, depth) + writer.call(probes.after_exit, depth, subject)
+            insertions.append(before(found, start + end))
+            returns.append((found, len(end) // 2))
+        elif number == YIELD_VALUE:
+            data = writer.probe(Kind.SUSPEND, code.co_stacksize)
+            if VERSION == (3, 11) and loop >= 0 and jumps[loop].unit + 1 == found.start:
+                # generator.throw() on 3.11 takes the word before a suspended YIELD_VALUE for the loop's SEND and goes
+                # where that one jumps to; so a copy of it stays there, which nothing runs.
+                data += encode(JUMP_FORWARD, 1) + encode(SEND)
+                sends.append((found, jumps[loop].jump_target))
+            insertions.append(before(found, data))
+            yields.append(found)
+        elif number == RESUME:
+            if resumes:
+                insertions.append(after(found, writer.probe(Kind.RESUME, code.co_stacksize), located=True))
+            else:
+                start_call = writer.call(probes.start, 0)
+                insertions.append(after(found, writer.probe(Kind.ENTER, 0) + start_call, located=False))
+            resumes.append(found)
+    if not resumes:
+        return code.replace(co_consts=tuple(constants[: len(code.co_consts)]))
+    layout = Layout(bytecode, insertions, jumps)
+    for found, target in sends:
+        unit = layout.instruction(found.start)
+        layout.data[2 * unit - 1] = layout.target(target) - unit
+    _count_our_handler(layout, yields, resumes)
+
+    handler = len(layout.data) // 2
+    copy_exception = encode(COPY, 3)
+    unwind = writer.call(probes.before_unwind, 2, copy_exception) + writer.probe(Kind.UNWIND, 2)
+    unwind += writer.call(probes.after_unwind, 2, copy_exception) + _RERAISE_AT_LASTI
+    body = layout.target(resumes[0].unit + 1) - len(start_call) // 2
+    entries = exception_table.fill_gaps(
+        [
+            Entry(layout.target(entry.start), layout.target(entry.end), layout.target(entry.target), entry.depth)
+            for entry in exception_table.parse(code.co_exceptiontable)
+        ],
+        body,
+        handler,
+        Entry(0, 0, handler, 1),
+    )
+    if probes.after_exit is not None:
+        # The call is over by then: an interrupt that arrives in the action must not be recorded as its second end.
+        ends = [
+            (layout.instruction(found.start) - units, layout.instruction(found.unit) + 1) for found, units in returns
+        ]
+        entries = exception_table.cut(entries, handler, ends)
+    lines = line_table.insert(code.co_linetable, layout.inserted()) + line_table.no_location(len(unwind) // 2)
+    return code.replace(
+        co_code=bytes(layout.data) + unwind,
+        co_consts=tuple(writer.constants),
+        co_exceptiontable=exception_table.serialise(entries),
+        co_linetable=lines,
+        co_stacksize=writer.stack,
+    )
+
+
+def _count_our_handler(layout: Layout, yields: list[Instruction], resumes: list[Instruction]) -> None:
+    """Makes `close()` throw GeneratorExit into the frame, though the function itself has no handler at a yield.
+
+    From 3.12 on a generator that is suspended under no handler but the implicit one for StopIteration is closed without
+    running it; 3.12 keeps the number of handlers in YIELD_VALUE's argument, 3.13 a bit for "one" in RESUME's.
+    """
+    if VERSION == (3, 12):
+        for found in yields:
+            layout.data[2 * layout.instruction(found.unit) + 1] = min(found.arg + 1, 255)
+    elif VERSION == (3, 13):
+        for found in resumes:
+            layout.data[2 * layout.instruction(found.unit) + 1] = found.arg & 3

@@ -1,0 +1,111 @@
+"""The instruction set of the running interpreter, as far as a rewrite needs it.
+
+Positions are in *units* (2 bytes: opcode and argument). Invariant: an instruction is its EXTENDED_ARG prefixes, its own
+unit and its inline caches; a position that names an instruction names its first prefix.
+"""
+
+from __future__ import annotations
+
+import opcode
+import re
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+VERSION = sys.version_info[:2]
+SUPPORTED = VERSION in ((3, 11), (3, 12), (3, 13))
+"""Other interpreters lay their code out in a way this module was not written for."""
+
+_OPCODES = opcode.opmap
+EXTENDED_ARG = _OPCODES["EXTENDED_ARG"]
+LOAD_CONST = _OPCODES["LOAD_CONST"]
+LOAD_FAST = _OPCODES["LOAD_FAST"]
+LOAD_CLOSURE = _OPCODES["LOAD_CLOSURE"] if _OPCODES["LOAD_CLOSURE"] < 256 else LOAD_FAST
+UNARY_INVERT = _OPCODES["UNARY_INVERT"]
+POP_TOP = _OPCODES["POP_TOP"]
+PUSH_NULL = _OPCODES["PUSH_NULL"]
+COPY = _OPCODES["COPY"]
+PRECALL = _OPCODES.get("PRECALL", -1)
+CALL = _OPCODES["CALL"]
+RERAISE = _OPCODES["RERAISE"]
+RESUME = _OPCODES["RESUME"]
+RETURN_VALUE = _OPCODES["RETURN_VALUE"]
+RETURN_CONST = _OPCODES.get("RETURN_CONST", -1)
+YIELD_VALUE = _OPCODES["YIELD_VALUE"]
+SEND = _OPCODES["SEND"]
+JUMP_FORWARD = _OPCODES["JUMP_FORWARD"]
+DELETE_FAST = _OPCODES["DELETE_FAST"]
+
+JUMPS = frozenset(number for number in {*opcode.hasjrel, *getattr(opcode, "hasjump", ())} if number < 256)
+BACKWARD_JUMPS = frozenset(number for name, number in _OPCODES.items() if "JUMP_BACKWARD" in name and number < 256)
+
+
+def _cache_units() -> bytes:
+    entries = opcode._inline_cache_entries  # type: ignore[attr-defined]  # private, but the only place that says it
+    units = bytearray(256)
+    named = entries.items() if isinstance(entries, dict) else ((opcode.opname[i], n) for i, n in enumerate(entries))
+    for name, count in named:
+        if _OPCODES.get(name, 256) < 256:
+            units[_OPCODES[name]] = count
+    return bytes(units)
+
+
+CACHES = _cache_units()
+"""Inline cache units that follow each opcode."""
+
+# Caches read as opcode 0 in `co_code`, so a search over the opcode bytes finds instructions only.
+_CACHE_OPCODE = 0
+_INTERESTING = re.compile(
+    b"["
+    + b"".join(
+        re.escape(bytes((number,)))
+        for number in sorted({*JUMPS, RETURN_VALUE, RETURN_CONST, YIELD_VALUE, RESUME, DELETE_FAST} - {-1})
+        if number != _CACHE_OPCODE
+    )
+    + b"]"
+)
+
+
+class Instruction(NamedTuple):
+    start: int
+    """First unit, prefixes included."""
+    unit: int
+    """The unit that holds the opcode."""
+    opcode: int
+    arg: int
+
+    @property
+    def jump_base(self) -> int:
+        """The unit that a relative jump counts from."""
+        return self.unit + 1 + CACHES[self.opcode]
+
+    @property
+    def jump_target(self) -> int:
+        return self.jump_base + (-self.arg if self.opcode in BACKWARD_JUMPS else self.arg)
+
+
+def scan(bytecode: bytes) -> Iterator[Instruction]:
+    """The jumps, returns, yields, resumes and deletions of locals in `bytecode` (a `co_code`), in order."""
+    opcodes, args = bytecode[::2], bytecode[1::2]
+    for match in _INTERESTING.finditer(opcodes):
+        start = unit = match.start()
+        arg, shift = args[unit], 8
+        while start and opcodes[start - 1] == EXTENDED_ARG:
+            start -= 1
+            arg |= args[start] << shift
+            shift += 8
+        yield Instruction(start, unit, opcodes[unit], arg)
+
+
+def prefixes(arg: int) -> int:
+    """How many EXTENDED_ARG an argument needs."""
+    return 0 if arg < 1 << 8 else 1 if arg < 1 << 16 else 2 if arg < 1 << 24 else 3
+
+
+def encode(number: int, arg: int = 0) -> bytes:
+    """One instruction with its prefixes and empty inline caches."""
+    out = bytearray()
+    for count in range(prefixes(arg), 0, -1):
+        out += bytes((EXTENDED_ARG, arg >> 8 * count & 0xFF))
+    out += bytes((number, arg & 0xFF))
+    return bytes(out) + bytes(2 * CACHES[number])

@@ -1,0 +1,85 @@
+"""Inserts instructions into bytecode and keeps every jump pointing where it pointed.
+
+Invariant: code inserted *before* an instruction runs also when the instruction is jumped to; code inserted *after* one
+runs only when that instruction has run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from clew.instrument.probes.instructions import BACKWARD_JUMPS, EXTENDED_ARG, Instruction, prefixes
+from clew.instrument.probes.line_table import Inserted
+
+
+class Insertion(NamedTuple):
+    order: int
+    """2 * unit: before the instruction at `unit`. 2 * unit - 1: after the one that ends there."""
+    data: bytes
+    like: int
+    """The unit whose source location the code takes; -1 for none."""
+
+
+def before(instruction: Instruction, data: bytes) -> Insertion:
+    return Insertion(2 * instruction.start, data, instruction.start)
+
+
+def after(instruction: Instruction, data: bytes, *, located: bool) -> Insertion:
+    """`instruction` has no inline cache."""
+    return Insertion(2 * instruction.unit + 1, data, instruction.unit if located else -1)
+
+
+class Layout:
+    """Bytecode with insertions (sorted by `order`) made; `data` is the new bytecode, open to patches."""
+
+    def __init__(self, bytecode: bytes, insertions: Sequence[Insertion], jumps: Sequence[Instruction]) -> None:
+        grown: dict[int, int] = {}
+        while True:
+            self._place(insertions, jumps, grown)
+            args = []
+            fits = True
+            for index, jump in enumerate(jumps):
+                base, target = self.instruction(jump.start) + jump.jump_base - jump.start, self.target(jump.jump_target)
+                arg = base - target if jump.opcode in BACKWARD_JUMPS else target - base
+                missing = prefixes(arg) - (jump.unit - jump.start)
+                if missing > grown.get(index, 0):
+                    grown[index] = missing
+                    fits = False
+                args.append(arg)
+            if fits:
+                break
+        pieces: list[bytes] = []
+        copied = 0
+        for order, data, _ in self.insertions:
+            at = order + 1 & ~1  # in bytes: twice the unit
+            pieces += (bytecode[copied:at], data)
+            copied = at
+        pieces.append(bytecode[copied:])
+        self.data = bytearray().join(pieces)
+        for index, (jump, arg) in enumerate(zip(jumps, args, strict=True)):
+            unit = self.instruction(jump.start) + jump.unit - jump.start
+            for back in range(jump.unit - jump.start + grown.get(index, 0) + 1):
+                self.data[2 * (unit - back) + 1] = arg >> 8 * back & 0xFF
+
+    def _place(self, insertions: Sequence[Insertion], jumps: Sequence[Instruction], grown: dict[int, int]) -> None:
+        self.insertions = list(insertions)
+        if grown:
+            prefix = bytes((EXTENDED_ARG, 0))
+            self.insertions += [before(jumps[index], prefix * count) for index, count in grown.items()]
+            self.insertions.sort(key=lambda insertion: insertion.order)
+        self._orders = [insertion.order for insertion in self.insertions]
+        self._shifts = [0, *itertools.accumulate(len(insertion.data) // 2 for insertion in self.insertions)]
+
+    def target(self, unit: int) -> int:
+        """New position of what a jump to `unit` must reach: the code inserted before that instruction included."""
+        return unit + self._shifts[bisect_left(self._orders, 2 * unit)]
+
+    def instruction(self, unit: int) -> int:
+        """New position of the instruction that began at `unit`, past the code inserted before it."""
+        return unit + self._shifts[bisect_right(self._orders, 2 * unit)]
+
+    def inserted(self) -> list[Inserted]:
+        return [Inserted((order + 1) // 2, len(data) // 2, like) for order, data, like in self.insertions]

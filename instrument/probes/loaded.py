@@ -1,0 +1,56 @@
+"""Rewrites functions of modules that were imported before recording began.
+
+Invariant: only a function's `__code__` changes; calls under way go on with the code they began with.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType
+
+from clew.instrument.probes.bytecode import Chooser, Probes
+
+
+def loaded_modules() -> list[tuple[str, str, int]]:
+    """Name, file ("" for none) and the id of the namespace of every module there is."""
+    found = []
+    for name, module in list(sys.modules.items()):
+        try:
+            namespace = object.__getattribute__(module, "__dict__")
+            file = namespace.get("__file__")
+            found.append((name, file if type(file) is str else "", id(namespace)))
+        except Exception:  # what a program puts into sys.modules need not be a module
+            continue
+    return found
+
+
+def rewrite_loaded(choosers: dict[int, Chooser], rewrite: Callable[[CodeType, Chooser], CodeType]) -> None:
+    """Rewrites every function there is whose globals have their id in `choosers`.
+
+    Looking through all objects finds methods, closures and functions hidden behind decorators alike.
+    """
+    remembered = {namespace: _once(choose) for namespace, choose in choosers.items()}
+    for function in _functions():
+        choose = remembered.get(id(function.__globals__))
+        if choose is not None:
+            code = rewrite(function.__code__, choose)
+            if code is not function.__code__:
+                function.__code__ = code
+
+
+def _functions() -> Iterable[FunctionType]:
+    return [found for found in gc.get_objects() if type(found) is FunctionType]
+
+
+def _once(choose: Chooser) -> Chooser:
+    """Functions made of one code object share its site."""
+    answers: dict[CodeType, Probes | None] = {}
+
+    def remembered(code: CodeType) -> Probes | None:
+        if code not in answers:
+            answers[code] = choose(code)
+        return answers[code]
+
+    return remembered

@@ -1,0 +1,47 @@
+"""The code locations of this process that can emit events, each with a number that records carry.
+
+Invariant: a site keeps its number for the life of the process, forked children included; numbers start at 1. There is no
+lock: numbers come from an atomic counter, and an interrupt can at worst leave one unused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from clew.instrument.recorder.select import core
+from clew.records.event import Kind, SiteInfo
+from clew.records.keys import key_of
+
+_sites: dict[int, SiteInfo] = {}
+_next = itertools.count(1)
+
+
+def register(  # noqa: PLR0917  # the fields of SiteInfo, in its order
+    module: str, qualname: str, file: str, line: int, end_line: int, kind: str, rule: int = -1
+) -> int:
+    """The number of a new site; defined in the trace when one is being written. Fields as in `SiteInfo`."""
+    site = SiteInfo(next(_next), module, qualname, file, line, end_line, kind, rule)
+    _sites[site.id] = site
+    _define(site)
+    return site.id
+
+
+def all_sites() -> list[SiteInfo]:
+    return list(_sites.values())
+
+
+def define_all() -> None:
+    """Writes every site to a trace that has just begun."""
+    for site in all_sites():
+        _define(site)
+
+
+def note(text: str) -> None:
+    """Leaves a sentence for the user in the trace: something was not recorded as asked."""
+    core.define(Kind.NOTE, key_of("note", text), text.encode("utf-8", "replace"))
+
+
+def _define(site: SiteInfo) -> None:
+    text = json.dumps(site._asdict(), ensure_ascii=False, separators=(",", ":"))
+    core.define(Kind.SITE, site.id, text.encode("utf-8", "surrogatepass"))
