@@ -1,0 +1,45 @@
+"""Small array routines that several parts of the graph share."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+
+
+def expand(start: I64, stop: I64) -> I64:
+    """All numbers of the ranges `start[i]` up to `stop[i]`, range by range; no range may be of negative length."""
+    length = stop - start
+    total = int(length.sum())
+    if total == 0:
+        return np.zeros(0, np.int64)
+    ends = np.cumsum(length)
+    numbers: I64 = np.arange(total, dtype=np.int64) + np.repeat(start - (ends - length), length)
+    return numbers
+
+
+def lengths(bounds: I64) -> I64:
+    """Of ranges that follow each other: `bounds[i + 1] - bounds[i]`."""
+    return bounds[1:] - bounds[:-1]
+
+
+def components(nodes: int, a: I64, b: I64) -> I64:
+    """The connected components of an undirected graph with edges `a[i] – b[i]`: per node its component's number, counted
+    from 0 in the order of the components' smallest nodes."""
+    label = np.arange(nodes, dtype=np.int64)
+    while True:
+        low = np.minimum(label[a], label[b])
+        # Each node takes the smallest label beside it, then the label of its label: components halve at least.
+        hooked = label.copy()
+        np.minimum.at(hooked, label[a], low)
+        np.minimum.at(hooked, label[b], low)
+        while True:
+            shorter = hooked[hooked]
+            if np.array_equal(shorter, hooked):
+                break
+            hooked = shorter
+        if np.array_equal(hooked, label):
+            _, numbered = np.unique(label, return_inverse=True)
+            return numbered.astype(np.int64)
+        label = hooked

@@ -1,0 +1,385 @@
+"""Builds the execution graph of a run from its trace files.
+
+Every step works on whole columns; loops go over strands' steps, scopes and definitions only. Invariant: what cannot be used
+is left out and counted in a problem, never a reason to give no graph.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.calls import nest
+from clew.graph.clocks import monotonic_ns
+from clew.graph.decode import Columns, decode
+from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand
+from clew.graph.names import process_names
+from clew.graph.pairing import Edges, pair
+from clew.graph.regions import CallEnds, split
+from clew.graph.strands import Demultiplexer
+from clew.graph.times import call_times, idle_gaps, waits
+from clew.records.errors import Problem
+from clew.records.event import Kind, SiteInfo
+from clew.records.header import State
+from clew.records.match import matches
+from clew.records.plan import Level, Plan, load
+from clew.records.reader import ProcessRecords, RunRecords, read_run
+from clew.records.run import PLAN_FILE, RunInfo, load_run
+
+I64 = npt.NDArray[np.int64]
+
+COMPONENT = "component"
+_ENDS: dict[int, str] = {
+    State.RECORDING: "recording",
+    State.CLOSED: "closed",
+    State.QUOTA: "quota",
+    State.FAILED: "failed",
+}
+
+
+@dataclass
+class _Tables:
+    """What the processes of a run share: equal sites and equal strings have one number."""
+
+    plan: Plan | None
+    sites: list[Site] = field(default_factory=lambda: [Site("", "", "", 0, 0, "")])
+    strings: list[str] = field(default_factory=lambda: [""])
+    _site_ids: dict[tuple[object, ...], int] = field(default_factory=dict)
+    _string_ids: dict[str, int] = field(default_factory=lambda: {"": 0})
+
+    def site(self, info: SiteInfo) -> int:
+        fields = info[1:]
+        number = self._site_ids.get(fields)
+        if number is None:
+            number = self._site_ids[fields] = len(self.sites)
+            component = component_of(self.plan, info.module, info.qualname, info.file)
+            self.sites.append(Site(*fields, component=component))
+        return number
+
+    def string(self, text: str) -> int:
+        number = self._string_ids.get(text)
+        if number is None:
+            number = self._string_ids[text] = len(self.strings)
+            self.strings.append(text)
+        return number
+
+
+def component_of(plan: Plan | None, module: str, qualname: str, file: str) -> str:
+    """What the spec's level "component" says; without one, the first two parts of the module's name."""
+    for level in plan.levels if plan else ():
+        if level.name == COMPONENT:
+            label = level_label(level, module, qualname, file)
+            if label:
+                return label
+    return ".".join(module.split(".")[:2])
+
+
+def level_label(level: Level, module: str, qualname: str, file: str) -> str:
+    """The level's label of a function, "" when none of its patterns matches."""
+    return next((label for label, target in level.labels if matches(target, module, qualname, file)), "")
+
+
+def build(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
+    """The graph of the run in a folder, and what was odd about its files.
+
+    Works on a run that is still going on: what has been recorded so far. Raises `RunError` when the folder is no run.
+    """
+    info = load_run(folder)
+    plan = _plan_of(folder)
+    records = read_run(folder)
+    problems = list(records.problems)
+    if not records.processes:
+        problems.append(Problem(str(folder), _nothing_recorded(info)))
+    if info.finished is None:
+        problems.append(Problem(str(folder), "the run is not over; this is what has been recorded so far"))
+    return _Builder(info, plan, records, problems).build(), problems
+
+
+def _plan_of(folder: Path) -> Plan | None:
+    """The run's plan; None when there is none. Raises `PlanError` when it is damaged."""
+    file = folder / PLAN_FILE
+    return load(file.read_text(encoding="utf-8"), str(file)) if file.exists() else None
+
+
+def _nothing_recorded(info: RunInfo) -> str:
+    command = " ".join(info.command) or "the command"
+    return f"no process recorded anything: `{command}` started no Python that clew could trace (a different program, or -E/-I)"
+
+
+class _Builder:
+    def __init__(self, info: RunInfo, plan: Plan | None, records: RunRecords, problems: list[Problem]) -> None:
+        self.info, self.plan, self.records, self.problems = info, plan, records, problems
+        self.processes = sorted(
+            records.processes, key=lambda process: (process.header.start_wall_ns, process.header.pid)
+        )
+        self.tables = _Tables(plan)
+        self.counted: Counter[int] = Counter()
+
+    def build(self) -> ExecutionGraph:
+        parts = [self._process(index, trace) for index, trace in enumerate(self.processes)]
+        stream = _Stream.of(parts)
+        # Rows: by strand, in a strand by time when it ran on several threads, else in the thread's order.
+        strand = stream.strand
+        tangled = [stream.first_strand[part.index] + number for part in parts for number in part.tangled()]
+        order = _strand_major(strand, stream.ts, tangled)
+        numbers = np.arange(stream.first_strand[-1] + 1)
+        strand_start = np.searchsorted(strand[order], numbers).astype(np.int64)
+        row_of = np.empty(len(order), np.int64)
+        row_of[order] = np.arange(len(order))
+
+        keyed = np.flatnonzero(stream.ext >= 0)
+        edges = pair(
+            row_of[keyed],
+            stream.kind[keyed],
+            stream.key[stream.ext[keyed]],
+            stream.ts[keyed],
+            stream.process[keyed],
+        )
+        self._report(edges)
+        ts, kind, site, ext = stream.ts[order], stream.kind[order], stream.site[order], stream.ext[order]
+        strand = strand[order]
+        nesting = nest(kind, site, strand_start)
+        if nesting.unmatched:
+            self.problems.append(Problem(self._where(), f"{nesting.unmatched} ends of calls have no beginning"))
+        channels = np.append(stream.channel, np.uint32(0))
+        ends = CallEnds(len(ts), nesting.enter, nesting.exit, nesting.caller)
+        region, regions = split(kind, channels[ext], nesting.call, ends, strand_start)
+
+        by_region = np.lexsort((edges.dst, edges.src, region[edges.src]))
+        src, dst = edges.src[by_region], edges.dst[by_region]
+        channel = channels[ext[dst]]
+        channel = np.where(channel == 0, channels[ext[src]], channel)
+        waited = waits(ts, kind, strand, src, dst)
+        adapters = np.array([site.kind in ("", "adapter") for site in self.tables.sites], bool)
+        idle = idle_gaps(ts, kind, strand, order, by_loop=adapters[site], waited=waited[waited >= 0])
+        rows = np.int32 if len(ts) < 1 << 31 else np.int64
+        strands, processes = self._strands(parts, strand_start), self._processes(parts)
+        return ExecutionGraph(
+            info=self.info,
+            ts=ts,
+            kind=kind,
+            site=site,
+            strand=strand,
+            region=region,
+            ext=ext,
+            call=nesting.call.astype(rows),
+            inner=nesting.inner.astype(rows),
+            idle=idle,
+            edge_src=src,
+            edge_dst=dst,
+            edge_kind=edges.kind[by_region],
+            edge_channel=channel.astype(np.uint32),
+            extensions=stream.extensions(),
+            regions=regions,
+            calls=call_times(nesting, ts, strand, strand_start, idle),
+            strings=self.tables.strings,
+            sites=self.tables.sites,
+            strands=strands,
+            processes=processes,
+            levels=self.plan.levels if self.plan else (),
+            counted=dict(self.counted),
+        )
+
+    def _where(self) -> str:
+        return self.info.id
+
+    def _report(self, edges: Edges) -> None:
+        what = {Kind.USE: "uses have no definition", Kind.ACQUIRE: "acquisitions have no release"}
+        for kind, count in edges.unmatched.items():
+            text = what.get(kind, f"{kind.name.lower()} events have no send")
+            self.problems.append(
+                Problem(self._where(), f"{count} {text} of the same key before them: no edge leads to them")
+            )
+
+    def _times(self, records: ProcessRecords, ticks: npt.NDArray[np.uint64]) -> I64:
+        """Nanoseconds since the run's start."""
+        # One machine's processes share the first one's difference of the clocks, or a step of the wall clock would tear
+        # them apart.
+        first = next(other.header for other in self.processes if other.boot_id == records.boot_id)
+        since_boot = monotonic_ns(self.records.clock(records), ticks)
+        return since_boot + np.int64(first.start_wall_ns - first.start_monotonic_ns - self.info.started)
+
+    # One process
+
+    def _process(self, index: int, records: ProcessRecords) -> _Part:
+        site_ids = {0: 0} | {number: self.tables.site(info) for number, info in records.sites.items()}
+        string_ids = {0: 0} | {number: self.tables.string(text) for number, text in records.strings.items()}
+        for note in records.notes:
+            self.problems.append(Problem(records.path, note.text))
+        for number, count in records.counters.items():
+            self.counted[site_ids.get(number, 0)] += count
+        demultiplexer = Demultiplexer()
+        columns: list[Columns] = []
+        strands: list[npt.NDArray[np.uint32]] = []
+        for serial, thread in sorted(records.threads.items()):
+            decoded = decode(thread.extents)
+            keys = np.append(decoded.key, np.uint64(0))[decoded.ext]
+            strands.append(demultiplexer.split(serial, decoded.kind, keys))
+            columns.append(decoded)
+        if demultiplexer.unmatched_ends:
+            what = f"{demultiplexer.unmatched_ends} steps of tasks end without a beginning"
+            self.problems.append(Problem(records.path, what))
+        if not self.records.clock(records).known:
+            what = "too short to measure its clock by: the order of its events is right, their durations are guesses"
+            self.problems.append(Problem(records.path, what))
+        times = [self._times(records, thread.ticks) for thread in columns]
+        sites = _translate(site_ids, [thread.site for thread in columns])
+        channels = _translate(string_ids, [thread.channel for thread in columns])
+        return _Part(index, records, columns, times, sites, channels, strands, demultiplexer)
+
+    # Tables
+
+    def _strands(self, parts: Sequence[_Part], strand_start: I64) -> list[Strand]:
+        bounds = strand_start.tolist()
+        strands: list[Strand] = []
+        for part in parts:
+            demultiplexer = part.demultiplexer
+            for key, serial in zip(demultiplexer.keys, demultiplexer.threads, strict=True):
+                number = len(strands)
+                thread = part.records.threads[serial]
+                thread_name = thread.name or f"thread {serial}"
+                kind, name = "thread", thread_name
+                if key:
+                    info = part.records.strands.get(key)
+                    kind = (info and info.kind) or "task"
+                    name = (info and info.name) or f"{kind} {number}"
+                start, stop = bounds[number], bounds[number + 1]
+                strands.append(Strand(number, part.index, serial, key, kind, name, thread_name, start, stop))
+        return strands
+
+    def _processes(self, parts: Sequence[_Part]) -> list[Process]:
+        commands = [_words(part.records.info.get("argv")) for part in parts]
+        processes = []
+        for part, argv, name in zip(parts, commands, process_names(commands), strict=True):
+            header, info = part.records.header, part.records.info
+            died = header.state == State.RECORDING and self.info.finished is not None
+            if died:
+                what = f"process {header.pid} ({name}) died while it was recorded; what it did until then is here"
+                self.problems.append(Problem(part.records.path, what))
+            spans = [(int(times[0]), int(times[-1])) for times in part.times if len(times)]
+            first, last = min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
+            processes.append(
+                Process(
+                    index=part.index,
+                    pid=header.pid,
+                    uid=header.uid,
+                    parent_pid=header.parent_pid,
+                    parent_uid=header.parent_uid,
+                    name=name,
+                    argv=tuple(argv),
+                    executable=str(info.get("executable", "")),
+                    host=str(info.get("host", "")) or self.info.host,
+                    file=os.path.basename(part.records.path),
+                    end="died" if died else _ENDS.get(header.state, "unknown"),
+                    died=died,
+                    dropped=header.dropped,
+                    first_ns=first,
+                    last_ns=last,
+                )
+            )
+        return processes
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One process, its threads' columns in the order of their serials; strands are numbered from 0."""
+
+    index: int
+    records: ProcessRecords
+    columns: list[Columns]
+    times: list[I64]
+    sites: list[npt.NDArray[np.uint32]]
+    channels: list[npt.NDArray[np.uint32]]
+    strands: list[npt.NDArray[np.uint32]]
+    demultiplexer: Demultiplexer
+
+    def tangled(self) -> list[int]:
+        """The strands that more than one thread ran."""
+        threads: Counter[int] = Counter()
+        for strand in self.strands:
+            threads.update(np.unique(strand).tolist())
+        return [strand for strand, count in threads.items() if count > 1]
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """All records of a run: process by process, thread by thread, in each thread's order."""
+
+    ts: I64
+    kind: npt.NDArray[np.uint8]
+    site: npt.NDArray[np.uint32]
+    ext: npt.NDArray[np.int32]
+    strand: npt.NDArray[np.uint32]
+    process: npt.NDArray[np.uint32]
+    key: npt.NDArray[np.uint64]
+    channel: npt.NDArray[np.uint32]
+    flags: npt.NDArray[np.uint16]
+    text_length: I64
+    texts: npt.NDArray[np.uint8]
+    first_strand: list[int]
+    """Number in the run of each process's strand 0."""
+
+    @classmethod
+    def of(cls, parts: Sequence[_Part]) -> _Stream:
+        threads = [(part, number, columns) for part in parts for number, columns in enumerate(part.columns)]
+        first_strand = np.concatenate(([0], np.cumsum([len(part.demultiplexer.keys) for part in parts]))).tolist()
+        ext: list[npt.NDArray[np.int32]] = []
+        extensions = 0
+        for _, _, columns in threads:
+            ext.append(np.where(columns.ext >= 0, columns.ext + np.int32(extensions), np.int32(-1)))
+            extensions += len(columns.key)
+        return cls(
+            _join([part.times[number] for part, number, _ in threads], np.int64),
+            _join([columns.kind for _, _, columns in threads], np.uint8),
+            _join([part.sites[number] for part, number, _ in threads], np.uint32),
+            _join(ext, np.int32),
+            _join([part.strands[number] + first_strand[part.index] for part, number, _ in threads], np.uint32),
+            _join([np.full(len(columns), part.index) for part, _, columns in threads], np.uint32),
+            _join([columns.key for _, _, columns in threads], np.uint64),
+            _join([part.channels[number] for part, number, _ in threads], np.uint32),
+            _join([columns.flags for _, _, columns in threads], np.uint16),
+            _join([np.diff(columns.text_start) for _, _, columns in threads], np.int64),
+            _join([columns.texts for _, _, columns in threads], np.uint8),
+            first_strand,
+        )
+
+    def extensions(self) -> Extensions:
+        start = np.concatenate(([0], np.cumsum(self.text_length))).astype(np.int64)
+        return Extensions(self.key, self.channel, self.flags, start, self.texts)
+
+
+def _join(parts: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
+    return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
+
+
+def _translate(ids: dict[int, int], columns: Sequence[npt.NDArray[np.uint32]]) -> list[npt.NDArray[np.uint32]]:
+    """A process's ids to the run's; what was never defined (its definition is lost) becomes 0."""
+    known = np.array(sorted(ids), np.uint32)
+    run = np.array([ids[number] for number in known.tolist()], np.uint32)
+    translated = []
+    for column in columns:
+        place = np.minimum(np.searchsorted(known, column), len(known) - 1)
+        translated.append(np.where(known[place] == column, run[place], np.uint32(0)))
+    return translated
+
+
+def _strand_major(strand: npt.NDArray[np.uint32], ts: I64, tangled: Sequence[int]) -> I64:
+    """Positions in the stream sorted by strand. `tangled` strands, which several threads ran, are sorted by time."""
+    small = strand.astype(np.uint16) if len(strand) and strand.max() < 1 << 16 else strand
+    order = np.argsort(small, kind="stable")
+    for number in tangled:
+        low, high = np.searchsorted(strand[order], [number, number + 1])
+        rows = order[low:high]
+        order[low:high] = rows[np.argsort(ts[rows], kind="stable")]
+    return order
+
+
+def _words(value: object) -> list[str]:
+    return [str(word) for word in value] if isinstance(value, list) else []

@@ -1,0 +1,378 @@
+"""The execution graph of one run: events as columns, edges, regions, and the names behind the numbers.
+
+Invariants: an event's id is its row; rows are sorted by strand and, within one, in the order they happened; every event lies
+in exactly one region, and all fall-through inside a region is causal.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.index import EdgeIndex
+from clew.records.event import FLAG_FAILED, EdgeKind, Kind
+from clew.records.plan import Level
+from clew.records.run import RunInfo
+
+I64 = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.signedinteger]
+"""Event rows, -1 for none; 32 bits wide in a graph that fits, else 64."""
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+
+LEVEL_NAMES = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
+
+
+class RegionKind(enum.IntEnum):
+    """What opened a region."""
+
+    ROOT = 0  # a strand's own life
+    RECEIVE = 1
+    SCOPE = 2
+    REQUEST = 3
+
+
+@dataclass(frozen=True)
+class Site:
+    """A code location of the run, the same one in all processes. Site 0 stands for "no location"."""
+
+    module: str
+    qualname: str
+    file: str
+    line: int
+    end_line: int
+    kind: str
+    rule: int = -1
+    component: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.module}:{self.qualname}" if self.qualname else self.module
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of the run. `end` says how its recording ended; `died` when it was killed while recording."""
+
+    index: int
+    pid: int
+    uid: int
+    parent_pid: int
+    parent_uid: int
+    name: str
+    argv: tuple[str, ...]
+    executable: str
+    host: str
+    file: str
+    end: str
+    died: bool
+    dropped: int
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True)
+class Strand:
+    """One sequential flow: a thread, or a task that threads run in steps. Its events are rows `start` up to `stop`."""
+
+    index: int
+    process: int
+    thread: int
+    key: int
+    kind: str
+    name: str
+    thread_name: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Columns, one row per region, sorted by strand and start. `first` and `last` are -1 in a region without events."""
+
+    strand: U32
+    kind: U8
+    opener: I64
+    first: I64
+    last: I64
+    parent: I64
+
+    def __len__(self) -> int:
+        return len(self.strand)
+
+
+@dataclass(frozen=True)
+class Extensions:
+    """Columns of the records that carry a key, a channel (index into the graph's strings) or a text."""
+
+    key: npt.NDArray[np.uint64]
+    channel: U32
+    flags: npt.NDArray[np.uint16]
+    text_start: I64
+    """One more than there are rows: text i is bytes `text_start[i]` up to `text_start[i + 1]` of `texts`."""
+    texts: U8
+
+    def text(self, row: int) -> str:
+        return self.texts[self.text_start[row] : self.text_start[row + 1]].tobytes().decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Columns, one row per call, sorted by the event that opened it (its ENTER, or a RESUME whose ENTER is not there)."""
+
+    enter: I64
+    exit: I64
+    """Row of the EXIT or UNWIND, -1 when the call never ended."""
+    caller: I64
+    """Row of the caller's `enter`, -1 for none."""
+    total_ns: I64
+    self_ns: I64
+    """Time in the call's own code: without recorded calls, suspensions and recorded waits."""
+    waiting_ns: I64
+
+    def find(self, enter: int) -> int:
+        """The row of the call that event `enter` opened. Raises KeyError."""
+        at = int(np.searchsorted(self.enter, enter))
+        if at == len(self.enter) or self.enter[at] != enter:
+            raise KeyError(enter)
+        return at
+
+
+@dataclass(frozen=True)
+class ExecutionGraph:
+    """Columns of events, then edges sorted by (region of the source, source), then tables."""
+
+    info: RunInfo
+    ts: I64
+    """Nanoseconds since the run's start."""
+    kind: U8
+    site: U32
+    strand: U32
+    region: U32
+    ext: npt.NDArray[np.int32]
+    """Row in `extensions`, -1 for none."""
+    call: Rows
+    """Row of the ENTER of the call that the event belongs to: its own for a call's records, else the innermost open one."""
+    inner: Rows
+    """Row of the ENTER of the call that runs right after the event."""
+    idle: npt.NDArray[np.bool_]
+    """Is the time up to the strand's next event waiting, or spent in another strand, rather than the inner call's work?"""
+    edge_src: I64
+    edge_dst: I64
+    edge_kind: U8
+    edge_channel: U32
+    extensions: Extensions
+    regions: Regions
+    calls: Calls
+    strings: list[str]
+    sites: list[Site]
+    strands: list[Strand]
+    processes: list[Process]
+    levels: tuple[Level, ...] = ()
+    """The spec's own aggregation levels."""
+    counted: dict[int, int] = field(default_factory=dict)
+    """Site to the number of its calls that were only counted."""
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @cached_property
+    def index(self) -> EdgeIndex:
+        return EdgeIndex.of(self.region, len(self.regions), self.edge_src, self.edge_dst)
+
+    @cached_property
+    def strand_process(self) -> U32:
+        """Process of every strand."""
+        return np.array([strand.process for strand in self.strands], np.uint32)
+
+    @cached_property
+    def edge_crosses(self) -> npt.NDArray[np.bool_]:
+        """Does the edge lead from one process to another? Those are the network hops."""
+        process = self.strand_process
+        crosses: npt.NDArray[np.bool_] = (
+            process[self.strand[self.edge_src]] != process[self.strand[self.edge_dst]]
+            if len(self.edge_src)
+            else np.zeros(0, bool)
+        )
+        return crosses
+
+    @cached_property
+    def channel_ids(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.strings)}
+
+    def event(self, event: int) -> Event:
+        return Event(self, int(event))
+
+    def wall_ns(self, event: int) -> int:
+        """Nanoseconds since 1970."""
+        return int(self.ts[event]) + self.info.started
+
+    def text(self, event: int) -> str:
+        """A log's message, a mark's value, a payload, why events are missing; else ""."""
+        row = int(self.ext[event])
+        return self.extensions.text(row) if row >= 0 else ""
+
+    def key(self, event: int) -> int:
+        row = int(self.ext[event])
+        return int(self.extensions.key[row]) if row >= 0 else 0
+
+    def key_text(self, event: int) -> str:
+        """What the key of an edge's event stands for, as the recording has it; "" when only its hash was kept."""
+        row = int(self.ext[event])
+        if row < 0 or int(self.kind[event]) not in _KEYED or int(self.extensions.flags[row]) & FLAG_FAILED:
+            return ""
+        return self.extensions.text(row)
+
+    def channel(self, event: int) -> str:
+        """The mechanism of an edge's event; the logger of a log; the name of a request, mark or payload."""
+        row = int(self.ext[event])
+        return self.strings[int(self.extensions.channel[row])] if row >= 0 else ""
+
+    def process_of(self, event: int) -> Process:
+        return self.processes[self.strands[int(self.strand[event])].process]
+
+    def strand_of(self, event: int) -> Strand:
+        return self.strands[int(self.strand[event])]
+
+    def call_of(self, event: int) -> int:
+        """The ENTER of the call that the event belongs to, -1 for none."""
+        return int(self.call[event])
+
+    def enclosing_call(self, event: int) -> int:
+        """The ENTER of the call around the event, which for a call's own records is the caller; -1 for none."""
+        if int(self.kind[event]) in (Kind.ENTER, Kind.RESUME):
+            first = event == self.strand_of(event).start
+            return -1 if first else int(self.inner[event - 1])
+        return int(self.inner[event])
+
+    def exit_of(self, enter: int) -> int:
+        """The EXIT or UNWIND of a call, -1 when it never ended. Raises KeyError when `enter` opened no call."""
+        return int(self.calls.exit[self.calls.find(enter)])
+
+    def function_site(self, event: int) -> int:
+        """The site of the function that the event happened in; its own site when no recorded call is around it."""
+        call = int(self.call[event])
+        return int(self.site[call if call >= 0 else event])
+
+    def function(self, event: int) -> str:
+        """`module:qualname` of the function that the event happened in, "" for none."""
+        return self.sites[self.function_site(event)].label
+
+    def location(self, event: int) -> tuple[str, int] | None:
+        """File and line (from 1) of the event's own site, else of the function around it."""
+        site = self.sites[int(self.site[event]) or self.function_site(event)]
+        return (site.file, site.line) if site.file else None
+
+    def last_before(self, ns: int, strand: int) -> int:
+        """The strand's last event at or before a time, -1 when it began later."""
+        info = self.strands[strand]
+        return info.start + bisect_right(self.ts[info.start : info.stop], ns) - 1 if info.stop > info.start else -1
+
+    def rows_of(self, kinds: Iterable[int]) -> I64:
+        """The events of some kinds, ascending."""
+        wanted = np.zeros(256, bool)
+        wanted[list(kinds)] = True
+        return np.flatnonzero(wanted[self.kind])
+
+    @cached_property
+    def event_process(self) -> U32:
+        """Process of every event."""
+        return self.strand_process[self.strand]
+
+
+_KEYED = frozenset(
+    {Kind.SEND, Kind.RECEIVE, Kind.JOIN, Kind.RELEASE, Kind.ACQUIRE, Kind.DEFINE, Kind.USE, Kind.SCOPE_BEGIN}
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of a graph with names for its numbers; equal when graph and row are."""
+
+    graph: ExecutionGraph = field(repr=False)
+    id: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and other.graph is self.graph and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash((id(self.graph), self.id))
+
+    @property
+    def kind(self) -> str:
+        """The kind's name in small letters: "enter", "log", "receive", …"""
+        try:
+            return Kind(int(self.graph.kind[self.id])).name.lower()
+        except ValueError:
+            return f"kind {int(self.graph.kind[self.id])}"
+
+    @property
+    def ts(self) -> int:
+        return int(self.graph.ts[self.id])
+
+    @property
+    def wall_ns(self) -> int:
+        return self.graph.wall_ns(self.id)
+
+    @property
+    def text(self) -> str:
+        return self.graph.text(self.id)
+
+    @property
+    def channel(self) -> str:
+        return self.graph.channel(self.id)
+
+    @property
+    def key(self) -> str:
+        return self.graph.key_text(self.id)
+
+    @property
+    def function(self) -> str:
+        return self.graph.function(self.id)
+
+    @property
+    def module(self) -> str:
+        return self.graph.sites[self.graph.function_site(self.id)].module
+
+    @property
+    def file(self) -> str:
+        return (self.graph.location(self.id) or ("", 0))[0]
+
+    @property
+    def line(self) -> int:
+        return (self.graph.location(self.id) or ("", 0))[1]
+
+    @property
+    def level(self) -> str:
+        """A log's level by name ("ERROR"; "Level 25" for a number without one), "" for other events."""
+        if self.graph.kind[self.id] != Kind.LOG:
+            return ""
+        number = self.graph.key(self.id)
+        return LEVEL_NAMES.get(number, f"Level {number}")
+
+    @property
+    def process(self) -> str:
+        return self.graph.process_of(self.id).name
+
+    @property
+    def strand(self) -> str:
+        return self.graph.strand_of(self.id).name
+
+    @property
+    def thread(self) -> str:
+        return self.graph.strand_of(self.id).thread_name
+
+    def __str__(self) -> str:
+        what = " ".join(part for part in (self.level, self.channel, self.text) if part)
+        return f"{self.ts / 1e9:12.6f}  {self.process}/{self.strand}  {self.kind:<8} {self.function}  {what}".rstrip()
+
+
+def edge_kind_name(kind: int) -> str:
+    """ "use", "sync" or "state"."""
+    return EdgeKind(kind).name.lower()

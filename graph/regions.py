@@ -1,0 +1,244 @@
+"""Splits strands into regions: detached scopes minus the detached scopes nested in them.
+
+Where a scope begins and ends (`algorithms`, section 1, made exact):
+- a strand's root region is its whole life;
+- RECEIVE opens a scope that ends with the call around it (its EXIT included), or before the strand's next RECEIVE on the same
+  channel. A RECEIVE in a call made from inside the scope does not end it, but nests: when that call is over, the scope goes on;
+- SCOPE_BEGIN opens one up to its SCOPE_END, REQUEST one for the call around it;
+- an opening event directly after its call's ENTER takes the ENTER into its scope; openings with nothing recorded between them
+  share one scope, which then has several causes.
+Invariant: every event gets the innermost scope that is open there, and that scope's rows ascend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.arrays import lengths
+from clew.graph.model import RegionKind, Regions
+from clew.records.event import Kind
+
+I64 = npt.NDArray[np.int64]
+
+_KINDS = {
+    int(Kind.RECEIVE): RegionKind.RECEIVE,
+    int(Kind.SCOPE_BEGIN): RegionKind.SCOPE,
+    int(Kind.REQUEST): RegionKind.REQUEST,
+}
+
+
+@dataclass
+class _Scope:
+    region: int
+    start: int
+    end: int
+    """Last row that can belong to it."""
+    owner: int
+    """The call around it, -1 for none."""
+    kind: RegionKind
+    channels: set[int] = field(default_factory=set)
+    explicit: bool = False
+    """Opened by a SCOPE_BEGIN, so that only its SCOPE_END or the end of its call ends it."""
+
+
+class CallEnds:
+    """Where calls end and who called them, by the row of their ENTER."""
+
+    def __init__(self, events: int, enter: I64, exits: I64, caller: I64) -> None:
+        exit_of, caller_of = np.full(events, -1, np.int64), np.full(events, -1, np.int64)
+        exit_of[enter], caller_of[enter] = exits, caller
+        self._exit, self._caller = exit_of.data, caller_of.data
+
+    def end(self, call: int, otherwise: int) -> int:
+        """The last row of a call; of one without an end, that of the nearest caller that has one."""
+        while call >= 0:
+            row = self._exit[call]
+            if row >= 0:
+                return row
+            call = self._caller[call]
+        return otherwise
+
+    def runs_inside(self, call: int, outer: int) -> bool:
+        """Was `call` made, directly or not, by `outer` (-1: by the strand itself)? No call is inside itself."""
+        if call == outer:
+            return False
+        while call >= 0:
+            call = self._caller[call]
+            if call == outer:
+                return True
+        return False
+
+
+def split(
+    kind: npt.NDArray[np.uint8],
+    channel: npt.NDArray[np.uint32],
+    call: I64,
+    ends: CallEnds,
+    strand_start: I64,
+) -> tuple[npt.NDArray[np.uint32], Regions]:
+    """The region of every event, and the regions. `channel` is 0 for events without one; `strand_start` as in `nest`."""
+    events, strands = len(kind), len(strand_start) - 1
+    is_marker = np.zeros(256, bool)
+    is_marker[[*_KINDS, int(Kind.SCOPE_END)]] = True
+    markers = np.flatnonzero(is_marker[kind])
+    bounds = np.searchsorted(markers, strand_start).tolist()
+    result = _Split(ends, np.ascontiguousarray(kind).data)
+    starts = strand_start.tolist()
+    for strand in range(strands):
+        root = result.table.add(strand, RegionKind.ROOT, starts[strand], -1)
+        if starts[strand] == starts[strand + 1]:
+            continue
+        result.changes.append(starts[strand])
+        result.regions.append(root)
+        if bounds[strand] < bounds[strand + 1]:
+            rows = markers[bounds[strand] : bounds[strand + 1]]
+            walk = _Walk(result, strand, root, start=starts[strand], stop=starts[strand + 1])
+            walk.run(rows.tolist(), kind[rows].tolist(), channel[rows].tolist(), call[rows].tolist())
+    bounds_of_changes = np.array([*result.changes, events], np.int64)
+    region = np.repeat(np.array(result.regions, np.uint32), lengths(bounds_of_changes))
+    return region, result.table.columns(region)
+
+
+class _Split:
+    """What the walks along all strands share: from row `changes[i]` on, events are in region `regions[i]`."""
+
+    def __init__(self, ends: CallEnds, kind: memoryview) -> None:
+        self.table = _Table()
+        self.ends = ends
+        self.kind = kind
+        self.changes: list[int] = []
+        self.regions: list[int] = []
+
+
+class _Table:
+    def __init__(self) -> None:
+        self.strand: list[int] = []
+        self.kind: list[int] = []
+        self.opener: list[int] = []
+        self.parent: list[int] = []
+
+    def add(self, strand: int, kind: RegionKind, opener: int, parent: int) -> int:
+        self.strand.append(strand)
+        self.kind.append(kind)
+        self.opener.append(opener)
+        self.parent.append(parent)
+        return len(self.strand) - 1
+
+    def columns(self, region: npt.NDArray[np.uint32]) -> Regions:
+        count = len(self.strand)
+        first, last = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+        rows = np.arange(len(region), dtype=np.int64)
+        last[region] = rows
+        first[region[::-1]] = rows[::-1]
+        return Regions(
+            np.array(self.strand, np.uint32),
+            np.array(self.kind, np.uint8),
+            np.array(self.opener, np.int64),
+            first,
+            last,
+            np.array(self.parent, np.int64),
+        )
+
+
+class _Walk:
+    """One strand's openings and ends in order, with the scopes that are open."""
+
+    def __init__(self, split_: _Split, strand: int, root: int, *, start: int, stop: int) -> None:
+        self.table, self.ends, self.kind = split_.table, split_.ends, split_.kind
+        self.changes, self.regions = split_.changes, split_.regions
+        self.strand, self.start, self.stop = strand, start, stop
+        self.root = root
+        self.open: list[_Scope] = []
+        self.last_opening = -1
+        """Row of the latest opening event when only payloads followed it."""
+
+    def run(self, rows: list[int], kinds: list[int], channels: list[int], calls: list[int]) -> None:
+        for row, kind, channel, call in zip(rows, kinds, channels, calls, strict=True):
+            self._expire(row)
+            if kind == Kind.SCOPE_END:
+                self._end_explicit(row)
+            else:
+                self._begin(row, kind, channel, call)
+        self._expire(self.stop)
+
+    def _current(self) -> int:
+        return self.open[-1].region if self.open else self.root
+
+    def _change(self, row: int) -> None:
+        """From `row` on, the innermost open scope is another one."""
+        if row >= self.stop:
+            return
+        if self.changes[-1] == row:
+            self.regions[-1] = self._current()
+        elif self.regions[-1] != self._current():
+            self.changes.append(row)
+            self.regions.append(self._current())
+
+    def _expire(self, row: int) -> None:
+        """Ends the scopes whose last row is before `row`, in the order of their ends."""
+        while self.open:
+            end = min(scope.end for scope in self.open)
+            if end >= row:
+                return
+            self.open = [scope for scope in self.open if scope.end > end]
+            self._change(end + 1)
+
+    def _end_explicit(self, row: int) -> None:
+        for place in range(len(self.open) - 1, -1, -1):
+            if self.open[place].explicit:
+                # The end itself belongs to the scope, and so ends what was opened inside it.
+                self.open[place + 1 :] = []
+                self._change(row)
+                self.open[place].end = row
+                return
+
+    def _begin(self, row: int, kind: int, channel: int, call: int) -> None:
+        before = self._before(row)
+        if self._joins_last(before, kind, call):
+            scope = self.open[-1]
+            scope.channels.add(channel)
+            if kind == Kind.REQUEST:
+                scope.kind = RegionKind.REQUEST
+                self.table.kind[scope.region] = RegionKind.REQUEST
+            self.last_opening = row
+            return
+        start = before if before == call and before >= 0 and self.kind[before] == Kind.ENTER else row
+        if kind == Kind.RECEIVE:
+            self._end_same_channel(channel, call)
+        region = self.table.add(self.strand, _KINDS[kind], row, self._current())
+        explicit = kind == Kind.SCOPE_BEGIN
+        end = self.ends.end(call, self.stop - 1)
+        channels = {channel} if kind == Kind.RECEIVE else set()
+        self.open.append(_Scope(region, start, end, call, _KINDS[kind], channels, explicit))
+        self._change(start)
+        self.last_opening = row
+
+    def _before(self, row: int) -> int:
+        """The last row before it that is no payload; -1 when the strand begins here."""
+        row -= 1
+        while row >= self.start and self.kind[row] == Kind.PAYLOAD:
+            row -= 1
+        return row if row >= self.start else -1
+
+    def _joins_last(self, before: int, kind: int, call: int) -> bool:
+        """Does an opening that directly follows another one share its scope? A SCOPE_BEGIN has an end of its own."""
+        return (
+            kind != Kind.SCOPE_BEGIN
+            and before >= 0
+            and before == self.last_opening
+            and bool(self.open)
+            and self.open[-1].owner == call
+        )
+
+    def _end_same_channel(self, channel: int, call: int) -> None:
+        for place in range(len(self.open) - 1, -1, -1):
+            scope = self.open[place]
+            if scope.explicit:
+                return
+            if channel in scope.channels:
+                if not self.ends.runs_inside(call, scope.owner):
+                    del self.open[place:]
+                return

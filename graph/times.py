@@ -1,0 +1,113 @@
+"""How long calls took and how much of that was their own work.
+
+A strand's time falls into gaps between neighbouring events; each gap belongs to the call that runs in it, and is either work
+or idle. Invariant: along a strand, self times, idle gaps and gaps outside any call add up to the strand's duration.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.calls import Nesting
+from clew.graph.model import Calls
+from clew.records.event import Kind
+
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_PASSIVE = (
+    Kind.EXIT, Kind.UNWIND, Kind.RESUME, Kind.STEP_BEGIN, Kind.RECEIVE, Kind.JOIN, Kind.ACQUIRE, Kind.SCOPE_BEGIN,
+    Kind.PAYLOAD, Kind.REQUEST,
+)  # fmt: skip
+"""What a strand records when a wait is over, before it works on."""
+
+
+def passive_kinds() -> Mask:
+    """By kind: may it stand between a wait and the target of the edge that ended it?"""
+    table = np.zeros(256, bool)
+    table[list(_PASSIVE)] = True
+    return table
+
+
+def waits(ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], src: I64, dst: I64) -> I64:
+    """Per edge, the event after which its target's strand waited for the source; -1 when it did not wait.
+
+    It waited when its latest event before the source did happen is separated from the target only by passive records.
+    """
+    passive = passive_kinds()
+    at = dst - 1
+    result = np.full(len(dst), -1, np.int64)
+    open_ = np.flatnonzero((at >= 0) & (strand[src] != strand[dst]))
+    while len(open_):
+        here = at[open_]
+        open_ = open_[(here >= 0)]
+        here = at[open_]
+        same = strand[here] == strand[dst[open_]]
+        open_, here = open_[same], here[same]
+        before = ts[here] < ts[src[open_]]
+        result[open_[before]] = here[before]
+        # Not yet far enough back: go on while only passive records lie between.
+        open_ = open_[~before & passive[kind[here]]]
+        at[open_] -= 1
+    return result
+
+
+def idle_gaps(
+    ts: I64,
+    kind: npt.NDArray[np.uint8],
+    strand: npt.NDArray[np.uint32],
+    sequence: I64,
+    *,
+    by_loop: Mask,
+    waited: I64,
+) -> Mask:
+    """Per event: is the time up to the strand's next event not work of the call that runs then?
+
+    So it is when another strand ran on the thread meanwhile or the strand was suspended (the thread's next record, by
+    `sequence`, is another one), between two scopes that a loop runs (`by_loop`), and where a wait began (`waited`).
+    """
+    idle = np.zeros(len(ts), bool)
+    if len(ts):
+        same = strand[1:] == strand[:-1]
+        idle[:-1] = same & (sequence[1:] != sequence[:-1] + 1)
+        between = (kind[:-1] == Kind.SCOPE_END) & (kind[1:] == Kind.SCOPE_BEGIN)
+        idle[:-1] |= same & between & by_loop[:-1] & by_loop[1:]
+        idle[waited] = True
+    return idle
+
+
+def gaps(ts: I64, strand: npt.NDArray[np.uint32]) -> I64:
+    """Per event the nanoseconds to the strand's next event, 0 at its last."""
+    length = np.zeros(len(ts), np.int64)
+    if len(ts):
+        np.subtract(ts[1:], ts[:-1], out=length[:-1])
+        length[:-1][strand[1:] != strand[:-1]] = 0
+    return length
+
+
+def call_times(nesting: Nesting, ts: I64, strand: npt.NDArray[np.uint32], strand_start: I64, idle: Mask) -> Calls:
+    """A call without an end lasts as long as its strand's recording."""
+    enter = nesting.enter
+    if not len(enter):
+        nothing = np.zeros(0, np.int64)
+        return Calls(enter, nesting.exit, nesting.caller, nothing, nothing, nothing)
+    number = np.full(len(ts) + 1, -1, np.int64)
+    number[enter] = np.arange(len(enter))
+    last = strand_start[strand[enter].astype(np.int64) + 1] - 1
+    end = np.where(nesting.exit >= 0, nesting.exit, last)
+    total = ts[end] - ts[enter]
+    length = gaps(ts, strand)
+    running = number[nesting.inner]
+    work = (running >= 0) & ~idle
+    self_ns = _sum(running[work], length[work], len(enter))
+    wait = (running >= 0) & idle
+    waiting = _sum(running[wait], length[wait], len(enter))
+    pause, ended = nesting.suspended[:, 0], nesting.suspended[:, 1]
+    waiting += _sum(number[nesting.call[pause]], ts[ended] - ts[pause], len(enter))
+    return Calls(enter, nesting.exit, nesting.caller, total, self_ns, waiting)
+
+
+def _sum(group: I64, value: I64, groups: int) -> I64:
+    """Exact sums per group: a float holds whole nanoseconds up to 104 days."""
+    return np.bincount(group, weights=value, minlength=groups).astype(np.int64)
