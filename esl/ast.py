@@ -122,7 +122,7 @@ class Label(Node):
 class Parameter(Node):
     name: Word
     type: Word | None
-    """As written, without blanks."""
+    """Written as `ast.unparse` would."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """Turns the parser's trees into the syntax tree. Invariant: a tree that the grammar accepts always has a syntax tree.
 
-Recursion follows the depth of expressions, which the parser has bounded.
+A tree's places count from the beginning of its statement, so that one tree serves wherever the statement moves to in the
+file. Recursion follows the depth of expressions, which the parser has bounded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lark import Token, Tree
@@ -42,23 +43,6 @@ from clew.esl.ast import (
 )
 from clew.esl.span import Span
 
-
-def span_of(node: Tree[Token] | Token) -> Span:
-    place: Any = node if isinstance(node, Token) else node.meta
-    return Span(place.line, place.column, place.end_line, place.end_column, place.start_pos, place.end_pos)
-
-
-def _between(first: Span, last: Span) -> Span:
-    return Span(first.line, first.column, last.end_line, last.end_column, first.start, last.end)
-
-
-def word(node: Tree[Token] | Token) -> Word:
-    """A token, or the rule `name` around one."""
-    token = node if isinstance(node, Token) else node.children[0]
-    assert isinstance(token, Token)
-    return Word(span_of(token), unquote(token) if token.type == "STRING" else str(token))
-
-
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -70,53 +54,8 @@ def unquote(token: str) -> str:
 
 def number(text: str) -> int | float:
     text = text.replace("_", "")
-    if text.isdigit() and len(text) <= 30:
-        return int(text)
-    return float(text)
-
-
-# Expressions: one builder per rule of the grammar.
-
-
-def expression(tree: Tree[Token]) -> Expression:
-    return _EXPRESSIONS[str(tree.data)](tree, span_of(tree))
-
-
-def _expressions(children: Sequence[Any]) -> tuple[Expression, ...]:
-    return tuple(expression(child) for child in children if isinstance(child, Tree))
-
-
-def _left_to_right(tree: Tree[Token], span: Span) -> Expression:
-    children: list[Any] = tree.children
-    result = expression(children[0])
-    for operator, operand in zip(children[1::2], children[2::2], strict=True):
-        right = expression(operand)
-        result = Binary(_between(result.span, right.span), str(operator), result, right)
-    return result
-
-
-def _comparison(tree: Tree[Token], span: Span) -> Expression:
-    children: list[Any] = tree.children
-    operators = tuple(" ".join(str(token) for token in child.children) for child in children[1::2])
-    return Compare(span, _expressions(children[0::2]), operators)
-
-
-def _unary(operator: str) -> Callable[[Tree[Token], Span], Expression]:
-    def build(tree: Tree[Token], span: Span) -> Expression:
-        operand = expression(_trees(tree)[0])
-        if operator == "-" and isinstance(operand, Const) and type(operand.value) in (int, float):
-            return Const(span, -operand.value)  # type: ignore[operator]  # the type is checked above
-        return Unary(span, operator, operand)
-
-    return build
-
-
-def _bool(operator: str) -> Callable[[Tree[Token], Span], Expression]:
-    return lambda tree, span: BoolOp(span, operator, _expressions(tree.children))
-
-
-def _const(value: bool | None) -> Callable[[Tree[Token], Span], Expression]:
-    return lambda tree, span: Const(span, value)
+    # A number of so many digits is no quantity that a program has; as a float it stays harmless.
+    return int(text) if text.isdigit() and len(text) <= 30 else float(text)
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
@@ -127,130 +66,193 @@ def _tokens(tree: Tree[Token], *types: str) -> list[Token]:
     return [child for child in tree.children if isinstance(child, Token) and child.type in types]
 
 
-_EXPRESSIONS: dict[str, Callable[[Tree[Token], Span], Expression]] = {
-    "or_test": _bool("or"),
-    "and_test": _bool("and"),
-    "not_test": _unary("not"),
-    "comparison": _comparison,
-    "sum": _left_to_right,
-    "product": _left_to_right,
-    "negative": _unary("-"),
-    "unsafe": _unary("unsafe"),
-    "attribute": lambda tree, span: Attribute(span, expression(_trees(tree)[0]), word(_tokens(tree, "NAME")[0])),
-    "item": lambda tree, span: Item(span, *_expressions(tree.children)),
-    "call": lambda tree, span: Call(span, expression(_trees(tree)[0]), _expressions(tree.children)[1:]),
-    "variable": lambda tree, span: Name(span, str(tree.children[0])),
-    "number": lambda tree, span: Const(span, number(str(tree.children[0]))),
-    "string": lambda tree, span: Const(span, "".join(unquote(str(token)) for token in tree.children)),
-    "true": _const(True),
-    "false": _const(False),
-    "none": _const(None),
-    "tuple": lambda tree, span: TupleOf(span, _expressions(tree.children)),
-}
+class Builder:
+    """Builds one statement (or one line of an entity) that lies at `place`. One method per rule of the grammar."""
 
+    def __init__(self, place: Span) -> None:
+        self.place = place
 
-# Parts of statements.
+    def statement(self, tree: Tree[Token]) -> Statement:
+        """`tree` is what the grammar's `statement` gave."""
+        inner = _trees(tree)[0]
+        made: Statement = getattr(self, f"_{inner.data}")(inner)
+        return made
 
+    def entity(self, head: Tree[Token], members: tuple[Watch | EntityEvent, ...], whole: Span) -> Entity:
+        """`head` is what the grammar's `entity` gave: all that stands before the braces."""
+        return Entity(whole, self._word(_tokens(head, "NAME")[0]), self._pattern(_trees(head)[0]), members)
 
-def _pattern(tree: Tree[Token]) -> Pattern:
-    module, colon, qualname = str(tree.children[0]).partition(":")
-    return Pattern(span_of(tree), module, qualname if colon else None)
+    def member(self, tree: Tree[Token]) -> Watch | EntityEvent:
+        """`tree` is what the grammar's `member` gave."""
+        inner = _trees(tree)[0]
+        children = _trees(inner)
+        name = self._word(_tokens(inner, "NAME")[0])
+        if inner.data == "watch":
+            return Watch(self.place, name, self._expression(children[0]))
+        parameters = tuple(self._parameter(child) for child in children if child.data == "parameter")
+        values = self._expressions([child for child in children[1:] if child.data != "parameter"])
+        moment = self._word(_tokens(inner, "MOMENT")[0])
+        return EntityEvent(self.place, moment, self._pattern(children[0]), parameters, name, values)
 
+    def _span(self, node: Tree[Token] | Token) -> Span:
+        meta: Any = node if isinstance(node, Token) else node.meta
+        place = self.place
+        before = place.column - 1
+        return Span(
+            place.line + meta.line - 1,
+            meta.column + (before if meta.line == 1 else 0),
+            place.line + meta.end_line - 1,
+            meta.end_column + (before if meta.end_line == 1 else 0),
+            place.start + meta.start_pos,
+            place.start + meta.end_pos,
+        )
 
-def _patterns(tree: Any) -> tuple[Pattern, ...]:
-    return tuple(_pattern(child) for child in tree.children) if tree is not None else ()
+    # Statements.
 
+    def _include(self, tree: Tree[Token]) -> Include:
+        return Include(self.place, tuple(self._word(token) for token in _tokens(tree, "NAME")))
 
-def _clause(tree: Tree[Token]) -> Clause:
-    head, content = tree.children
-    span = span_of(tree)
-    if isinstance(content, Token):
-        return Clause(span, word(head), number=word(content))
-    if content.data == "name":
-        return Clause(span, word(head), name=word(content))
-    return Clause(span, word(head), expression=expression(content))
+    def _scope(self, tree: Tree[Token]) -> Scope:
+        return Scope(self.place, self._patterns(tree.children[0]), self._patterns(tree.children[1]))
 
+    def _act(self, tree: Tree[Token]) -> Act:
+        pattern, *clauses = _trees(tree)
+        return Act(
+            self.place,
+            self._word(_tokens(tree, "VERB")[0]),
+            tuple(self._word(token) for token in _tokens(tree, "MODIFIER")),
+            self._pattern(pattern),
+            tuple(self._clause(clause) for clause in clauses),
+        )
 
-def _parameter(tree: Tree[Token]) -> Parameter:
-    name, annotation = tree.children
-    return Parameter(span_of(tree), word(name), _type(annotation) if isinstance(annotation, Tree) else None)
+    def _logs(self, tree: Tree[Token]) -> Logs:
+        children = _trees(tree)
+        return Logs(
+            self.place,
+            tuple(self._word(child) for child in children if child.data == "log_level"),
+            tuple(pattern for child in children if child.data == "patterns" for pattern in self._patterns(child)),
+            bool(_tokens(tree, "WITH_IDS")),
+        )
 
+    def _budget(self, tree: Tree[Token]) -> Budget:
+        return Budget(self.place, self._word(_tokens(tree, "NUMBER")[0]), bool(_tokens(tree, "PERCENT")))
 
-def _type(tree: Tree[Token]) -> Word:
-    head, *arguments = tree.children
-    inner = ",".join(_type(child).text for child in arguments if isinstance(child, Tree))
-    return Word(span_of(tree), f"{head}[{inner}]" if inner else str(head))
+    def _quota(self, tree: Tree[Token]) -> Quota:
+        units = _tokens(tree, "NAME")
+        return Quota(self.place, self._word(_tokens(tree, "NUMBER")[0]), self._word(units[0]) if units else None)
 
+    def _level(self, tree: Tree[Token]) -> LevelMap:
+        name = self._word(_tokens(tree, "NAME")[0])
+        return LevelMap(self.place, name, tuple(self._label(child) for child in _trees(tree)))
 
-# Statements.
+    # Parts of statements.
 
+    def _word(self, node: Tree[Token] | Token) -> Word:
+        """A token, or a rule around one."""
+        token = node if isinstance(node, Token) else _tokens(node, "DOTTED", "STRING", "NAME", "NUMBER")[0]
+        return Word(self._span(token), unquote(token) if token.type == "STRING" else str(token))
 
-def statement(tree: Tree[Token], span: Span) -> Statement:
-    """`tree` is what the grammar's `statement` gave, `span` the statement's without its `;`."""
-    inner = tree.children[0]
-    assert isinstance(inner, Tree)
-    return _STATEMENTS[str(inner.data)](inner, span)
+    def _pattern(self, tree: Tree[Token]) -> Pattern:
+        module, colon, qualname = str(tree.children[0]).partition(":")
+        return Pattern(self._span(tree), module, qualname if colon else None)
 
+    def _patterns(self, tree: Any) -> tuple[Pattern, ...]:
+        return tuple(self._pattern(child) for child in tree.children) if tree is not None else ()
 
-def _act(tree: Tree[Token], span: Span) -> Statement:
-    children = _trees(tree)
-    return Act(
-        span,
-        word(_tokens(tree, "VERB")[0]),
-        tuple(word(token) for token in _tokens(tree, "MODIFIER")),
-        _pattern(children[0]),
-        tuple(_clause(child) for child in children[1:]),
-    )
+    def _clause(self, tree: Tree[Token]) -> Clause:
+        head, content = tree.children
+        span, word = self._span(tree), self._word(head)
+        if isinstance(content, Token):
+            return Clause(span, word, number=self._word(content))
+        if content.data == "name":
+            return Clause(span, word, name=self._word(content))
+        return Clause(span, word, expression=self._expression(content))
 
+    def _label(self, tree: Tree[Token]) -> Label:
+        name, pattern = _trees(tree)
+        return Label(self._span(tree), self._word(name), self._pattern(pattern))
 
-def _logs(tree: Tree[Token], span: Span) -> Statement:
-    children = _trees(tree)
-    return Logs(
-        span,
-        tuple(word(child) for child in children if child.data == "log_level"),
-        tuple(pattern for child in children if child.data == "patterns" for pattern in _patterns(child)),
-        bool(_tokens(tree, "WITH_IDS")),
-    )
+    def _parameter(self, tree: Tree[Token]) -> Parameter:
+        types = _trees(tree)
+        return Parameter(
+            self._span(tree), self._word(_tokens(tree, "NAME")[0]), self._type(types[0]) if types else None
+        )
 
+    def _type(self, tree: Tree[Token]) -> Word:
+        inner = ", ".join(self._type(child).text for child in _trees(tree))
+        head = str(tree.children[0])
+        return Word(self._span(tree), f"{head}[{inner}]" if inner else head)
 
-def _quota(tree: Tree[Token], span: Span) -> Statement:
-    units = _tokens(tree, "NAME")
-    return Quota(span, word(_tokens(tree, "NUMBER")[0]), word(units[0]) if units else None)
+    # Expressions.
 
+    def _expression(self, tree: Tree[Token]) -> Expression:
+        made: Expression = getattr(self, f"_{tree.data}")(tree)
+        return made
 
-def _label(tree: Tree[Token]) -> Label:
-    name, pattern = _trees(tree)
-    return Label(span_of(tree), word(name), _pattern(pattern))
+    def _expressions(self, children: Sequence[Any]) -> tuple[Expression, ...]:
+        return tuple(self._expression(child) for child in children if isinstance(child, Tree))
 
+    def _or_test(self, tree: Tree[Token]) -> Expression:
+        return BoolOp(self._span(tree), "or", self._expressions(tree.children))
 
-_STATEMENTS: dict[str, Callable[[Tree[Token], Span], Statement]] = {
-    "include": lambda tree, span: Include(span, tuple(word(token) for token in _tokens(tree, "NAME"))),
-    "scope": lambda tree, span: Scope(span, _patterns(tree.children[0]), _patterns(tree.children[1])),
-    "act": _act,
-    "logs": _logs,
-    "budget": lambda tree, span: Budget(span, word(_tokens(tree, "NUMBER")[0]), bool(_tokens(tree, "PERCENT"))),
-    "quota": _quota,
-    "level": lambda tree, span: LevelMap(
-        span, word(_tokens(tree, "NAME")[0]), tuple(_label(child) for child in _trees(tree))
-    ),
-}
+    def _and_test(self, tree: Tree[Token]) -> Expression:
+        return BoolOp(self._span(tree), "and", self._expressions(tree.children))
 
+    def _not_test(self, tree: Tree[Token]) -> Expression:
+        return Unary(self._span(tree), "not", self._expression(_trees(tree)[0]))
 
-def entity(head: Tree[Token], members: tuple[Watch | EntityEvent, ...], span: Span) -> Entity:
-    return Entity(span, word(_tokens(head, "NAME")[0]), _pattern(_trees(head)[0]), members)
+    def _comparison(self, tree: Tree[Token]) -> Expression:
+        operators = tuple(" ".join(map(str, child.children)) for child in _trees(tree)[1::2])
+        return Compare(self._span(tree), self._expressions(tree.children[0::2]), operators)
 
+    def _sum(self, tree: Tree[Token]) -> Expression:
+        children: list[Any] = tree.children
+        result = self._expression(children[0])
+        for operator, operand in zip(children[1::2], children[2::2], strict=True):
+            right = self._expression(operand)
+            first, last = result.span, right.span
+            span = Span(first.line, first.column, last.end_line, last.end_column, first.start, last.end)
+            result = Binary(span, str(operator), result, right)
+        return result
 
-def member(tree: Tree[Token], span: Span) -> Watch | EntityEvent:
-    inner = tree.children[0]
-    assert isinstance(inner, Tree)
-    if inner.data == "watch":
-        return Watch(span, word(_tokens(inner, "NAME")[0]), expression(_trees(inner)[0]))
-    children = _trees(inner)
-    return EntityEvent(
-        span,
-        word(_tokens(inner, "MOMENT")[0]),
-        _pattern(children[0]),
-        tuple(_parameter(child) for child in children if child.data == "parameter"),
-        word(_tokens(inner, "NAME")[0]),
-        _expressions([child for child in children[1:] if child.data != "parameter"]),
-    )
+    _product = _sum
+
+    def _negative(self, tree: Tree[Token]) -> Expression:
+        operand = self._expression(_trees(tree)[0])
+        if isinstance(operand, Const) and type(operand.value) is not bool and isinstance(operand.value, int | float):
+            return Const(self._span(tree), -operand.value)
+        return Unary(self._span(tree), "-", operand)
+
+    def _unsafe(self, tree: Tree[Token]) -> Expression:
+        return Unary(self._span(tree), "unsafe", self._expression(_trees(tree)[0]))
+
+    def _attribute(self, tree: Tree[Token]) -> Expression:
+        return Attribute(self._span(tree), self._expression(_trees(tree)[0]), self._word(_tokens(tree, "NAME")[0]))
+
+    def _item(self, tree: Tree[Token]) -> Expression:
+        return Item(self._span(tree), *self._expressions(tree.children))
+
+    def _call(self, tree: Tree[Token]) -> Expression:
+        function, *arguments = self._expressions(tree.children)
+        return Call(self._span(tree), function, tuple(arguments))
+
+    def _variable(self, tree: Tree[Token]) -> Expression:
+        return Name(self._span(tree), str(tree.children[0]))
+
+    def _number(self, tree: Tree[Token]) -> Expression:
+        return Const(self._span(tree), number(str(tree.children[0])))
+
+    def _string(self, tree: Tree[Token]) -> Expression:
+        return Const(self._span(tree), "".join(unquote(str(token)) for token in tree.children))
+
+    def _true(self, tree: Tree[Token]) -> Expression:
+        return Const(self._span(tree), True)
+
+    def _false(self, tree: Tree[Token]) -> Expression:
+        return Const(self._span(tree), False)
+
+    def _none(self, tree: Tree[Token]) -> Expression:
+        return Const(self._span(tree), None)
+
+    def _tuple(self, tree: Tree[Token]) -> Expression:
+        return TupleOf(self._span(tree), self._expressions(tree.children))

@@ -154,7 +154,7 @@ def lower(node: Expression, names: Mapping[str, Expression] | None = None) -> Ex
             values = [lower(operand, known) for operand in node.operands]
             pairs: list[Expr] = [
                 ["compare", operator, left, right]
-                for operator, left, right in zip(node.operators, values, values[1:], strict=True)
+                for operator, left, right in zip(node.operators, values[:-1], values[1:], strict=True)
             ]
             return pairs[0] if len(pairs) == 1 else ["and", pairs]
         case BoolOp():

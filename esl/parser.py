@@ -12,13 +12,13 @@ from importlib.resources import files
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
-from lark.utils import TextSlice
 
-from clew.esl import build, scan
+from clew.esl import scan
 from clew.esl.ast import Broken, EntityEvent, Spec, Statement, Watch
+from clew.esl.build import Builder
 from clew.esl.problem import EslProblem, did_you_mean, in_order, listing, nearest
 from clew.esl.scan import KEYWORDS, MEMBER_KEYWORDS, Piece
-from clew.esl.span import Lines
+from clew.esl.span import Lines, Span
 
 MAX_DEPTH = 60
 """How deep expressions may nest. Enough for people; little enough that whoever walks the tree may recurse."""
@@ -54,6 +54,13 @@ def _lark() -> Lark:
         propagate_positions=True,
         maybe_placeholders=True,
     )
+
+
+@functools.lru_cache(maxsize=4096)
+def _tree_of(statement: str, start: str) -> Tree[Token]:
+    """The grammar's tree of one statement. Kept, because an editor asks for the whole file at every keystroke, and a
+    statement's tree depends on nothing but its text."""
+    return _lark().parse(statement, start=start)
 
 
 def parse(text: str) -> Parsed:
@@ -92,8 +99,11 @@ class _Parser:
             found.append(statement)
         return found
 
+    def _span(self, piece: Piece) -> Span:
+        return self.lines.span(piece.start, piece.end)
+
     def _broken(self, piece: Piece) -> Broken:
-        return Broken(self.lines.span(piece.start, piece.end), piece.word)
+        return Broken(self._span(piece), piece.word)
 
     def _statement(self, piece: Piece) -> tuple[Statement, Piece | None]:
         if piece.word not in KEYWORDS:
@@ -108,7 +118,7 @@ class _Parser:
             piece = Piece(tuple(token for token in piece.tokens if token.start < rest.start), "")
         if piece.ending != ";":
             self._missing_end(piece, "a statement")
-        return build.statement(tree, self.lines.span(piece.start, piece.end)), rest
+        return Builder(self._span(piece)).statement(tree), rest
 
     def _unknown(self, piece: Piece, keywords: tuple[str, ...], what: str) -> None:
         first = piece.tokens[0]
@@ -136,7 +146,7 @@ class _Parser:
             members += self._members(part)
         if tree is None:
             return self._broken(piece), None
-        return build.entity(tree, tuple(members), self.lines.span(piece.start, piece.end)), None
+        return Builder(self._span(head)).entity(tree, tuple(members), self._span(piece)), None
 
     def _members(self, piece: Piece) -> list[Watch | EntityEvent]:
         found: list[Watch | EntityEvent] = []
@@ -153,7 +163,7 @@ class _Parser:
                 part = Piece(tuple(token for token in part.tokens if token.start < rest.start), "")
             if part.ending != ";":
                 self._missing_end(part, "an entity's line")
-            found.append(build.member(tree, self.lines.span(part.start, part.end)))
+            found.append(Builder(self._span(part)).member(tree))
         return found
 
     # One call of the grammar.
@@ -179,7 +189,7 @@ class _Parser:
 
     def _attempt(self, piece: Piece, start: str) -> tuple[Tree[Token] | None, EslProblem | None]:
         try:
-            tree = _lark().parse(TextSlice(self.text, piece.start, piece.end), start=start)
+            tree = _tree_of(self.text[piece.start : piece.end], start)
         except UnexpectedInput as error:
             return None, self._syntax_problem(error, piece)
         if piece.end - piece.start > MAX_DEPTH and _too_deep(tree):
@@ -190,9 +200,9 @@ class _Parser:
     def _syntax_problem(self, error: UnexpectedInput, piece: Piece) -> EslProblem:
         start = piece.end
         if isinstance(error, UnexpectedCharacters):
-            start = error.pos_in_stream or piece.start
+            start = piece.start + (error.pos_in_stream or 0)
         elif isinstance(error, UnexpectedToken) and error.token.type != "$END" and error.token.start_pos is not None:
-            start = error.token.start_pos
+            start = piece.start + error.token.start_pos
         # What the parser's table lists is too much; trying each tells what really can follow.
         state = getattr(error, "interactive_parser", None)
         expected: set[str] = set(state.accepts()) if state is not None else set()

@@ -40,16 +40,16 @@ _TOKEN = re.compile(
       | (?P<comment>//[^\n]*|\#[^\n]*|/\*.*?\*/)
       | (?P<open>/\*)
       | (?P<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')
-      | (?P<word>\w+)
+      | (?P<word>\w+(?:\.\w+)*)
       | (?P<mark>[;{}])
-      | (?P<other>.)""",
+      | (?P<other>[^\s\w;{}"'/\#]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
 
 
 class Token(NamedTuple):
     kind: str
-    """word, string, mark or other."""
+    """word (with the dots in it), string, mark or other."""
     text: str
     start: int
     end: int
@@ -89,7 +89,8 @@ def tokens_of(text: str, lines: Lines) -> tuple[list[Token], list[EslProblem]]:
     problems: list[EslProblem] = []
     first = True
     for match in _TOKEN.finditer(text):
-        kind, start, end = match.lastgroup or "other", match.start(), match.end()
+        kind = match.lastgroup or "other"
+        start, end = match.span()
         if kind == "open":
             message = "this comment is never closed, so everything after it is left out; end it with `*/`"
             problems.append(EslProblem("error", message, lines.span(start, start + 2)))
@@ -108,7 +109,7 @@ def begins_statement(tokens: list[Token] | tuple[Token, ...], index: int, keywor
     if token.kind != "word" or token.text not in keywords:
         return False
     following = tokens[index + 1] if index + 1 < len(tokens) else None
-    return following is None or (following.start > token.end and following.text not in (":", "=", ";", ",", "}", ")"))
+    return following is None or (following.start > token.end and following.text[0] not in ":=;,})")
 
 
 def pieces_of(tokens: list[Token], lines: Lines, problems: list[EslProblem]) -> Iterator[Piece]:

@@ -200,7 +200,7 @@ class _Checker:
             elif parameter.type is not None:
                 for function in functions[:1]:
                     actual = function.types[function.parameters.index(name.id)]
-                    if actual and actual.replace(" ", "") != parameter.type.text:
+                    if actual and actual != parameter.type.text:
                         message = f"`{name.id}` is `{actual}` in `{function.label}`, not `{parameter.type.text}`"
                         yield warning(message + "; correct the type or leave it out", parameter.type.span)
         read = [*event.values, *watched.values()]
