@@ -108,14 +108,14 @@ class _Parser:
     def _statement(self, piece: Piece) -> tuple[Statement, Piece | None]:
         if piece.word not in KEYWORDS:
             self._unknown(piece, KEYWORDS, "a statement")
-            return self._broken(piece), None
+            return self._broken(piece), _next_on_a_line(piece, KEYWORDS)
         if piece.word == "entity":
             return self._entity(piece)
         tree, rest = self._tree(piece, "statement", KEYWORDS)
         if tree is None:
             return self._broken(piece), rest
         if rest is not None:
-            piece = Piece(tuple(token for token in piece.tokens if token.start < rest.start), "")
+            piece = _before(piece, rest)
         if piece.ending != ";":
             self._missing_end(piece, "a statement")
         return Builder(self._span(piece)).statement(tree), rest
@@ -131,11 +131,13 @@ class _Parser:
         opening = next((index for index, token in enumerate(piece.tokens) if token.text == "{"), None)
         head = piece if opening is None else Piece(piece.tokens[:opening], "}")
         tree, rest = self._tree(head, "entity", KEYWORDS)
-        if opening is None:
-            if tree is not None and rest is None:
+        if opening is None or rest is not None:
+            # The braces, if there are any, belong to what follows.
+            own = head if rest is None else _before(head, rest)
+            if tree is not None:
                 message = "an entity's lines stand in braces: `entity NAME is module:Class { … }`"
-                self._error(piece.end, piece.end, message, " { }")
-            return self._broken(piece), rest
+                self._error(own.end, own.end, message, " { }")
+            return self._broken(own), _from(piece, rest)
         body = piece.tokens[opening + 1 :]
         if piece.ending and body and body[-1].text == "}":
             body = body[:-1]
@@ -155,12 +157,13 @@ class _Parser:
             part, rest = rest, None
             if part.word not in MEMBER_KEYWORDS:
                 self._unknown(part, MEMBER_KEYWORDS, "an entity's line")
+                rest = _next_on_a_line(part, MEMBER_KEYWORDS)
                 continue
             tree, rest = self._tree(part, "member", MEMBER_KEYWORDS)
             if tree is None:
                 continue
             if rest is not None:
-                part = Piece(tuple(token for token in part.tokens if token.start < rest.start), "")
+                part = _before(part, rest)
             if part.ending != ";":
                 self._missing_end(part, "an entity's line")
             found.append(Builder(self._span(part)).member(tree))
@@ -224,6 +227,25 @@ class _Parser:
         if found.isidentifier() and (name := nearest(found, keywords, 0.7)):
             return EslProblem("error", f"`{found}` is not expected here; did you mean `{name}`?", span, name)
         return EslProblem("error", f"`{_shown(found)}` is not expected here; {wanted} is", span)
+
+
+def _before(piece: Piece, rest: Piece) -> Piece:
+    return Piece(tuple(token for token in piece.tokens if token.start < rest.start), "")
+
+
+def _from(piece: Piece, rest: Piece | None) -> Piece | None:
+    """All of `piece` from where `rest` begins."""
+    if rest is None:
+        return None
+    return Piece(tuple(token for token in piece.tokens if token.start >= rest.start), piece.ending)
+
+
+def _next_on_a_line(piece: Piece, keywords: tuple[str, ...]) -> Piece | None:
+    """The statement that begins on a later line of a piece."""
+    for index in range(1, len(piece.tokens)):
+        if piece.tokens[index].first and scan.begins_statement(piece.tokens, index, keywords):
+            return piece.cut(index)[1]
+    return None
 
 
 def _shown(text: str) -> str:
