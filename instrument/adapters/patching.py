@@ -1,0 +1,172 @@
+"""How adapters put hooks into the standard library: after import, in place, and looking like what they replace.
+
+Invariant: a module that the program never imports is not imported for its hooks, and a hook that cannot be placed leaves
+its module as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from clew.instrument.probes.bytecode import Call, Probes, rewrite
+from clew.instrument.probes.quiet import Quiet
+from clew.instrument.probes.sites import note, register
+
+Patch = Callable[[Any], None]
+"""Puts an adapter's hooks into the module it is given."""
+
+_pending: dict[str, list[Patch]] = {}
+_hooked: set[CodeType] = set()
+
+
+class _PatchingFinder:
+    """Finds nothing of its own: lets the other finders find a module that is waited for, and patches it once it is loaded."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in _pending:
+            return None
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec: ModuleSpec | None = find(name, path, target)
+            if spec is not None:
+                _patch_after_loading(spec)
+                return spec
+        return None
+
+
+def _patch_after_loading(spec: ModuleSpec) -> None:
+    loader = spec.loader
+
+    def exec_module(module: ModuleType) -> None:
+        # Gone before the module runs, so that its loader is again what the import system made.
+        del loader.exec_module  # type: ignore[union-attr]  # set below, on this instance
+        loader.exec_module(module)  # type: ignore[union-attr]  # a loader without it has no instance attribute either
+        for patch in _pending.pop(module.__name__, ()):
+            _apply(patch, module)
+
+    if loader is not None and hasattr(loader, "__dict__") and not isinstance(loader, type):
+        loader.exec_module = exec_module  # type: ignore[method-assign]  # for this one load
+
+
+def _apply(patch: Patch, module: ModuleType) -> None:
+    try:
+        patch(module)
+    except Exception as error:
+        note(f"{module.__name__}: its causality is not recorded ({type(error).__name__}: {error})")
+
+
+def when_imported(name: str, patch: Patch) -> None:
+    """Calls `patch(module)` now if module `name` is loaded, else right after it is. A patch that fails is noted in the trace."""
+    module = sys.modules.get(name)
+    if module is not None:
+        _apply(patch, module)
+        return
+    if not any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _PatchingFinder())
+    _pending.setdefault(name, []).append(patch)
+
+
+class _Tokens(threading.local):
+    """What the calls under way of one hooked function have to remember, per thread."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+
+def hook(
+    function: Any,
+    enter: Callable[..., Any],
+    leave: Callable[[Any, Any], None] | None = None,
+    parameters: int = 1,
+) -> None:
+    """Calls `enter` with the first `parameters` arguments at each start of a Python function, `leave` at each end of it.
+
+    `leave` gets what `enter` returned and the function's result, None if it raised; it is not called when `enter` returned
+    None. The function's code is rewritten in place: it stays the same object, and nothing of ours is in its tracebacks. What
+    the hooks raise is dropped. Hooking a function again does nothing.
+    """
+    code = function.__code__
+    if code in _hooked:
+        return
+    tokens = _Tokens()
+
+    def start(*arguments: Any) -> None:
+        try:
+            token = enter(*arguments)
+        except Exception:
+            token = None
+        if leave is not None:
+            tokens.stack.append(token)
+
+    def finish(result: Any) -> None:
+        token = tokens.stack.pop() if tokens.stack else None
+        if token is not None and leave is not None:
+            with contextlib.suppress(Exception):
+                leave(token, result)
+
+    def fail(_exception: BaseException) -> None:
+        finish(None)
+
+    probes = Probes(0, start=Call(Quiet(start), tuple(range(parameters))))
+    if leave is not None:
+        probes = probes._replace(after_exit=Call(Quiet(finish), ()), after_unwind=Call(Quiet(fail), ()))
+    # The calls are all that is wanted: a constant stands where each probe would.
+    function.__code__ = rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: 0)
+    _hooked.add(function.__code__)
+
+
+def replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+    """Puts `make(original)` in the place of `owner.name`, under the original's name, signature and documentation.
+
+    For hooks that change an argument or a result; others use `hook`. Replacing again does nothing.
+    """
+    original = owner.__dict__[name]
+    if getattr(original, "__clew__", False):
+        return
+    wrapper = functools.wraps(original)(make(original))
+    wrapper.__clew__ = True  # type: ignore[attr-defined]  # functions take attributes
+    setattr(owner, name, wrapper)
+
+
+def rename_in(function: FunctionType, old: str, new: str) -> None:
+    """Makes `function`, in place, use the attribute or global `new` wherever it used `old`: a hook in its middle."""
+    names = function.__code__.co_names
+    function.__code__ = function.__code__.replace(co_names=tuple(new if name == old else name for name in names))
+
+
+def adapter_site(function: Any) -> int:
+    """The site of the events that a hook in `function`, written in Python or C, records."""
+    code = getattr(function, "__code__", None)
+    module = getattr(function, "__module__", None) or getattr(function, "__objclass__", type).__module__
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)
+    return register(module, function.__qualname__, file, line, line, "adapter")
+
+
+def object_keys() -> Callable[[object], int]:
+    """A function that gives the key of an object that lives at least until the key is used.
+
+    Keys are addresses (of which the recorder keeps 64 bits), moved by a random number of the caller's own: two mechanisms
+    never share a key, and neither do a process and its forked child.
+    """
+    base = int.from_bytes(os.urandom(8), "little")
+
+    def key_of_object(value: object) -> int:
+        return base + id(value)
+
+    def renew() -> None:
+        nonlocal base
+        base = int.from_bytes(os.urandom(8), "little")
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)
+    return key_of_object

@@ -1,0 +1,175 @@
+"""Causality of queues: `put` to the `get` that takes the same item, for the queue and asyncio.Queue families.
+
+Channels: "queue", "asyncio.queue". Invariant: an edge joins the put and the get of one item, whatever the item is (None, a
+small number, equal ones, the same object twice), whatever the order of the queue, and whatever a subclass makes of `_put`
+and `_get`; where that cannot be known there is no edge, or the edge is marked ambiguous.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from clew.instrument.adapters.patching import adapter_site, rename_in, when_imported
+from clew.instrument.context import fresh_key
+from clew.instrument.recorder.select import core
+from clew.instrument.recorder.strings import intern
+from clew.records.event import FLAG_AMBIGUOUS, Kind
+
+_SEND, _RECEIVE = int(Kind.SEND), int(Kind.RECEIVE)
+_FIFO, _LIFO, _OTHER = range(3)
+
+
+def install() -> None:
+    when_imported("queue", _patch_queue)
+    when_imported("asyncio.queues", _patch_asyncio)
+
+
+def _patch_queue(module: Any) -> None:
+    queue_class = module.Queue
+    if hasattr(queue_class, "_clew_put"):
+        return
+    orders = {_methods(queue_class): _FIFO, _methods(module.LifoQueue): _LIFO}
+    _hook(queue_class, queue_class.put, queue_class.get, "queue", orders, lambda queue: queue._qsize())
+    if module.SimpleQueue is not module._PySimpleQueue:
+        module.SimpleQueue = _simple_queue(module.SimpleQueue)
+
+
+def _patch_asyncio(module: Any) -> None:
+    queue_class = module.Queue
+    if hasattr(queue_class, "_clew_put"):
+        return
+    orders = {_methods(queue_class): _FIFO, _methods(module.LifoQueue): _LIFO}
+    _hook(
+        queue_class, queue_class.put_nowait, queue_class.get_nowait, "asyncio.queue", orders, lambda queue: queue.qsize()
+    )
+
+
+def _methods(queue_class: Any) -> tuple[object, object]:
+    """What makes the order of a queue."""
+    return queue_class._put, queue_class._get
+
+
+class _Ledger:
+    """The keys of the items in one queue, by the items' identity: an item in a queue lives, so its address is its own."""
+
+    __slots__ = ("count", "keys", "order", "strangers")
+
+    def __init__(self, count: int, order: int) -> None:
+        self.order = order
+        self.reset(count)
+
+    def reset(self, count: int) -> None:
+        """Knows nothing of the `count` items that the queue holds: they came, or others went, by another way."""
+        self.count = self.strangers = count
+        self.keys: dict[int, int | deque[int]] = {}
+
+    def add(self, item: object, key: int) -> None:
+        self.count += 1
+        there = self.keys.setdefault(id(item), key)
+        if isinstance(there, deque):
+            there.append(key)
+        elif there != key:
+            self.keys[id(item)] = deque((there, key))
+
+    def take(self, item: object) -> tuple[int, int]:
+        """The key of `item`, 0 when it is not known, and the flags of its use."""
+        self.count -= 1
+        there = self.keys.pop(id(item), 0)
+        if not isinstance(there, deque):
+            if there:
+                return there, 0
+            if self.strangers:
+                self.strangers -= 1
+            else:
+                # The queue hands out something else than what was put in: no address in here can be trusted.
+                self.reset(self.count)
+            return 0, 0
+        key = there.pop() if self.order == _LIFO else there.popleft()
+        self.keys[id(item)] = there if len(there) > 1 else there[0]
+        return key, FLAG_AMBIGUOUS if self.order == _OTHER else 0
+
+
+def _hook(
+    queue_class: Any,
+    put_function: Any,
+    get_function: Any,
+    channel_name: str,
+    orders: dict[tuple[object, object], int],
+    size: Callable[[Any], int],
+) -> None:
+    """Calls a hook where `put_function` and `get_function` call `_put` and `_get`: there the queue's lock is held."""
+    emit = core.emit
+    channel = intern(channel_name)
+    put_site, get_site = adapter_site(put_function), adapter_site(get_function)
+
+    def ledger_of(queue: Any, count: int) -> _Ledger:
+        ledger: _Ledger | None = queue.__dict__.get("_clew_ledger")
+        if ledger is None:
+            ledger = queue._clew_ledger = _Ledger(count, orders.get(_methods(type(queue)), _OTHER))
+        elif ledger.count != count:
+            ledger.reset(count)
+        return ledger
+
+    def put(self: Any, item: Any) -> None:
+        before = size(self)
+        self._put(item)
+        ledger = ledger_of(self, before)
+        # A queue may refuse an item without a word, one that keeps a set for instance.
+        if size(self) == before + 1:
+            key = fresh_key()
+            ledger.add(item, key)
+            emit(_SEND, put_site, key, channel)
+
+    def get(self: Any) -> Any:
+        before = size(self)
+        item = self._get()
+        ledger = ledger_of(self, before)
+        if size(self) == before - 1:
+            key, flags = ledger.take(item)
+            if key:
+                emit(_RECEIVE, get_site, key, channel, b"", flags)
+        return item
+
+    queue_class._clew_put, queue_class._clew_get = put, get
+    rename_in(put_function, "_put", "_clew_put")
+    rename_in(get_function, "_get", "_clew_get")
+
+
+def _simple_queue(original: Any) -> Any:
+    """A subclass of the C type, whose entries carry their keys."""
+    emit = core.emit
+    channel = intern("queue")
+    put_site, get_site = adapter_site(original.put), adapter_site(original.get)
+    original_put, original_get = original.put, original.get
+
+    class SimpleQueue(original):  # type: ignore[misc]  # the type is known at run time only
+        __slots__ = ()
+        __doc__ = original.__doc__
+
+        def __new__(cls) -> Any:
+            # A thread pool's own queue: its work items have edges of their own.
+            if sys._getframe(1).f_globals.get("__name__") == "concurrent.futures.thread":
+                return original()
+            return original.__new__(cls)
+
+        def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+            key = fresh_key()
+            emit(_SEND, put_site, key, channel)
+            original_put(self, (key, item), block, timeout)
+
+        def put_nowait(self, item: Any) -> None:
+            self.put(item)
+
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            key, item = original_get(self, block, timeout)
+            emit(_RECEIVE, get_site, key, channel)
+            return item
+
+        def get_nowait(self) -> Any:
+            return self.get(False)
+
+    SimpleQueue.__module__, SimpleQueue.__qualname__ = original.__module__, original.__qualname__
+    return SimpleQueue

@@ -1,0 +1,275 @@
+"""Causality of asyncio: who scheduled a callback or woke a task, and which task's outcome someone took.
+
+Channels: "asyncio.handle", "asyncio.future". Invariants: each task is a strand of its own from its first step to its last,
+however often it is suspended; every other callback runs in a detached scope of its own; a task's step is told from a
+callback that merely belongs to a task.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType
+from typing import Any
+
+from clew.instrument.adapters.patching import adapter_site, hook, object_keys, replace, when_imported
+from clew.instrument.context import fresh_key
+from clew.instrument.recorder.select import core
+from clew.instrument.recorder.strings import intern
+from clew.records.event import Kind
+
+_SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
+_SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
+_STEP_BEGIN, _STEP_END = int(Kind.STEP_BEGIN), int(Kind.STEP_END)
+
+_emit = core.emit
+_handle_key = object_keys()
+_outcome_key = object_keys()
+_cancel_key = object_keys()
+_collector_key = object_keys()
+
+_python_steps: set[object] = set()
+"""Functions that are a step of a task written in Python."""
+_collectors: set[object] = set()
+"""Code of callbacks that count down what they wait for: only the last of their runs wakes the waiter, for all of them."""
+_run_code: list[object] = []
+"""Code of `Handle._run`: whoever is called from there is called by the loop."""
+
+
+def install() -> None:
+    when_imported("asyncio.events", _patch_handles)
+    when_imported("asyncio.futures", _patch_futures)
+    when_imported("asyncio.tasks", _patch_tasks)
+    when_imported("asyncio.taskgroups", _patch_groups)
+
+
+def _patch_handles(module: Any) -> None:
+    handle_class = module.Handle
+    emit, handle_key, outcome_key = _emit, _handle_key, _outcome_key
+    channel, outcome_channel = intern("asyncio.handle"), intern("asyncio.future")
+    made_site, run_site = adapter_site(handle_class.__init__), adapter_site(handle_class._run)
+
+    def made(handle: Any) -> None:
+        emit(_SEND, made_site, handle_key(handle), channel)
+
+    def begin(handle: Any) -> tuple[int, Any, Any]:
+        callback = handle._callback
+        task = _task_of_step(callback)
+        if task is None:
+            key = handle_key(handle)
+            emit(_SCOPE_BEGIN, run_site, key, channel)
+            collector = _collector(callback)
+            if collector is not None:
+                emit(_JOIN, run_site, _collector_key(collector), outcome_channel)
+            return key, None, collector
+        strand = _strand(task)
+        emit(_STEP_BEGIN, run_site, strand)
+        emit(_JOIN, run_site, handle_key(handle), channel)
+        if getattr(task, "_clew_cancelled", False):
+            task._clew_cancelled = False
+            emit(_JOIN, run_site, _cancel_key(task), channel)
+        return strand, task, None
+
+    def end(token: tuple[int, Any, Any], _result: None) -> None:
+        key, task, collector = token
+        if task is not None:
+            if task.done():
+                emit(_SEND, run_site, outcome_key(task), outcome_channel)
+            emit(_STEP_END, run_site, key)
+            return
+        if collector is not None:
+            emit(_SEND, run_site, _collector_key(collector), outcome_channel)
+        emit(_SCOPE_END, run_site, key, channel)
+
+    hook(handle_class.__init__, made)
+    hook(handle_class._run, begin, end)
+    _run_code.append(handle_class._run.__code__)
+
+
+def _task_of_step(callback: Any) -> Any:
+    """The task whose step `callback` is, else None. That a callback is bound to a task is not enough: `task.cancel` is, too."""
+    kind = type(callback)
+    if kind is FunctionType:
+        return None
+    if kind is BuiltinFunctionType:
+        return callback.__self__ if callback.__name__ == "task_wakeup" else None
+    if kind is MethodType:
+        return callback.__self__ if callback.__func__ in _python_steps else None
+    return callback.__self__ if kind.__name__ == "TaskStepMethWrapper" else None
+
+
+def _collector(callback: Any) -> object | None:
+    kind = type(callback)
+    if kind is FunctionType:
+        return callback if callback.__code__ in _collectors else None
+    if kind is MethodType and callback.__func__ in _collectors:
+        owner: object = callback.__self__
+        return owner
+    return None
+
+
+def _strand(task: Any) -> int:
+    try:
+        strand: int = task._clew_strand
+    except AttributeError:
+        strand = task._clew_strand = fresh_key()
+        _define(strand, task)
+    return strand
+
+
+def _define(strand: int, task: Any, coroutine: Any = None) -> None:
+    coroutine = coroutine or task.get_coro()
+    kind = type(coroutine)
+    of = coroutine.__qualname__ if kind in (CoroutineType, GeneratorType) else kind.__qualname__
+    text = {"kind": "task", "name": str(task.get_name()), "thread": core.thread(), "coroutine": of}
+    core.define(Kind.STRAND, strand, json.dumps(text).encode())
+
+
+def _patch_futures(module: Any) -> None:
+    original = module.Future
+    if original is module._PyFuture or getattr(original, "__clew__", False):
+        return
+    traced = _traced_future(original)
+    module.Future = module._CFuture = traced
+
+
+def _traced_future(original: Any) -> Any:
+    """A subclass of the C future that tells whoever takes an outcome without waiting where the outcome came from."""
+    emit, outcome_key, done = _emit, _outcome_key, original.done
+    set_result_, set_exception_, cancel_ = original.set_result, original.set_exception, original.cancel
+    channel, site = intern("asyncio.future"), adapter_site(original)
+
+    def set_result(self: Any, result: Any, /) -> None:
+        if not done(self):
+            emit(_SEND, site, outcome_key(self), channel)
+        set_result_(self, result)
+
+    def set_exception(self: Any, exception: Any, /) -> None:
+        if not done(self):
+            emit(_SEND, site, outcome_key(self), channel)
+        set_exception_(self, exception)
+
+    def cancel(self: Any, msg: Any = None) -> bool:
+        if not done(self):
+            emit(_SEND, site, outcome_key(self), channel)
+        cancelled: bool = cancel_(self, msg)
+        return cancelled
+
+    setters = {"set_result": set_result, "set_exception": set_exception, "cancel": cancel}
+    return _subclass(original, (original,), {**setters, **_taking(original, site, channel)})
+
+
+def _patch_tasks(module: Any) -> None:
+    if getattr(module.Task, "__clew__", False):
+        return
+    python_task = module._PyTask
+    _python_steps.update(python_task.__dict__[name] for name in ("_Task__step", "_Task__wakeup"))
+    _collectors.update(_inner_code(module._wait, "_on_completion"))
+    if module.Task is python_task:
+        return
+    # Programs ask `isinstance(task, asyncio.Future)`.
+    module.Task = module._CTask = _traced_task(module.Task, module.futures.Future)
+    if hasattr(module, "create_eager_task_factory"):
+        replace(module, "create_eager_task_factory", _eager)
+        module.eager_task_factory = module.create_eager_task_factory(module.Task)
+
+
+def _traced_task(original: Any, future: Any) -> Any:
+    """A subclass of the C task, for the same reason as the future's, and to see a cancellation that no handle carries."""
+    emit, cancel_key, cancel_ = _emit, _cancel_key, original.cancel
+    channel, site = intern("asyncio.handle"), adapter_site(original)
+
+    def cancel(self: Any, msg: Any = None) -> bool:
+        cancelled: bool = cancel_(self, msg)
+        if cancelled and self._must_cancel:
+            # The step that is to fail was scheduled before, by someone else.
+            emit(_SEND, site, cancel_key(self), channel)
+            self._clew_cancelled = True
+        return cancelled
+
+    methods = {"cancel": cancel, **_taking(original, site, intern("asyncio.future"))}
+    return _subclass(original, (original, future), methods, slots=("_clew_cancelled", "_clew_strand"))
+
+
+class _Taking:
+    """A method of a future or task that takes its outcome: looking it up records a JOIN when the outcome is there already.
+
+    At the lookup and not in a call, so that no frame of ours stands in the traceback of an exception that is the outcome.
+    """
+
+    def __init__(self, method: Any, done: Callable[[Any], bool], site: int, channel: int) -> None:
+        self._method, self._done, self._site, self._channel = method, done, site, channel
+
+    def __get__(self, future: Any, owner: Any = None) -> Any:
+        # A task that wakes up asks for the result, too; the handle has already told what woke it.
+        if future is not None and self._done(future) and sys._getframe(1).f_code not in _run_code:
+            _emit(_JOIN, self._site, _outcome_key(future), self._channel)
+        return self._method.__get__(future, owner)
+
+
+def _taking(original: Any, site: int, channel: int) -> dict[str, Any]:
+    emit, outcome_key, done, await_ = _emit, _outcome_key, original.done, original.__await__
+
+    def __await__(self: Any) -> Any:
+        if done(self):
+            emit(_JOIN, site, outcome_key(self), channel)
+        return await_(self)
+
+    takers = {name: _Taking(getattr(original, name), done, site, channel) for name in ("result", "exception")}
+    return {"__await__": __await__, "__iter__": __await__, **takers}
+
+
+def _subclass(original: Any, bases: tuple[Any, ...], methods: dict[str, Any], slots: tuple[str, ...] = ()) -> Any:
+    """A subclass under the original's name, whose methods have the originals' names and documentation."""
+    namespace: dict[str, Any] = {
+        "__module__": original.__module__,
+        "__qualname__": original.__qualname__,
+        "__doc__": original.__doc__,
+        "__slots__": slots,
+        "__clew__": True,
+    }
+    for name, method in methods.items():
+        if isinstance(method, FunctionType):
+            like = getattr(original, name)
+            method.__qualname__, method.__doc__, method.__module__ = like.__qualname__, like.__doc__, original.__module__
+        namespace[name] = method
+    return type(original.__name__, bases, namespace)
+
+
+def _eager(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Task factories that run a task's first step at once: no handle starts it, so the step is recorded around the call."""
+    emit = _emit
+    site = adapter_site(original)
+    channel, outcome_channel = intern("asyncio.handle"), intern("asyncio.future")
+
+    def create(custom_task_constructor: Callable[..., Any]) -> Callable[..., Any]:
+        def construct(coro: Any, **options: Any) -> Any:
+            if not options.get("eager_start") or not options["loop"].is_running():
+                return custom_task_constructor(coro, **options)
+            strand, key = fresh_key(), fresh_key()
+            emit(_SEND, site, key, channel)
+            emit(_STEP_BEGIN, site, strand)
+            emit(_JOIN, site, key, channel)
+            task = None
+            try:
+                task = custom_task_constructor(coro, **options)
+                task._clew_strand = strand
+                _define(strand, task, coroutine=coro)
+                return task
+            finally:
+                if task is not None and task.done():
+                    emit(_SEND, site, _outcome_key(task), outcome_channel)
+                emit(_STEP_END, site, strand)
+
+        return original(construct)
+
+    return create
+
+
+def _patch_groups(module: Any) -> None:
+    _collectors.add(module.TaskGroup._on_task_done)
+
+
+def _inner_code(function: Any, name: str) -> list[object]:
+    return [const for const in function.__code__.co_consts if getattr(const, "co_name", "") == name]

@@ -1,0 +1,188 @@
+"""The public way to say by hand what no rule and no adapter can see: scopes, edges, marks, headers.
+
+Invariants: when nothing is recorded every call is a cheap no-op; no value's own code is run; nothing here raises, whatever
+it is given.
+"""
+
+from __future__ import annotations
+
+import functools
+import opcode
+import sys
+from collections.abc import Callable, Mapping, MutableMapping
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any, TypeVar, overload
+
+from clew.instrument import context
+from clew.instrument.adapters.patching import object_keys
+from clew.instrument.probes.bytecode import Probes, rewrite
+from clew.instrument.probes.sites import register
+from clew.instrument.probes.values import render
+from clew.instrument.recorder.select import core
+from clew.instrument.recorder.strings import intern
+from clew.records.event import Kind
+from clew.records.keys import NotAKey, key_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_BEFORE_WITH = opcode.opmap.get("BEFORE_WITH", -1)
+_CACHE = 0
+_MARK_LIMIT = 200
+_object_key = object_keys()
+_sites: dict[tuple[CodeType, int, str], int] = {}
+
+
+@overload
+def scope(what: str) -> Scope: ...
+@overload
+def scope(what: F) -> F: ...
+def scope(what: Any) -> Any:
+    """A call scope: `@clew.scope`, `@clew.scope("name")` on a function of any kind, or `with clew.scope("name"):`.
+
+    A decorated function keeps its identity; it is recorded if recording is on where it is defined.
+    """
+    return Scope(what) if isinstance(what, str) else _decorate(what, "")
+
+
+class Scope:
+    """A named call scope, to decorate a function with or to enter."""
+
+    __slots__ = ("_name", "_open")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._open: list[int] = []
+
+    def __call__(self, function: F) -> F:
+        return _decorate(function, self._name)
+
+    def __enter__(self) -> None:
+        # 0 stands for a scope that was entered while nothing was recorded.
+        site = _site(sys._getframe(1), self._name) if core.active() else 0
+        self._open.append(site)
+        if site:
+            _probe(site, Kind.ENTER)()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        site = self._open.pop() if self._open else 0
+        if site:
+            _probe(site, Kind.EXIT if kind is None else Kind.UNWIND)()
+
+
+def send(channel: str, value: object) -> None:
+    """An edge begins: `value` goes out on `channel`, to the `use` of the same value there.
+
+    A str, number, bytes, None or tuple of these is the same in every process; any other object stands for itself.
+    """
+    if core.active():
+        core.emit(Kind.SEND, _site(sys._getframe(1), "send"), _key(channel, value), intern(str(channel)))
+
+
+def use(channel: str, value: object) -> Use:
+    """An edge ends: what follows, to the next `use` of the channel or the end of the function, is because of `value`.
+
+    As a context manager the scope is the block: `with clew.use("jobs", job.id): …`.
+    """
+    if not core.active():
+        return _NOTHING
+    frame = sys._getframe(1)
+    key, site, channel_id = _key(channel, value), _site(frame, "use"), intern(str(channel))
+    if not _enters_block(frame):
+        core.emit(Kind.RECEIVE, site, key, channel_id)
+    return Use(key, site, channel_id)
+
+
+class Use:
+    """What `use` returns; entering it opens the scope of its value."""
+
+    __slots__ = ("_channel", "_key", "_site")
+
+    def __init__(self, key: int, site: int, channel: int) -> None:
+        self._key, self._site, self._channel = key, site, channel
+
+    def __enter__(self) -> None:
+        if self._site:
+            core.emit(Kind.SCOPE_BEGIN, self._site, self._key, self._channel)
+
+    def __exit__(self, *error: object) -> None:
+        if self._site:
+            core.emit(Kind.SCOPE_END, self._site, self._key, self._channel)
+
+
+_NOTHING = Use(0, 0, 0)
+
+
+def mark(name: str, value: object = None) -> None:
+    """A moment worth finding again, with a bounded text of `value`."""
+    if core.active():
+        text = "" if value is None else render(value, _MARK_LIMIT)[0]
+        site = _site(sys._getframe(1), "mark")
+        core.emit(Kind.MARK, site, 0, intern(str(name)), text.encode("utf-8", "backslashreplace"))
+
+
+def inject(headers: MutableMapping[str, str]) -> None:
+    """An edge begins: writes a `traceparent` header for whoever gets `headers`, unless another tracer's is there."""
+    if core.active():
+        context.inject_into(headers, _site(sys._getframe(1), "inject"))
+
+
+def extract(headers: Mapping[str, str]) -> None:
+    """An edge ends: what follows is because of whoever sent `headers`."""
+    if core.active():
+        context.extract_from(headers, _site(sys._getframe(1), "extract"))
+
+
+def _key(channel: str, value: object) -> int:
+    try:
+        return key_of(channel, value)
+    except NotAKey:
+        return _object_key(value)
+
+
+def _site(frame: FrameType, name: str) -> int:
+    """The site of an annotation in `frame`, at the line it has reached."""
+    code = frame.f_code
+    place = code, frame.f_lineno, name
+    site = _sites.get(place)
+    if site is None:
+        module = frame.f_globals.get("__name__", "")
+        if module == "__main__":
+            module = getattr(frame.f_globals.get("__spec__"), "name", None) or _stem(code.co_filename)
+        site = _sites[place] = register(module, name, code.co_filename, place[1], place[1], "annotation")
+    return site
+
+
+def _stem(file: str) -> str:
+    return file.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
+
+
+@functools.lru_cache(maxsize=4096)
+def _probe(site: int, kind: Kind) -> Any:
+    return core.Probe(site, kind)
+
+
+def _enters_block(frame: FrameType) -> bool:
+    """Is the call that `frame` is in the subject of a `with`? Then its block, and not what follows, is the scope."""
+    code = frame.f_code.co_code
+    place = frame.f_lasti + 2
+    while place < len(code) and code[place] == _CACHE:
+        place += 2
+    return place < len(code) and code[place] == _BEFORE_WITH
+
+
+def _decorate(function: Any, name: str) -> Any:
+    if isinstance(function, (staticmethod, classmethod)):
+        _decorate(function.__func__, name)
+        return function
+    if type(function) is not FunctionType or not core.active():
+        return function
+    code = function.__code__
+    if any(isinstance(constant, type(_probe(0, Kind.ENTER))) for constant in code.co_consts):
+        return function  # a rule of the plan has chosen it already
+    last = max((line for _, line, _, _ in code.co_positions() if line), default=code.co_firstlineno)
+    module = function.__module__
+    if module == "__main__":
+        module = getattr(function.__globals__.get("__spec__"), "name", None) or _stem(code.co_filename)
+    site = register(module, name or code.co_qualname, code.co_filename, code.co_firstlineno, last, "annotation")
+    function.__code__ = rewrite(code, lambda found: Probes(site) if found is code else None, core.Probe)
+    return function

@@ -1,0 +1,59 @@
+"""Starts recording in every Python process of a run, then makes way for the program's own sitecustomize.
+
+Invariant: the program finds `sys.path`, `sys.modules` and its own sitecustomize, or none, as without us; only PYTHONPATH
+keeps this folder, for its children. Nothing here needs clew to be installed.
+"""
+
+import os
+import sys
+
+
+def _leave_path() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != here]
+    sys.path_importer_cache.pop(here, None)
+
+
+def _start() -> None:
+    run = os.environ.get("CLEW_RUN")
+    if not run:
+        return
+    try:
+        from clew.instrument.bootstrap import start_from_environment
+    except ImportError as error:
+        _say_once(run, error)
+        return
+    start_from_environment()
+
+
+def _say_once(run: str, error: ImportError) -> None:
+    missing = error.name == "clew"
+    problem = "clew is not installed for" if missing else f"clew cannot be imported ({error}) by"
+    try:
+        # One line for an interpreter, however many children it has.
+        name = "".join(letter if letter.isalnum() else "_" for letter in sys.executable)[-100:]
+        os.close(os.open(os.path.join(run, f"untraced-{name}"), os.O_CREAT | os.O_EXCL, 0o600))
+        os.write(2, f"clew: {problem} {sys.executable}, so it is not recorded; {sys.executable} -m pip install clew\n".encode())
+    except OSError:
+        return
+
+
+def _run_next() -> None:
+    """Runs the sitecustomize that the program would have had; without one, tells the import system that there is none."""
+    import importlib.util
+
+    spec = None
+    for finder in sys.meta_path:
+        spec = finder.find_spec("sitecustomize", None)
+        if spec is not None:
+            break
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_leave_path()
+_start()
+_run_next()

@@ -1,0 +1,151 @@
+"""Runs small programs through the real start-up and pairs what they recorded, without the graph's code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew.instrument.startup
+from clew.records.event import Kind
+from clew.records.plan import LogCapture, Plan, Rule, Target, dump
+from clew.records.reader import Event, ProcessRecords, read_run
+from clew.records.run import create_run
+
+STARTUP = Path(clew.instrument.startup.__file__).parent
+ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http")
+INHERITED = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON"))}
+
+SOURCES = {Kind.SEND}
+TARGETS = {Kind.RECEIVE, Kind.JOIN, Kind.SCOPE_BEGIN}
+
+
+@dataclass
+class Placed:
+    """One event, its process, its strand's name and the innermost recorded function it happened in."""
+
+    event: Event
+    process: ProcessRecords
+    strand: str
+    function: str
+
+    @property
+    def key(self) -> int:
+        return self.event.extension.key if self.event.extension else 0
+
+    @property
+    def channel(self) -> str:
+        return self.process.strings.get(self.event.extension.channel, "") if self.event.extension else ""
+
+    @property
+    def text(self) -> str:
+        return self.event.extension.text if self.event.extension else ""
+
+    @property
+    def site(self) -> Any:
+        return self.process.sites.get(self.event.site)
+
+    def __str__(self) -> str:
+        return f"{self.strand}/{self.function}" if self.function else self.strand
+
+
+def place(process: ProcessRecords) -> Iterable[Placed]:
+    """Follows strands and call stacks of every thread."""
+    for serial, thread in process.threads.items():
+        strands = [thread.name]
+        stacks: dict[str, list[str]] = defaultdict(list)
+        for event in process.events(serial):
+            if event.kind == Kind.STEP_BEGIN:
+                strands.append(process.strands[event.extension.key].name)
+            stack = stacks[strands[-1]]
+            if event.kind in (Kind.ENTER, Kind.RESUME):
+                stack.append(process.sites[event.site].qualname)
+            yield Placed(event, process, strands[-1], stack[-1] if stack else "")
+            if event.kind in (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND):
+                assert stack.pop() == process.sites[event.site].qualname
+            if event.kind == Kind.STEP_END:
+                strands.pop()
+        assert len(strands) == 1, "every step ends"
+
+
+@dataclass
+class Recording:
+    code: int
+    stdout: str
+    stderr: str
+    folder: Path
+    events: list[Placed] = field(default_factory=list)
+
+    @property
+    def processes(self) -> list[ProcessRecords]:
+        return read_run(self.folder).processes
+
+    def edges(self, *channels: str) -> Counter[tuple[str, str, str]]:
+        """(channel, source, target) of every target that has a source; all channels when none is named."""
+        return Counter(
+            (target.channel, str(source), str(target))
+            for source, target in self.pairs()
+            if not channels or target.channel in channels
+        )
+
+    def pairs(self) -> list[tuple[Placed, Placed]]:
+        last: dict[tuple[int, int], Placed] = {}
+        anywhere: dict[int, Placed] = {}
+        found = []
+        for placed in sorted(self.events, key=lambda placed: placed.event.ticks):
+            if placed.event.kind in SOURCES:
+                last[placed.process.header.uid, placed.key] = anywhere[placed.key] = placed
+            elif placed.event.kind in TARGETS:
+                source = last.get((placed.process.header.uid, placed.key)) or anywhere.get(placed.key)
+                if source is not None:
+                    assert source.channel == placed.channel, "a key belongs to one channel"
+                    found.append((source, placed))
+        return found
+
+    def of(self, *kinds: Kind) -> list[Placed]:
+        return [placed for placed in self.events if placed.event.kind in kinds]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Callable[..., Recording]:
+    """`record(source)` runs `source` as a script, recorded by a plan that names every function of the project."""
+
+    def run(
+        source: str,
+        *arguments: str,
+        adapters: tuple[str, ...] = ADAPTERS,
+        rules: bool = True,
+        logs: LogCapture | None = LogCapture(),  # noqa: B008 - frozen
+        command: list[str] | None = None,
+        environment: dict[str, str] | None = None,
+        files: dict[str, str] | None = None,
+        name: str = "program",
+    ) -> Recording:
+        workspace = tmp_path / "workspace"
+        workspace.mkdir(exist_ok=True)
+        for file, text in {f"{name}.py": source, **(files or {})}.items():
+            (workspace / file).parent.mkdir(parents=True, exist_ok=True)
+            (workspace / file).write_text(textwrap.dedent(text))
+        chosen = (Rule(Target("**", "**", root=str(workspace))),) if rules else ()
+        plan = Plan(rules=chosen, adapters=adapters, logs=logs)
+        folder, _ = create_run(workspace, name=name, command=[], spec="", plan=dump(plan))
+        given = {**INHERITED, "CLEW_RUN": str(folder), "PYTHONPATH": str(STARTUP), **(environment or {})}
+        done = subprocess.run(
+            [*(command or [sys.executable, f"{name}.py"]), *arguments],
+            cwd=workspace, env=given, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        result = Recording(done.returncode, done.stdout, done.stderr, folder)
+        for process in result.processes:
+            assert process.readable and not process.problems, process.problems
+            result.events.extend(place(process))
+        return result
+
+    return run

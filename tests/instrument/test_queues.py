@@ -1,0 +1,264 @@
+"""Queues: the put of an item, and no other, is the cause of its get."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from clew.records.event import FLAG_AMBIGUOUS, Kind
+
+
+def test_each_item_comes_from_its_own_producer(record):
+    run = record(
+        """
+        import queue, threading
+
+        def produce_a(jobs):
+            for number in range(3): jobs.put(("a", number))
+        def produce_b(jobs):
+            for number in range(3): jobs.put(("b", number))
+        def from_a(item): pass
+        def consume(jobs):
+            for _ in range(6):
+                item = jobs.get()
+                print(item[0])
+
+        jobs = queue.Queue()
+        threads = [threading.Thread(target=produce_a, args=(jobs,), name="A"), threading.Thread(target=produce_b, args=(jobs,), name="B")]
+        for thread in threads: thread.start()
+        consume(jobs)
+        """
+    )
+    producers = [source.strand.lower() for source, target in run.pairs() if target.channel == "queue"]
+    assert producers == run.stdout.split()
+    assert run.edges("queue") == Counter(
+        {("queue", "A/produce_a", "MainThread/consume"): 3, ("queue", "B/produce_b", "MainThread/consume"): 3}
+    )
+
+
+@pytest.mark.parametrize("item", ["None", "1", "'x'", "item"])
+def test_the_same_object_twice_keeps_its_order(record, item):
+    run = record(
+        f"""
+        import queue
+
+        item = object()
+        def first(jobs): jobs.put({item})
+        def second(jobs): jobs.put({item})
+        def take_first(jobs): jobs.get()
+        def take_second(jobs): jobs.get()
+
+        jobs = queue.Queue()
+        first(jobs); second(jobs); take_first(jobs); take_second(jobs)
+        """
+    )
+    assert run.edges() == Counter(
+        {
+            ("queue", "MainThread/first", "MainThread/take_first"): 1,
+            ("queue", "MainThread/second", "MainThread/take_second"): 1,
+        }
+    )
+
+
+def test_lifo_and_priority_queues_hand_out_in_their_own_order(record):
+    run = record(
+        """
+        import queue
+
+        def low(jobs): jobs.put(1)
+        def high(jobs): jobs.put(2)
+        def take_lifo(jobs): return jobs.get()
+        def take_priority(jobs): return jobs.get()
+
+        lifo, priority = queue.LifoQueue(), queue.PriorityQueue()
+        low(lifo); high(lifo)
+        assert take_lifo(lifo) == 2
+        high(priority); low(priority)
+        assert take_priority(priority) == 1
+        same = queue.LifoQueue()
+        low(same); low(same); high(same)
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter(
+        {
+            ("queue", "MainThread/high", "MainThread/take_lifo"): 1,
+            ("queue", "MainThread/low", "MainThread/take_priority"): 1,
+        }
+    )
+
+
+def test_the_same_object_twice_in_a_priority_queue_is_marked_ambiguous(record):
+    run = record(
+        """
+        import queue
+
+        jobs = queue.PriorityQueue()
+        jobs.put(1); jobs.put(1); jobs.put(2)
+        jobs.get(); jobs.get(); jobs.get()
+        """
+    )
+    flags = [placed.event.extension.flags & FLAG_AMBIGUOUS for placed in run.of(Kind.RECEIVE)]
+    assert [bool(flag) for flag in flags] == [True, False, False]
+
+
+def test_a_queue_that_drops_duplicates_has_no_edge_for_what_it_dropped(record):
+    run = record(
+        """
+        import queue
+
+        class UniqueQueue(queue.Queue):
+            def _init(self, maxsize): self.queue = set()
+            def _put(self, item): self.queue.add(item)
+            def _get(self): return self.queue.pop()
+
+        class Item:
+            def __eq__(self, other): return True
+            def __hash__(self): return 1
+
+        def kept(jobs): jobs.put(Item())
+        def dropped(jobs): jobs.put(Item())
+        def after(jobs): jobs.put(Item())
+        def take(jobs): jobs.get()
+
+        jobs = UniqueQueue()
+        kept(jobs); dropped(jobs); take(jobs)
+        after(jobs); take(jobs)
+        assert jobs.empty()
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter(
+        {("queue", "MainThread/kept", "MainThread/take"): 1, ("queue", "MainThread/after", "MainThread/take"): 1}
+    )
+
+
+def test_what_was_put_behind_the_queues_back_has_no_edge(record):
+    run = record(
+        """
+        import queue
+
+        def put(jobs, item): jobs.put(item)
+        def take(jobs): return jobs.get()
+        def take_known(jobs): return jobs.get()
+
+        jobs = queue.Queue()
+        put(jobs, 1)
+        jobs.queue.clear()
+        jobs.queue.append(1); jobs.queue.append(1)
+        take(jobs)
+        put(jobs, 2)
+        take(jobs); assert take_known(jobs) == 2
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter({("queue", "MainThread/put", "MainThread/take_known"): 1})
+
+
+def test_subclasses_and_queues_imported_by_name_are_seen(record):
+    run = record(
+        """
+        from queue import Empty, Full, LifoQueue, Queue
+
+        class Logged(Queue):
+            def _put(self, item): super()._put(("wrapped", item))
+            def _get(self): return super()._get()[1]
+
+        def put(jobs): jobs.put_nowait("x")
+        def take(jobs): assert jobs.get_nowait() == "x"
+
+        jobs = Logged(1)
+        put(jobs)
+        try: jobs.put_nowait("y")
+        except Full: pass
+        take(jobs)
+        try: jobs.get(timeout=0.01)
+        except Empty: pass
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter({("queue", "MainThread/put", "MainThread/take"): 1})
+
+
+def test_simple_queues_carry_their_causes(record):
+    run = record(
+        """
+        import queue, inspect
+
+        def first(jobs): jobs.put(None)
+        def second(jobs): jobs.put_nowait(None)
+        def take_first(jobs): assert jobs.get() is None
+        def take_second(jobs): assert jobs.get_nowait() is None
+
+        jobs = queue.SimpleQueue()
+        first(jobs); second(jobs); take_first(jobs); take_second(jobs)
+        try: jobs.get(timeout=0.01)
+        except queue.Empty: pass
+        print(type(jobs), jobs.qsize(), jobs.empty(), queue.SimpleQueue[int])
+        """
+    )
+    assert run.stdout == "<class '_queue.SimpleQueue'> 0 True _queue.SimpleQueue[int]\n"
+    assert run.edges() == Counter(
+        {
+            ("queue", "MainThread/first", "MainThread/take_first"): 1,
+            ("queue", "MainThread/second", "MainThread/take_second"): 1,
+        }
+    )
+
+
+def test_a_failing_put_raises_the_same_and_leaves_no_edge(record):
+    run = record(
+        """
+        import queue, traceback
+
+        def put(jobs, item): jobs.put(item)
+        def take(jobs): return jobs.get()
+
+        jobs = queue.PriorityQueue()
+        put(jobs, 1)
+        try: put(jobs, "x")
+        except TypeError as error: print(error)
+        assert take(jobs) in (1, "x")
+        """
+    )
+    assert run.stdout == "'<' not supported between instances of 'str' and 'int'\n"
+    # The heap appends before it compares: what it holds now came in by a failed call.
+    assert run.edges() in (Counter(), Counter({("queue", "MainThread/put", "MainThread/take"): 1}))
+
+
+def test_asyncio_queues_join_put_and_get_across_tasks(record):
+    run = record(
+        """
+        import asyncio
+
+        async def produce_a(jobs):
+            for _ in range(2): await jobs.put(None)
+        async def produce_b(jobs):
+            for _ in range(2): jobs.put_nowait(None)
+        async def consume(jobs):
+            for _ in range(4): await jobs.get()
+
+        async def main():
+            jobs = asyncio.Queue(1)
+            lifo = asyncio.LifoQueue()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(produce_a(jobs), name="a")
+                group.create_task(produce_b(lifo), name="b")
+                group.create_task(consume_two(jobs), name="jobs")
+                group.create_task(consume_two(lifo), name="lifo")
+
+        async def consume_two(jobs):
+            await jobs.get()
+            await jobs.get()
+
+        asyncio.run(main())
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges("asyncio.queue") == Counter(
+        {
+            ("asyncio.queue", "a/produce_a", "jobs/consume_two"): 2,
+            ("asyncio.queue", "b/produce_b", "lifo/consume_two"): 2,
+        }
+    )
