@@ -1,0 +1,184 @@
+from clew.graph.build import build
+from clew.records.event import EdgeKind, Kind
+
+
+def kinds(graph, strand):
+    info = graph.strands[strand]
+    return [Kind(int(kind)).name for kind in graph.kind[info.start : info.stop]]
+
+
+def edges(graph):
+    return [
+        (int(src), int(dst), EdgeKind(int(kind)).name, graph.strings[int(channel)])
+        for src, dst, kind, channel in zip(
+            graph.edge_src, graph.edge_dst, graph.edge_kind, graph.edge_channel, strict=True
+        )
+    ]
+
+
+def test_a_message_between_processes_becomes_a_use_edge(run):
+    client, server = run.process("client").thread(), run.process("server").thread()
+    client.enter("client:write").send(1)
+    server.receive(1).enter("server:on_write").exit("server:on_write")
+    client.exit("client:write")
+    graph = run.graph()
+    assert [process.name for process in graph.processes] == ["client", "server"]
+    assert kinds(graph, 0) == ["ENTER", "SEND", "EXIT"]
+    assert edges(graph) == [(1, 3, "USE", "message")]
+    assert graph.function(1) == "client:write"
+    assert graph.function(4) == "server:on_write"
+    assert graph.function(3) == ""
+    assert graph.key_text(3) == "1"
+    assert graph.ts.tolist() == [10, 20, 60, 30, 40, 50]
+
+
+def test_tasks_that_take_turns_on_a_thread_are_strands_of_their_own(run):
+    thread = run.process().thread()
+    thread.enter("main")
+    thread.step("one").enter("a").suspend("a").stop("one")
+    thread.step("two").enter("b").suspend("b").stop("two")
+    thread.step("one").resume("a").exit("a").stop("one")
+    thread.exit("main")
+    graph = run.graph()
+    assert [(strand.kind, strand.name) for strand in graph.strands] == [
+        ("thread", "MainThread"),
+        ("task", "one"),
+        ("task", "two"),
+    ]
+    assert kinds(graph, 0) == ["ENTER", "EXIT"]
+    assert kinds(graph, 1) == ["STEP_BEGIN", "ENTER", "SUSPEND", "STEP_END", "STEP_BEGIN", "RESUME", "EXIT", "STEP_END"]
+    one = graph.strands[1].start
+    assert graph.exit_of(one + 1) == one + 6
+    assert graph.call_of(one + 5) == one + 1
+    assert graph.enclosing_call(one + 1) == -1
+
+
+def test_steps_nest(run):
+    thread = run.process().thread()
+    thread.step("outer").enter("a").step("inner").enter("b").exit("b").stop("inner").exit("a").stop("outer")
+    graph = run.graph()
+    assert kinds(graph, 1) == ["STEP_BEGIN", "ENTER", "EXIT", "STEP_END"]
+    assert kinds(graph, 2) == ["STEP_BEGIN", "ENTER", "EXIT", "STEP_END"]
+
+
+def test_a_step_that_never_ended_is_closed_by_the_end_of_the_one_around_it(run):
+    thread = run.process().thread()
+    thread.step("outer").step("inner").enter("b").stop("outer").enter("main").exit("main")
+    graph = run.graph()
+    assert kinds(graph, 0) == ["ENTER", "EXIT"]
+    assert kinds(graph, 1) == ["STEP_BEGIN"]
+    # The record that ends the outer step came while the inner one still ran.
+    assert kinds(graph, 2) == ["STEP_BEGIN", "ENTER", "STEP_END"]
+
+
+def test_an_end_of_a_step_without_a_beginning_is_counted(run):
+    run.process().thread().enter("f").stop("gone").exit("f")
+    graph, problems = build(run.write())
+    assert len(graph) == 3
+    assert any("1 steps of tasks end without a beginning" in problem.what for problem in problems)
+
+
+def test_equal_sites_and_strings_of_two_processes_have_one_number(run):
+    for name in ("one", "two"):
+        run.process(name).thread().enter("lib:f").send(name, channel="jobs").exit("lib:f")
+    graph = run.graph()
+    assert graph.site[0] == graph.site[3] != 0
+    assert graph.channel(1) == graph.channel(4) == "jobs"
+    assert [site.label for site in graph.sites[1:]] == ["lib:f"]
+
+
+def test_a_target_takes_the_last_source_of_its_key_before_it(run):
+    a = run.process().thread()
+    a.define("x").define("x").use("x").define("x")
+    assert [(src, dst) for src, dst, _, _ in edges(run.graph())] == [(1, 2)]
+
+
+def test_a_source_in_the_same_process_is_preferred(run):
+    a, b = run.process("a").thread(), run.process("b").thread()
+    a.define("x")
+    b.define("x")
+    a.use("x")
+    graph = run.graph()
+    assert [(src, dst) for src, dst, _, _ in edges(graph)] == [(0, 1)]
+
+
+def test_a_reply_that_carries_its_requests_number_leads_back_to_the_replier(run):
+    client, server = run.process("client").thread(), run.process("server").thread()
+    client.send(17)
+    server.receive(17).send(17)
+    client.receive(17)
+    client.send(17)
+    server.receive(17)
+    graph = run.graph()
+    # Rows: the client's send, receive, send are 0 to 2, the server's receive, send, receive 3 to 5.
+    assert sorted((src, dst) for src, dst, _, _ in edges(graph)) == [(0, 3), (2, 5), (4, 1)]
+
+
+def test_a_use_across_processes_is_found_by_key(run):
+    a, b = run.process("a").thread(), run.process("b").thread()
+    a.define("chunk-1")
+    b.use("chunk-1")
+    assert [(src, dst, kind) for src, dst, kind, _ in edges(run.graph())] == [(0, 1, "STATE")]
+
+
+def test_a_lock_joins_release_to_acquire_and_nothing_else(run):
+    process = run.process()
+    a, b = process.thread(), process.thread("other")
+    a.put(Kind.RELEASE, key=5, channel="lock")
+    b.put(Kind.RECEIVE, key=5, channel="lock").put(Kind.ACQUIRE, key=5, channel="lock")
+    graph, problems = build(run.write())
+    assert edges(graph) == [(0, 2, "SYNC", "lock")]
+    assert any("1 receive events have no send" in problem.what for problem in problems)
+
+
+def test_unmatched_targets_are_counted_not_listed(run):
+    thread = run.process().thread()
+    for number in range(30):
+        thread.receive(number)
+    _, problems = build(run.write())
+    assert [problem.what for problem in problems] == [
+        "30 receive events have no send of the same key before them: no edge leads to them"
+    ]
+
+
+def test_a_process_that_was_killed_is_named(run):
+    from clew.records.header import State
+
+    run.process("victim", state=State.RECORDING).thread().enter("f")
+    graph, problems = build(run.write())
+    assert graph.processes[0].died and graph.processes[0].end == "died"
+    assert any("process 100 (victim) died while it was recorded" in problem.what for problem in problems)
+
+
+def test_a_run_without_traces_says_why_it_is_empty(run):
+    graph, problems = build(run.write())
+    assert len(graph) == 0 and len(graph.regions) == 0
+    assert "`python app.py` started no Python that clew could trace" in problems[-1].what
+
+
+def test_a_long_thread_goes_through_many_chunks(run):
+    thread = run.process().thread()
+    for number in range(6000):
+        thread.enter("f").send(number).exit("f")
+    graph = run.graph()
+    assert len(graph) == 18000
+    assert len(graph.calls.enter) == 6000
+    assert graph.text(3 * 5999 + 1) == "5999"
+    assert (graph.calls.total_ns == 20).all()
+
+
+def test_texts_are_kept_whole(run):
+    run.process().thread().log("Write request failed: ünïcode", level=40, function="app:f", line=12)
+    graph = run.graph()
+    event = graph.event(0)
+    assert (event.text, event.level, event.channel, event.line) == ("Write request failed: ünïcode", "ERROR", "app", 12)
+
+
+def test_counted_calls_are_found_at_their_site(run):
+    process = run.process()
+    process.counters["hot:f"] = 0
+    process.site("hot:f")
+    process.counters["hot:f"] = 1234
+    process.thread().enter("cold:g")
+    graph = run.graph()
+    assert {graph.sites[site].label: count for site, count in graph.counted.items()} == {"hot:f": 1234}

@@ -1,0 +1,173 @@
+"""The interval slice against the event-by-event traversal, and against networkx, on random graphs."""
+
+from collections import deque
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clew.graph.ops.slice as slice_module
+from clew.graph.ops.slice import slice_events
+from clew.records.errors import ClewError
+
+
+def neighbours(graph, forward):
+    """Per event the (event, hops, network hops) one causal edge away: fall-through in its region, and the stored edges."""
+    following = [[] for _ in range(len(graph))]
+    latest = {}
+    for event in range(len(graph)):
+        region = int(graph.region[event])
+        if region in latest:
+            a, b = latest[region], event
+            following[a if forward else b].append((b if forward else a, 0, 0, -1))
+        latest[region] = event
+    crosses = graph.edge_crosses
+    for edge, (a, b) in enumerate(zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True)):
+        following[a if forward else b].append((b if forward else a, 1, int(crosses[edge]), edge))
+    return following
+
+
+def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, edge_filter=None):
+    """Every (event, hops, network hops) that is not worse than a known one, one event at a time."""
+    following = neighbours(graph, direction == "forward")
+    best = {}
+    queue = deque((root, 0, 0) for root in roots)
+    while queue:
+        event, hops, network_hops = queue.popleft()
+        known = best.setdefault(event, [])
+        if any(a <= hops and b <= network_hops for a, b in known):
+            continue
+        known.append((hops, network_hops))
+        for other, hop, network_hop, edge in following[event]:
+            if edge >= 0 and edge_filter is not None and not edge_filter[edge]:
+                continue
+            if max_hops is not None and hops + hop > max_hops:
+                continue
+            if max_network_hops is not None and network_hops + network_hop > max_network_hops:
+                continue
+            # Without a limit the count does not tell states apart.
+            queue.append(
+                (other, hops + hop if max_hops is not None else 0, network_hops + network_hop if max_network_hops is not None else 0)
+            )
+    return sorted(best)
+
+
+@st.composite
+def graphs(draw, graph_of):
+    sizes = draw(st.lists(st.integers(1, 14), min_size=1, max_size=5))
+    region_count = 0
+    strands = []
+    for size in sizes:
+        # Nested scopes: a stack of open regions, of which some event continues, opens or closes one.
+        stack, part = [region_count], []
+        region_count += 1
+        for action in draw(st.lists(st.integers(0, 5), min_size=size, max_size=size)):
+            if action == 0:
+                stack.append(region_count)
+                region_count += 1
+            elif action == 1 and len(stack) > 1:
+                stack.pop()
+            part.append(stack[-1])
+        strands.append(part)
+    present = sorted({number for part in strands for number in part})
+    renumber = {old: new for new, old in enumerate(present)}
+    strands = [[renumber[number] for number in part] for part in strands]
+    events = sum(sizes)
+    edge = st.tuples(st.integers(0, events - 1), st.integers(0, events - 1))
+    edges = draw(st.lists(edge, max_size=30))
+    processes = draw(st.lists(st.integers(0, 2), min_size=len(sizes), max_size=len(sizes)))
+    return graph_of(strands, edges, processes)
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("vector_round", [0, 3, 10**9])
+def test_the_interval_slice_equals_the_naive_one(graph_of, direction, vector_round, monkeypatch):
+    monkeypatch.setattr(slice_module, "VECTOR_ROUND", vector_round)
+
+    @settings(max_examples=400, deadline=None)
+    @given(st.data())
+    def check(data):
+        graph = data.draw(graphs(graph_of))
+        event = st.integers(0, len(graph) - 1)
+        roots = data.draw(st.lists(event, min_size=0, max_size=3))
+        limit = st.none() | st.integers(0, 4)
+        hops, network_hops = data.draw(limit), data.draw(limit)
+        allowed = data.draw(
+            st.none() | st.lists(st.booleans(), min_size=len(graph.edge_src), max_size=len(graph.edge_src))
+        )
+        expected = naive_slice(graph, roots, direction, hops, network_hops, allowed)
+        result = slice_events(
+            graph, roots, direction, max_hops=hops, max_network_hops=network_hops, edge_filter=allowed
+        )
+        assert result.events().tolist() == expected
+        assert result.count == len(expected)
+        assert [event for event in range(len(graph)) if result.contains(event)] == expected
+        if hops is None or network_hops is None:
+            assert result.followed <= len(graph.edge_src)
+        inside = set(expected)
+        assert result.edges().tolist() == [
+            edge
+            for edge, (a, b) in enumerate(zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True))
+            if a in inside and b in inside and (allowed is None or allowed[edge])
+        ]
+
+    check()
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_a_slice_without_limits_is_what_networkx_reaches(graph_of, direction):
+    @settings(max_examples=200, deadline=None)
+    @given(st.data())
+    def check(data):
+        graph = data.draw(graphs(graph_of))
+        root = data.draw(st.integers(0, len(graph) - 1))
+        expanded = nx.DiGraph()
+        expanded.add_nodes_from(range(len(graph)))
+        expanded.add_edges_from(zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True))
+        for region in range(len(graph.regions)):
+            rows = np.flatnonzero(graph.region == region).tolist()
+            expanded.add_edges_from(zip(rows, rows[1:], strict=False))
+        reach = nx.descendants if direction == "forward" else nx.ancestors
+        assert set(slice_events(graph, [root], direction).events().tolist()) == reach(expanded, root) | {root}
+
+    check()
+
+
+def test_handlers_that_a_loop_runs_one_after_the_other_do_not_depend_on_each_other(run):
+    client, server = run.process("client").thread(), run.process("server").thread()
+    client.send(1).send(2)
+    server.enter("serve")
+    for number in (1, 2):
+        server.enter("handle").receive(number).exit("handle")
+    server.exit("serve")
+    graph = run.graph()
+    second = slice_events(graph, [7], "backward")
+    assert [(graph.function(int(event)), graph.key_text(int(event))) for event in second.events()] == [
+        ("", "1"),
+        ("", "2"),
+        ("app:handle", ""),
+        ("app:handle", "2"),
+    ]
+
+
+def test_a_filter_may_be_a_function_of_an_edge(graph_of):
+    graph = graph_of([[0, 0], [1, 1], [2, 2]], [(0, 2), (1, 4)])
+    assert slice_events(graph, [0], "forward", edge_filter=lambda edge: graph.edge_dst[edge] == 4).events().tolist() == [0, 1, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"direction": "up"}, 'a slice goes "forward" or "backward", not \'up\''),
+        ({"roots": [9]}, "0 to 1; got 9"),
+        ({"max_hops": -1}, "max_hops is -1; give 0 or more"),
+        ({"edge_filter": [True, False]}, "one truth value per edge, 1; this one has 2"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_sentence(graph_of, arguments, message):
+    graph = graph_of([[0], [1]], [(0, 1)])
+    with pytest.raises(ClewError) as error:
+        slice_events(**{"graph": graph, "roots": [0], **arguments})
+    assert message in str(error.value)
