@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 
+from clew.instrument.recorder.lifecycle import at_start
 from clew.instrument.recorder.select import core
 from clew.records.event import Kind, SiteInfo
 from clew.records.keys import key_of
@@ -45,3 +46,6 @@ def note(text: str) -> None:
 def _define(site: SiteInfo) -> None:
     text = json.dumps(site._asdict(), ensure_ascii=False, separators=(",", ":"))
     core.define(Kind.SITE, site.id, text.encode("utf-8", "surrogatepass"))
+
+
+at_start(define_all)

@@ -1,0 +1,285 @@
+"""Rewrites every function of the standard library and checks each against the original, instruction by instruction.
+
+The oracle is `dis`, which decodes on its own: less what was inserted, a rewritten code object has the same instructions at
+the same positions, its jumps and handlers lead to the same instructions, and it uses no more stack than it says.
+
+    python tests/cpython/rewrite_stdlib.py [--every N] [--time] [FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dis
+import inspect
+import statistics
+import sys
+import sysconfig
+import time
+import tokenize
+import types
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from clew.instrument.probes.bytecode import Call, Probes, is_function, rewrite
+
+VERSION = sys.version_info[:2]
+_ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
+GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_LEAPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
+
+
+class Probe:
+    """Stands for the recorder's."""
+
+    def __init__(self, site: int, kind: int) -> None:
+        self.site, self.kind = site, kind
+
+    def __invert__(self) -> None:
+        pass
+
+
+class Action:
+    def __call__(self, *arguments: object) -> None:
+        pass
+
+
+def plain(code: types.CodeType) -> Probes:
+    return Probes(1)
+
+
+def everything(code: types.CodeType) -> Probes:
+    """Calls at every place there is."""
+    call = Call(Action(), tuple(range(code.co_argcount)))
+    return Probes(1, call, call, call, call, call)
+
+
+def decoded(code: types.CodeType) -> list[dis.Instruction]:
+    return [found for found in dis.get_instructions(code) if found.opname not in ("EXTENDED_ARG", "CACHE")]
+
+
+def inserted(code: types.CodeType, instructions: list[dis.Instruction]) -> set[int]:
+    """Indexes of the instructions that a rewrite put in."""
+    found: set[int] = set()
+    for index, instruction in enumerate(instructions):
+        if instruction.opname != "LOAD_CONST":
+            continue
+        if type(instruction.argval) is Probe:
+            found |= {index, index + 1, index + 2}
+            assert [item.opname for item in instructions[index + 1 : index + 3]] == ["UNARY_INVERT", "POP_TOP"]
+            if VERSION == (3, 11) and instructions[index + 3].opname == "JUMP_FORWARD":
+                following = instructions[index + 4 : index + 6]
+                if [item.opname for item in following] == ["SEND", "YIELD_VALUE"]:
+                    found |= {index + 3, index + 4}
+        elif type(instruction.argval) is Action:
+            if VERSION < (3, 13):
+                found.add(index - 1)
+            while instructions[index].opname != "CALL":
+                found.add(index)
+                index += 1
+            found |= {index, index + 1}
+    if found:
+        assert instructions[-1].opname == "RERAISE" and len(instructions) - 2 in found
+        found.add(len(instructions) - 1)
+    return found
+
+
+def handlers(code: types.CodeType) -> list[tuple[int, int, int, int, bool]]:
+    return [(entry.start, entry.end, entry.target, entry.depth, entry.lasti) for entry in dis._parse_exception_table(code)]  # type: ignore[attr-defined]
+
+
+def compare(before: types.CodeType, after: types.CodeType) -> None:
+    """Raises `AssertionError` unless `after` is `before` with probes in it."""
+    for name in ("co_flags", "co_name", "co_qualname", "co_firstlineno", "co_varnames", "co_cellvars", "co_freevars",
+                 "co_names", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_filename"):
+        assert getattr(before, name) == getattr(after, name), name
+    old, new = decoded(before), decoded(after)
+    ours = inserted(after, new)
+    kept = [index for index in range(len(new)) if index not in ours]
+    assert len(kept) == len(old), "instructions are lost"
+    assert [type(item) if isinstance(item, types.CodeType) else item for item in after.co_consts[: len(before.co_consts)]] == [
+        type(item) if isinstance(item, types.CodeType) else item for item in before.co_consts
+    ]
+    old_place = {item.offset: index for index, item in enumerate(old)}
+    # A jump may lead to the probe before an instruction, or to its prefix: the instruction it stands for comes next.
+    new_place: dict[int, int] = {}
+    passed = 0
+    for offset in range(0, len(after.co_code) + 2, 2):
+        while passed < len(kept) and new[kept[passed]].offset < offset:
+            passed += 1
+        new_place[offset] = passed
+    for place, index in enumerate(kept):
+        left, right = old[place], new[index]
+        assert left.opname == right.opname
+        assert left.positions == right.positions, (left, right)
+        if left.opcode in dis.hasjrel or left.opcode in dis.hasjabs:
+            target = next(other for other in range(len(new)) if new[other].offset >= right.argval)
+            assert old_place[min(offset for offset in old_place if offset >= left.argval)] == new_place[right.argval]
+            # Nothing that must run before the target is skipped, and nothing that must not run is run.
+            previous = new[target - 1]
+            assert target not in ours or previous.opname != "POP_TOP" or target - 1 not in ours
+        elif left.opname == "YIELD_VALUE" and VERSION == (3, 12):
+            assert right.arg == (left.arg or 0) + bool(ours)
+        elif left.opname == "RESUME":
+            assert (right.arg or 0) & 3 == (left.arg or 0) & 3
+        else:
+            assert left.arg == right.arg
+    old_handler, new_handler = _handler_of(before, old), _handler_of(after, new)
+    body = next((place for place, item in enumerate(old) if item.opname == "RESUME"), len(old)) + 1
+    for place, index in enumerate(kept):
+        was, now = old_handler[place], new_handler[index]
+        if was is not None and place >= body:
+            assert now is not None
+            assert (old_place[was[0]], *was[1:]) == (new_place[now[0]], *now[1:]), old[place]
+        elif ours and place >= body and now is not None:
+            assert now[1:] == (0, True) and new_place[now[0]] == len(kept)
+        else:
+            assert not ours or now is None, old[place]
+
+
+def _handler_of(code: types.CodeType, instructions: list[dis.Instruction]) -> list[tuple[int, int, bool] | None]:
+    table = handlers(code)
+    return [
+        next(((target, depth, lasti) for start, end, target, depth, lasti in table if start <= item.offset < end), None)
+        for item in instructions
+    ]
+
+
+def deepest(code: types.CodeType) -> int:
+    """The most stack that a run through `code` can use. Raises `AssertionError` where two ways to a place disagree."""
+    instructions = decoded(code)
+    place = {}
+    index = 0
+    for offset in range(0, len(code.co_code) + 2, 2):
+        while index < len(instructions) and instructions[index].offset < offset:
+            index += 1
+        place[offset] = index
+    depths: dict[int, int] = {}
+    # RETURN_GENERATOR pushes the generator; up to 3.12 its stack effect does not say so.
+    waiting = [(0, int(VERSION < (3, 13) and bool(code.co_flags & GENERATOR)))]
+    table = handlers(code)
+    most = 0
+
+    def reach(index: int, depth: int) -> None:
+        nonlocal most
+        most = max(most, depth)
+        if index in depths:
+            assert depths[index] == depth, (code, instructions[index], depths[index], depth)
+            return
+        depths[index] = depth
+        waiting.append((index, depth))
+
+    while waiting:
+        index, depth = waiting.pop()
+        item = instructions[index]
+        for start, end, target, level, lasti in table:
+            if start <= item.offset < end:
+                assert level <= depth, item
+                reach(place[target], level + 1 + lasti)
+        if item.opname in _ENDS:
+            continue
+        jumps = item.opcode in dis.hasjrel
+        if jumps:
+            reach(place[item.argval], depth + dis.stack_effect(item.opcode, item.arg, jump=True))
+        if item.opname not in _LEAPS:
+            effect = dis.stack_effect(item.opcode, item.arg if item.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
+            most = max(most, depth + max(effect, 0))
+            reach(index + 1, depth + effect)
+    return most
+
+
+def check(code: types.CodeType) -> int:
+    """Rewrites `code` in two ways and checks every function in it; the number of functions."""
+    count = 0
+    for choose in (plain, everything):
+        pairs = [(code, rewrite(code, choose, Probe))]
+        for before, after in pairs:
+            pairs += [
+                (left, right)
+                for left, right in zip(before.co_consts, after.co_consts)
+                if isinstance(left, types.CodeType)
+            ]
+            compare(before, after)
+            if is_function(before):
+                count += 1
+                assert deepest(after) <= after.co_stacksize, (after, deepest(after), after.co_stacksize)
+            else:
+                assert before.co_code == after.co_code
+    return count // 2
+
+
+def sources(folder: Path) -> Iterator[tuple[Path, types.CodeType]]:
+    """Every module below `folder` that compiles."""
+    for path in sorted(folder.rglob("*.py")):
+        if "site-packages" in path.parts:
+            continue
+        try:
+            with tokenize.open(path) as file, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield path, compile(file.read(), str(path), "exec", dont_inherit=True)
+        except (SyntaxError, UnicodeError, ValueError):
+            continue
+
+
+def functions(code: types.CodeType) -> Iterator[types.CodeType]:
+    if is_function(code):
+        yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from functions(constant)
+
+
+def measure(codes: list[types.CodeType]) -> None:
+    """Prints the time to rewrite one function, next to a read and write of the same code by the library `bytecode`."""
+
+    def median(run: object, several: int) -> float:
+        times = []
+        for code in codes[::several]:
+            begin = time.perf_counter_ns()
+            run(code)  # type: ignore[operator]
+            times.append(time.perf_counter_ns() - begin)
+        print(f"    {len(times)} functions, mean {statistics.fmean(times) / 1000:.1f} us", end="")
+        return statistics.median(times) / 1000
+
+    flat = [code.replace(co_consts=tuple(c for c in code.co_consts)) for code in codes]
+    nothing_nested = lambda code: Probes(1)
+    print("clew:")
+    print(f", median {median(lambda code: rewrite(code, nothing_nested, Probe), 1):.1f} us (nested functions included)")
+    try:
+        from bytecode import Bytecode
+    except ImportError:
+        print("the library `bytecode` is not installed: nothing to compare with")
+        return
+    print("bytecode:")
+    print(f", median {median(lambda code: Bytecode.from_code(code).to_code(), 20):.1f} us (reading and writing only)")
+    assert len(flat) == len(codes)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(sysconfig.get_paths()["stdlib"]))
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth module")
+    parser.add_argument("--time", action="store_true", help="measure instead of check")
+    options = parser.parse_args()
+    if options.time:
+        measure([found for _, code in list(sources(options.folder))[:: options.every * 4] for found in functions(code)])
+        return 0
+    modules = count = failed = 0
+    for index, (path, code) in enumerate(sources(options.folder)):
+        if index % options.every:
+            continue
+        modules += 1
+        try:
+            count += check(code)
+        except Exception as error:
+            failed += 1
+            print(f"{path}: {type(error).__name__}: {error}")
+            if failed == 1:
+                import traceback
+                traceback.print_exc()
+    print(f"{modules} modules, {count} functions rewritten in two ways; {failed} modules failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
