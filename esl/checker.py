@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from clew.esl import expression, packs
 from clew.esl.ast import (
     Act,
+    Broken,
     Budget,
     Clause,
     Entity,
@@ -28,30 +29,11 @@ from clew.esl.ast import (
 )
 from clew.esl.problem import EslProblem, did_you_mean, listing
 from clew.esl.span import Span
+from clew.esl.words import BUILT_IN_LEVELS, CLAUSES, EACH, EVENTS, LOG_LEVELS, UNITS
 from clew.records.event import MAX_TEXT
 from clew.records.header import CHUNK_SIZE
 
-CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "send": (("key",), ("as", "when")),
-    "receive": (("key",), ("as", "when")),
-    "join": (("key",), ("as", "when")),
-    "define": (("key",), ("as", "when")),
-    "use": (("key",), ("as", "when")),
-    "request": ((), ("as", "when")),
-    "inject": (("into",), ("when",)),
-    "extract": (("from",), ("when",)),
-    "payload": (("value",), ("as", "limit", "when")),
-}
-"""For each verb the clauses it needs and those it may have."""
-EACH = ("receive", "join", "use")
-"""Verbs that may take a list of keys."""
-EVENTS = {"position": (1, 2), "deletion": (1, 1), "communication": (2, 2)}
-"""Events of entities, with the fewest and most values they take."""
-UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 SMALLEST_QUOTA = 2 * CHUNK_SIZE
-BUILT_IN_LEVELS = ("event", "function", "class", "module", "task", "thread", "process", "machine")
-"""Levels that a spec cannot give another meaning (`component` it can)."""
-LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _PAIRS = {
     "send": (("receive", "join"), "nothing receives it", "receive"),
     "receive": (("send",), "nothing sends it", "send"),
@@ -152,15 +134,16 @@ def _act(act: Act) -> Iterator[EslProblem]:
         if word not in seen:
             what = {"key": "what identifies the object", "value": "what to record"}.get(word, "the dict of headers")
             yield error(f"`{verb}` needs `{word} EXPRESSION`, {what}; add it after the pattern", act.pattern.span)
-    if "key" in required and not channel_of(act):
+    named = act.clause("as")
+    if "key" in required and named is None and not last_name(act.pattern):
         yield error(
             "this pattern can name several functions, so the channel needs a name: add `as NAME`", act.pattern.span
         )
-    if verb == "request" and not channel_of(act):
+    if verb == "request" and named is None and not last_name(act.pattern):
         yield error(
             "this pattern can name several functions, so the request needs a name: add `as NAME`", act.pattern.span
         )
-    if (named := act.clause("as")) is not None and named.name is not None and not named.name.text.strip():
+    if named is not None and named.name is not None and not named.name.text.strip():
         yield error("this name is empty; write one", named.name.span)
     if (limit := act.clause("limit")) is not None and limit.number is not None:
         text = limit.number.text
@@ -298,9 +281,8 @@ def _event(event: EntityEvent, watched: tuple[str, ...]) -> Iterator[EslProblem]
     else:
         fewest, most = EVENTS[event.event.text]
         if not fewest <= len(event.values) <= most:
-            takes = str(fewest) if fewest == most else f"{fewest} or {most}"
-            plural = "value" if takes == "1" else "values"
-            message = f"`{event.event.text}` takes {takes} {plural}, here it gets {len(event.values)}"
+            takes = expression.count_of_values(fewest, most)
+            message = f"`{event.event.text}` takes {takes}, here it gets {len(event.values)}"
             yield error(message, event.event.span)
     parameters = [parameter.name for parameter in event.parameters]
     for index, word in enumerate(parameters):
@@ -378,6 +360,8 @@ def _repeated(spec: Spec) -> Iterator[EslProblem]:
 
 
 def _one_ended(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator[EslProblem]:
+    if any(isinstance(statement, Broken) for statement in spec.statements):
+        return  # the other end may be what could not be read
     ends: dict[str, list[Act]] = defaultdict(list)
     for statement in spec.statements:
         if isinstance(statement, Act) and statement.verb.text in _PAIRS and channel_of(statement):

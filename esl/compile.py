@@ -98,7 +98,7 @@ def _compile(text: str, path: str, root: Path, annotated: Callable[[], Collectio
         for statement in parsed.tree.statements
         if not any(statement.span.start <= span.start <= statement.span.end for span in bad)
     )
-    lowered = lower(Spec(parsed.tree.span, sound), path=path, root=str(root))
+    lowered = lower(Spec(parsed.tree.span, sound), text, path=path, root=str(root))
     plan = None if has_errors(problems) else lowered.plan
     return Compiled(plan, problems, parsed.tree, path, text, lowered.rules)
 

@@ -79,7 +79,7 @@ def check(node: Expression, *, at_finish: bool, unsafe: bool = False) -> Iterato
         case Name() if node.id in AT_FINISH and not at_finish:
             yield EslProblem(
                 "error",
-                f"`{node.id}` has a value only when the call has ended; write `finish` before the pattern",
+                f"`{node.id}` has a value only when the call has ended; it needs `finish`",
                 node.span,
             )
         case Unary(operator="unsafe"):
@@ -117,10 +117,15 @@ def _check_call(node: Call, unsafe: bool) -> Iterator[EslProblem]:
                 yield EslProblem("error", message + hint, node.function.name.span)
         elif not METHODS[name][0] <= count <= METHODS[name][1] and not unsafe:
             fewest, most = METHODS[name]
-            takes = str(fewest) if fewest == most else f"{fewest} or {most}"
-            yield EslProblem("error", f"`{name}` takes {takes} values, here it gets {count}", node.span)
+            takes = count_of_values(fewest, most)
+            yield EslProblem("error", f"`{name}` takes {takes}, here it gets {count}", node.span)
     else:
         yield EslProblem("error", "only a function or a method can be called, by its name", node.function.span)
+
+
+def count_of_values(fewest: int, most: int) -> str:
+    """`1 value`, `0 or 1 values`."""
+    return f"{fewest} value{'' if fewest == 1 else 's'}" if fewest == most else f"{fewest} or {most} values"
 
 
 def lower(node: Expression, names: Mapping[str, Expression] | None = None) -> Expr:
@@ -161,22 +166,3 @@ def lower(node: Expression, names: Mapping[str, Expression] | None = None) -> Ex
             return [node.operator, [lower(operand, known) for operand in node.operands]]
         case TupleOf():
             return ["tuple", [lower(item, known) for item in node.items]]
-
-
-def text(node: Expression) -> str:
-    """A short text of an expression, to name a payload that has no name: a path as it is written, else its kind."""
-    match node:
-        case Name():
-            return node.id
-        case Attribute():
-            return f"{text(node.object)}.{node.name.text}"
-        case Item():
-            return f"{text(node.object)}[{text(node.index)}]"
-        case Const():
-            return repr(node.value)
-        case Call():
-            return f"{text(node.function)}({', '.join(text(argument) for argument in node.arguments)})"
-        case Unary(operator="unsafe"):
-            return text(node.operand)
-        case _:
-            return "value"

@@ -261,12 +261,12 @@ def _describe(function: _Function, file: SourceFile) -> FunctionInfo:
     arguments = node.args
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    if isinstance(node, ast.Lambda):
-        kind = "lambda"
-    elif isinstance(node, ast.AsyncFunctionDef):
+    if isinstance(node, ast.AsyncFunctionDef):
         kind = "async_generator" if function.has_yield else "coroutine"
+    elif function.has_yield:
+        kind = "generator"
     else:
-        kind = "generator" if function.has_yield else "function"
+        kind = "lambda" if isinstance(node, ast.Lambda) else "function"
     decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
     return FunctionInfo(
         module=file.module,

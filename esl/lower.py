@@ -60,10 +60,10 @@ class Lowered:
     """Those of the spec itself, without its packs'."""
 
 
-def lower(spec: Spec, *, path: str, root: str) -> Lowered:
-    """`path` is what origins begin with, `root` the folder that patterns which begin with `*` are bound to. Broken
+def lower(spec: Spec, text: str, *, path: str, root: str) -> Lowered:
+    """`text` is what the tree was read from, `path` is what origins begin with, `root` the folder that patterns which begin with `*` are bound to. Broken
     statements are left out."""
-    return _Lowering(path, root).run(spec)
+    return _Lowering(text, path, root).run(spec)
 
 
 def target_of(pattern: Pattern, root: str = "") -> Target:
@@ -77,7 +77,8 @@ def method_pattern(entity: Entity, event: EntityEvent) -> Pattern:
 
 
 class _Lowering:
-    def __init__(self, path: str, root: str) -> None:
+    def __init__(self, text: str, path: str, root: str) -> None:
+        self.text = text
         self.path = path
         self.root = root
         self.rules: list[LoweredRule] = []
@@ -146,9 +147,10 @@ class _Lowering:
             self.adapters.append(packs.ADAPTERS[name])
         elif name not in self.packs and name in packs.shipped():
             self.packs.add(name)
-            inner = _Lowering(f"{name}.esl", self.root)
+            text = packs.shipped()[name]
+            inner = _Lowering(text, f"{name}.esl", self.root)
             inner.packs = self.packs
-            plan = inner.run(parse(packs.shipped()[name]).tree).plan
+            plan = inner.run(parse(text).tree).plan
             self.adapters += plan.adapters
             self.pack_rules += plan.rules
             self.levels += plan.levels
@@ -162,13 +164,21 @@ class _Lowering:
         return Action(
             kind=verb,
             when=cast(When, moment_of(act)),
-            channel=_payload_name(act) if verb == "payload" else "" if carrier else channel_of(act),
+            channel=self._payload_name(act) if verb == "payload" else "" if carrier else channel_of(act),
             key=expression.lower(content.expression) if content and content.expression else None,
             carrier=expression.lower(carrier.expression) if carrier and carrier.expression else None,
             each=act.has("each"),
             condition=expression.lower(condition.expression) if condition and condition.expression else None,
             limit=int(limit.number.text) if limit and limit.number else DEFAULT_LIMIT,
         )
+
+    def _payload_name(self, act: Act) -> str:
+        """The name after `as`, else the value as it is written."""
+        name, value = act.clause("as"), act.clause("value")
+        if name is not None and name.name is not None:
+            return name.name.text
+        span = value.expression.span if value is not None and value.expression is not None else act.span
+        return " ".join(self.text[span.start : span.end].split())
 
     def _entity(self, entity: Entity) -> Iterator[tuple[EntityEvent, tuple[Action, ...]]]:
         """Each event with its actions: the event itself, and each watched value as a payload named `Entity.watch`."""
@@ -186,10 +196,3 @@ class _Lowering:
                 for name, value in watched.items()
             ]
             yield event, tuple(actions)
-
-
-def _payload_name(act: Act) -> str:
-    clause, value = act.clause("as"), act.clause("value")
-    if clause is not None and clause.name is not None:
-        return clause.name.text
-    return expression.text(value.expression) if value is not None and value.expression is not None else ""

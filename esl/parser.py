@@ -17,8 +17,9 @@ from clew.esl import scan
 from clew.esl.ast import Broken, EntityEvent, Spec, Statement, Watch
 from clew.esl.build import Builder
 from clew.esl.problem import EslProblem, did_you_mean, in_order, listing, nearest
-from clew.esl.scan import KEYWORDS, MEMBER_KEYWORDS, Piece
+from clew.esl.scan import Piece
 from clew.esl.span import Lines, Span
+from clew.esl.words import CLAUSES, KEYWORDS, MEMBER_KEYWORDS, MOMENTS
 
 MAX_DEPTH = 60
 """How deep expressions may nest. Enough for people; little enough that whoever walks the tree may recurse."""
@@ -29,13 +30,14 @@ _WORDS = {
     "PATTERN": "a pattern such as `package.module:function`",
     "STRING": "a string",
     "NUMBER": "a number",
-    "VERB": "a statement",
+    "MOMENT": "`start` or `finish`",
     "WITH_IDS": "`with ids`",
     "$END": "`;`",
 }
 _OPERATORS = frozenset(
     ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARE", "IN", "IS", "NOT", "_AND", "_OR", "DOT", "LSQB", "LPAR")
 )
+_ANY_CLAUSE = {word for groups in CLAUSES.values() for group in groups for word in group}
 
 
 @dataclass(frozen=True)
@@ -209,10 +211,12 @@ class _Parser:
         # What the parser's table lists is too much; trying each tells what really can follow.
         state = getattr(error, "interactive_parser", None)
         expected: set[str] = set(state.accepts()) if state is not None else set()
+        if piece.word in CLAUSES:
+            own = {word for group in CLAUSES[piece.word] for word in group}
+            expected = {name for name in expected if not _keyword(name) or _keyword(name) not in _ANY_CLAUSE - own}
         wanted = _described(expected)
         if start >= piece.end:
-            missing = "`;`" if piece.ending != ";" else "the end"
-            message = f"this is not finished: {wanted} is missing before {missing}"
+            message = f"this is not finished; {wanted} is missing here"
             return EslProblem("error", message, self.lines.span(piece.end, piece.end))
         token = next((token for token in piece.tokens if token.start <= start < token.end), None)
         end = token.end if token else start + 1
@@ -220,11 +224,12 @@ class _Parser:
         if found in ('"', "'"):
             end = min([piece.end, *(p for p in [self.text.find("\n", start)] if p >= 0)])
             return EslProblem(
-                "error", f"this string is not closed on its line; end it with {found}", self.lines.span(start, end)
+                "error", f"this string is not closed on its line; end it with `{found}`", self.lines.span(start, end)
             )
         span = self.lines.span(start, end)
-        keywords = [text for name in expected if (text := _keyword(name))]
-        if found.isidentifier() and (name := nearest(found, keywords, 0.7)):
+        keywords = [text for name in sorted(expected) if (text := _keyword(name))]
+        keywords += MOMENTS if "MOMENT" in expected else ()
+        if found.isidentifier() and (name := nearest(found, keywords)):
             return EslProblem("error", f"`{found}` is not expected here; did you mean `{name}`?", span, name)
         return EslProblem("error", f"`{_shown(found)}` is not expected here; {wanted} is", span)
 

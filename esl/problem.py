@@ -27,10 +27,12 @@ class EslProblem:
     fix: str = ""
 
 
-def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """The known name that looks most like `word`, or ""."""
-    found = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=1, cutoff=cutoff)
-    return found[0] if found else ""
+    names = list(dict.fromkeys(known))
+    found = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
+    # Letters that changed places make short words look different.
+    return found[0] if found else next((name for name in names if sorted(name) == sorted(word)), "")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> tuple[str, str]:

@@ -12,28 +12,7 @@ from typing import Literal, NamedTuple
 
 from clew.esl.problem import EslProblem
 from clew.esl.span import Lines
-
-KEYWORDS = (
-    "include",
-    "scope",
-    "send",
-    "receive",
-    "join",
-    "define",
-    "use",
-    "request",
-    "inject",
-    "extract",
-    "payload",
-    "logs",
-    "budget",
-    "quota",
-    "level",
-    "entity",
-)
-"""What a statement can begin with."""
-MEMBER_KEYWORDS = ("watch", "when")
-"""What a line of an entity can begin with."""
+from clew.esl.words import KEYWORDS
 
 _TOKEN = re.compile(
     r"""(?P<blank>\s+)

@@ -10,6 +10,7 @@ from clew.esl import expression
 from clew.esl.ast import (
     Act,
     Attribute,
+    Broken,
     Entity,
     EntityEvent,
     Expression,
@@ -62,7 +63,7 @@ def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> 
             for excluded in statement.excepts:
                 if not has_wildcard(excluded.module):
                     yield from checker.pattern(excluded)
-    if acts and not any(isinstance(statement, Include) for statement in spec.statements):
+    if acts and not any(isinstance(statement, Include | Broken) for statement in spec.statements):
         yield warning(
             "nothing is included, so what goes through threads, tasks, queues and processes will not be followed; "
             "add `include standard;`",
@@ -96,18 +97,29 @@ class _Checker:
         """A pattern that means no function: with what it may have meant. Silent for the standard library's modules."""
         top = pattern.module.partition(".")[0]
         proposal = self._proposal(pattern)
-        if not proposal and top in sys.stdlib_module_names and not self._is_here(top):
-            return
-        if proposal:
-            shown = proposal.rpartition(".")[2] if method else proposal
-            same_class = proposal.rpartition(".")[0] == pattern.text.rpartition(".")[0]
-            fix = "" if method and not same_class else shown
-            shown = proposal if method and not same_class else shown
+        fix = shown = proposal
+        if method and proposal:
+            owner, near_owner = pattern.text.rpartition(".")[0], proposal.rpartition(".")[0]
+            if near_owner == owner:
+                fix = shown = proposal.rpartition(".")[2]
+            else:
+                # The span is the method's; the class stands elsewhere, and if it exists it is the one that is meant.
+                fix, shown = "", "" if self._has_class(pattern) else proposal
+        if shown:
             yield warning(f"no function matches `{pattern.text}`; did you mean `{shown}`?", pattern.span, fix)
-        else:
-            hint = "" if self._is_here(top) else " (installed packages are not looked at)"
-            message = f"no function of {self.index.root.name} matches `{pattern.text}`{hint}; check the names"
+        elif self._is_here(top):
+            message = f"no function of {self.index.root.name} matches `{pattern.text}`; check the names"
             yield warning(message, pattern.span)
+        elif top not in sys.stdlib_module_names:
+            message = (
+                f"no function of {self.index.root.name} matches `{pattern.text}`; installed packages are not looked at"
+            )
+            yield warning(message, pattern.span)
+
+    def _has_class(self, pattern: Pattern) -> bool:
+        """Is there a function in the class that an entity's line names?"""
+        owner = Pattern(pattern.span, pattern.module, f"{(pattern.qualname or '').rpartition('.')[0]}.**")
+        return bool(functions_of(Rule(target_of(owner)), self.index))
 
     def _is_here(self, top: str) -> bool:
         return any(name.partition(".")[0] == top for file in self.index.files for name in file.names)
@@ -143,6 +155,11 @@ class _Checker:
             name = _near_name(qualname, [function.name for file in here for function in self.index.functions(file)])
             if name:
                 return f"{pattern.module}:{name}"
+            last = "." + qualname.rpartition(".")[2]
+            same = [f.label for f in self.index.all_functions() if f.name.endswith(last)]
+            same = [label for label in same if label.partition(".")[0] == pattern.module.partition(".")[0]]
+            if same:
+                return nearest(pattern.text, same, 0.0)
         if not here:
             stem, ending = _without_ending(pattern.module)
             known = {known_stem for name in modules for known_stem in _stems(name)}
@@ -236,15 +253,17 @@ def _lacks(name: Name, lacking: list[FunctionInfo], functions: tuple[FunctionInf
     """An error when no function that is meant has the parameter, else a warning with the number."""
     make = error if len(lacking) == len(functions) else warning
     first = lacking[0]
-    others = f" (nor do {len(lacking) - 1} more of the {len(functions)} that match)" if len(lacking) > 1 else ""
+    many = len(functions) > 1
+    some = f"{len(lacking)} of the {len(functions)} functions that match" if many else f"`{first.label}`"
+    one = f", `{first.label}` for one" if many else ""
     if name.id == expression.THIS:
-        return make(
-            f"`this` is the object of a method, and `{first.label}` is no method{others}; name a parameter", name.span
-        )
+        verb = "are no methods" if many else "is no method"
+        return make(f"`this` is the object of a method, and {some} {verb}{one}; name a parameter", name.span)
     hint, fix = did_you_mean(name.id, first.parameters)
     if not hint:
-        hint = f"; it has {listing(first.parameters, 'and')}" if first.parameters else "; it has none at all"
-    return make(f"`{first.label}` has no parameter `{name.id}`{others}{hint}", name.span, fix)
+        hint = f"; there is {listing(first.parameters, 'and')}" if first.parameters else "; there is none at all"
+    verb = "lack the" if many else "has no"
+    return make(f"{some} {verb} parameter `{name.id}`{one}{hint}", name.span, fix)
 
 
 def _near_name(qualname: str, names: list[str]) -> str:
@@ -255,9 +274,12 @@ def _near_name(qualname: str, names: list[str]) -> str:
         inside = sorted(name for name in names if name.endswith("." + qualname))
         if inside:
             return inside[0]
-        return nearest(qualname, names) or next(
-            (n for n in names if n.rpartition(".")[2] == qualname.rpartition(".")[2]), ""
-        )
+        owner, _, last = qualname.rpartition(".")
+        siblings = [name for name in names if owner and name.rpartition(".")[0] == owner]
+        if siblings:
+            near = nearest(last, [name.rpartition(".")[2] for name in siblings])
+            return f"{owner}.{near}" if near else ""
+        return nearest(qualname, names) or next((name for name in names if name.rpartition(".")[2] == last), "")
     # A class with a slip before a wildcard: Conection.*
     stem, ending = _without_ending(qualname)
     if not ending or has_wildcard(stem):

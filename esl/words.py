@@ -1,0 +1,30 @@
+"""The words of the language: what statements begin with, which clauses each has, units and levels. Invariant: the grammar
+knows these words and no others."""
+
+from __future__ import annotations
+
+CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "send": (("key",), ("as", "when")),
+    "receive": (("key",), ("as", "when")),
+    "join": (("key",), ("as", "when")),
+    "define": (("key",), ("as", "when")),
+    "use": (("key",), ("as", "when")),
+    "request": ((), ("as", "when")),
+    "inject": (("into",), ("when",)),
+    "extract": (("from",), ("when",)),
+    "payload": (("value",), ("as", "limit", "when")),
+}
+"""The verbs, each with the clauses it needs and those it may have."""
+EACH = ("receive", "join", "use")
+"""Verbs that may take a list of keys."""
+KEYWORDS = ("include", "scope", *CLAUSES, "logs", "budget", "quota", "level", "entity")
+"""What a statement can begin with."""
+MEMBER_KEYWORDS = ("watch", "when")
+"""What a line of an entity can begin with."""
+MOMENTS = ("start", "finish")
+EVENTS = {"position": (1, 2), "deletion": (1, 1), "communication": (2, 2)}
+"""Events of entities, with the fewest and most values they take."""
+UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+BUILT_IN_LEVELS = ("event", "function", "class", "module", "task", "thread", "process", "machine")
+"""Aggregation levels that a spec cannot give another meaning (`component` it can)."""

@@ -1,0 +1,46 @@
+"""Workspaces made of a few lines, the specs that are examples, and the errors and warnings of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a folder of files: `workspace({"app/store.py": "…"})`."""
+
+    def make(files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def sketch() -> str:
+    """Every statement of the language once; editors' highlighting and the examples rely on these very forms."""
+    return (ROOT / "tests/golden/esl/sketch.esl").read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def specs() -> dict[str, str]:
+    """Every spec of the repository that is meant to be right."""
+    files = [
+        *(ROOT / "tests/golden/esl").glob("*.esl"),
+        *(ROOT / "examples").glob("*/*.esl"),
+        *(ROOT / "esl/packs").glob("*.esl"),
+    ]
+    return {path.name: path.read_text("utf-8") for path in files if not path.name.startswith("bad_")}

@@ -1,0 +1,52 @@
+"""Text in, text out: the plan of every kind of rule of both papers, and the problems of a spec full of mistakes.
+
+`CLEW_UPDATE_GOLDEN=1 pytest tests/esl/test_golden.py` writes the files anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clew.esl import check, compile_text, render_all
+from clew.records import plan as plans
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "esl"
+PROJECT = "/project"
+
+
+def compare(path: Path, text: str) -> None:
+    if os.environ.get("CLEW_UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert path.exists(), f"{path} is missing; run with CLEW_UPDATE_GOLDEN=1 and read what it writes"
+    assert text == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("[!b]*.esl")))
+def test_a_spec_becomes_this_plan(name: str) -> None:
+    compiled = compile_text((GOLDEN / f"{name}.esl").read_text("utf-8"), f"{name}.esl", PROJECT)
+    assert [problem for problem in compiled.problems if problem.severity == "error"] == []
+    text = plans.dump(compiled.require())
+    assert plans.load(text, name) == compiled.plan
+    compare(GOLDEN / f"{name}.plan.json", text + "\n")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("bad_*.esl")))
+def test_mistakes_are_told_like_this(name: str) -> None:
+    text = (GOLDEN / f"{name}.esl").read_text("utf-8")
+    compiled = compile_text(text, f"{name}.esl", PROJECT)
+    assert compiled.plan is None
+    compare(GOLDEN / f"{name}.problems.txt", render_all(compiled.problems, f"{name}.esl", text) + "\n")
+
+
+def test_what_the_source_says_is_told_like_this() -> None:
+    spec = GOLDEN / "source" / "app.esl"
+    checked = check(spec, GOLDEN / "source")
+    report = [render_all(checked.problems, "app.esl", checked.text), ""]
+    report += [
+        f"{each.rule.title} {each.rule.pattern.text} -> {', '.join(f.label for f in each.functions) or 'nothing'}"
+        for each in checked.matches
+    ]
+    compare(GOLDEN / "source" / "app.problems.txt", "\n".join(report) + "\n")
