@@ -69,9 +69,9 @@ class StrandInfo(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A sentence for the user; `site` is 0 when it is about the whole process."""
+    """A sentence for the user, about the function whose site's id is `key`, if there is one."""
 
-    site: int
+    key: int
     text: str
 
 
@@ -265,6 +265,7 @@ class _Reader:
         self._view = view
         self._found = ProcessRecords(path)
         self._more_problems = 0
+        self._notes: dict[Note, None] = {}
         self._chunks: dict[tuple[ChunkKind, int, int], tuple[int, int]] = {}
         """By (kind, thread's serial, number): the chunk's offset and native thread id."""
 
@@ -282,6 +283,7 @@ class _Reader:
                 self._read_definitions(offset, data)
             else:
                 self._read_counters(data)
+        found.notes = list(self._notes)
         if self._more_problems:
             found.problems.append(Problem(self._path, f"{self._more_problems} more problems of these kinds"))
         return found
@@ -375,12 +377,15 @@ class _Reader:
                 self._problem("a chunk of unknown kind", offset, "the chunk")
                 continue
             key = (ChunkKind(kind), serial, number)
-            if key in self._chunks:
+            if key in self._chunks and not self._is_empty(self._chunks[key][0]):
                 self._problem(f"chunk {number} of thread {serial} is there twice", offset, "the second one")
                 continue
             self._chunks[key] = offset, native_id
             if ticks and monotonic_ns:
                 self._found.pairs.append((ticks, monotonic_ns))
+
+    def _is_empty(self, offset: int) -> bool:
+        return not self._head(offset + header.CHUNK_HEADER_SIZE, 8).strip(b"\0")
 
     def _check_numbers(self) -> None:
         expected: dict[tuple[ChunkKind, int], int] = {}
@@ -417,7 +422,7 @@ class _Reader:
             found.strings[key] = text
             return True
         if kind == Kind.NOTE:
-            found.notes.append(Note(key, text))
+            self._notes[Note(key, text)] = None
             return True
         try:
             fields = json.loads(text)

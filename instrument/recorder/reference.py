@@ -56,7 +56,7 @@ _ticks = time.monotonic_ns
 class _Chunk:
     """Where one writer stores: a chunk as bytes and as 8-byte words, the next free word, and the words there are."""
 
-    __slots__ = ("bytes", "end", "epoch", "extended", "place", "words")
+    __slots__ = ("bytes", "end", "epoch", "extended", "place", "storing", "words")
 
     def __init__(self, data: memoryview, epoch: int) -> None:
         self.bytes = data
@@ -65,15 +65,29 @@ class _Chunk:
         self.end = CHUNK_SIZE // 8
         self.epoch = epoch
         self.extended = 0
+        self.storing = False
 
     def store(self, word: int, extension: bytes) -> None:
         place, size = self.place, len(extension)
+        self.storing = True
+        self.words[place + 1] = word
         if size:
             self.bytes[place * 8 + RECORD_SIZE : place * 8 + RECORD_SIZE + size] = extension
             self.extended += 1
-        self.words[place + 1] = word
         self.words[place] = _ticks()
         self.place = place + 2 + size // 8
+        self.storing = False
+
+    def recover(self) -> None:
+        """A signal handler's exception (Ctrl-C, say) came out of `store`: keeps the record if it was whole, else wipes it."""
+        place = self.place
+        word = self.words[place + 1] if place < self.end else 0
+        size = 2 + 2 * (word >> 8 & 0xFF)
+        if word and self.words[place]:
+            self.place = place + size
+        elif word:
+            self.bytes[place * 8 : (place + size) * 8] = bytes(size * 8)
+        self.storing = False
 
 
 class _Thread(threading.local):
@@ -344,6 +358,8 @@ def _thread_known() -> bool:
 def _room(words: int) -> _Chunk | None:
     """The calling thread's chunk, with room for `words` 8-byte words; None when the record is to be dropped."""
     chunk = _self.chunk
+    if chunk is not None and chunk.storing:
+        chunk.recover()
     if chunk is not None and chunk.epoch == _store.epoch and chunk.place + words <= chunk.end:
         return chunk
     hot = 0
@@ -387,6 +403,8 @@ def _define(kind: int, key: int, text: bytes) -> None:
     extension = pack_extension(key, 0, text)
     with _store.lock:
         chunk = _store.definitions
+        if chunk is not None and chunk.storing:
+            chunk.recover()
         if chunk is None or chunk.place + 2 + len(extension) // 8 > chunk.end:
             chunk = _claim(ChunkKind.DEFINITIONS, 0, _store.definition_chunks)
             _store.definitions = chunk

@@ -1,0 +1,41 @@
+"""The C header says the same numbers as the Python contract."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clew.instrument.recorder import _core
+from clew.records import event, header
+
+LAYOUT = (Path(_core.__file__).parent / "csrc" / "layout.h").read_text()
+DEFINES = {
+    name: int(value.rstrip("u"), 0)
+    for name, value in re.findall(r"^#define (\w+) (0x[0-9A-Fa-f]+u?|\d+)$", LAYOUT, re.MULTILINE)
+}
+ENUMERATORS = {name: int(value) for name, value in re.findall(r"\b([A-Z]+_[A-Z]+) = (\d+)", LAYOUT)}
+
+
+@pytest.mark.parametrize(
+    "name", ["VERSION", "HEADER_SIZE", "CHUNK_SIZE", "CHUNK_HEADER_SIZE", "CHUNK_MAGIC", "INFO_OFFSET"]
+)
+def test_file_layout_numbers_are_equal(name):
+    assert DEFINES[name] == getattr(header, name)
+
+
+@pytest.mark.parametrize("name", ["RECORD_SIZE", "MAX_SLOTS", "FLAG_TRUNCATED"])
+def test_record_layout_numbers_are_equal(name):
+    assert DEFINES[name] == getattr(event, name)
+
+
+def test_enumerators_are_equal():
+    expected = {"CLOCK_CYCLES": header.Clock.CYCLES, "CLOCK_NANOSECONDS": header.Clock.MONOTONIC}
+    expected |= {f"STATE_{state.name}": state for state in header.State}
+    expected |= {f"CHUNK_{kind.name}": kind for kind in header.ChunkKind}
+    expected |= {f"KIND_{name}": event.Kind[name] for name in ("ENTER", "RESUME", "GAP", "THREAD", "NOTE")}
+    assert expected == ENUMERATORS
+
+
+def test_magic_is_equal():
+    assert '#define MAGIC "CLEWREC\\0"' in LAYOUT
+    assert header.MAGIC == b"CLEWREC\0"
