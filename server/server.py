@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import urllib.parse
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, default_converter
+from pygls.workspace import TextDocument
 
 from clew import __version__
 from clew.records.errors import ClewError
@@ -39,7 +41,7 @@ PATIENCE = 0.4
 log = logging.getLogger(__name__)
 
 
-class RequestFailed(JsonRpcException):  # type: ignore[misc]  # pygls's exceptions are untyped
+class RequestFailed(JsonRpcException):
     """What the user can act on; the message is for them."""
 
     CODE = types.LSPErrorCodes.RequestFailed
@@ -85,10 +87,16 @@ class ClewServer(LanguageServer):
     def text_of(self, path: str) -> str | None:
         """The unsaved text of an open file."""
         key = same_file_key(path)
-        for uri, document in self.workspace.text_documents.items():
-            if same_file_key(path_of(uri)) == key:
+        for document in list(self.workspace.text_documents.values()):
+            if same_file_key(path_of(document.uri)) == key:
                 return str(document.source)
         return None
+
+    def open_document(self, uri: str) -> TextDocument | None:
+        """The document that the client has open under this URI."""
+        # pygls keeps them by the decoded URI.
+        document: TextDocument | None = self.workspace.text_documents.get(urllib.parse.unquote(uri))
+        return document
 
     def begin(self, params: types.InitializeParams) -> None:
         """On the client's `initialize`: the workspace is known, its wishes too."""
@@ -122,7 +130,7 @@ class ClewServer(LanguageServer):
         if self._watcher is not None:
             self._watcher.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
-        super().shutdown()
+        super().shutdown()  # type: ignore[no-untyped-call]  # pygls has no annotation here
 
 
 class Progress:
@@ -223,7 +231,7 @@ def _from_thread(loop: asyncio.AbstractEventLoop | None, function: Callable[...,
 
 def _converter() -> cattrs.Converter:
     """pygls makes named tuples of unknown requests' parameters; ours stay plain JSON."""
-    converter = default_converter()
+    converter: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]  # pygls has no annotation here
     converter.register_structure_hook(
         JsonRPCRequestMessage,
         lambda data, _: JsonRPCRequestMessage(data["id"], data["method"], data["jsonrpc"], data.get("params")),

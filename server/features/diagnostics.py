@@ -1,10 +1,12 @@
-"""Problems of `.esl` files as diagnostics: of the text on every change, and against the source code on open and save.
+"""Problems of `.esl` files as diagnostics: those of the text and those against the workspace's source code.
 
 Invariant: what is published belongs to the document's newest version; an answer that was overtaken is dropped.
 """
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,32 +14,42 @@ from lsprotocol import types
 from pygls.workspace import TextDocument
 
 from clew.records.errors import ClewError
-from clew.server.positions import path_of
-from clew.server.session import Cancelled, Task
+from clew.server.positions import path_of, same_file_key
+from clew.server.session import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.esl.problem import EslProblem
+    from clew.esl import EslProblem, SourceIndex
     from clew.server.server import ClewServer
 
 SUFFIX = ".esl"
 SOURCE = "clew"
+PAUSE = 0.3
+"""Seconds without a keystroke before a changed text is checked."""
 SEVERITIES = {"error": types.DiagnosticSeverity.Error, "warning": types.DiagnosticSeverity.Warning}
 
 
 def register(server: ClewServer) -> None:
+    checker = Checker()
+
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
-        await publish(server, params.text_document.uri, with_source=True)
+        await publish(server, checker, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
-        await publish(server, params.text_document.uri, with_source=False)
+        if params.text_document.uri.endswith(SUFFIX):
+            await asyncio.sleep(PAUSE)
+            document = server.open_document(params.text_document.uri)
+            if document is not None and document.version == params.text_document.version:
+                await publish(server, checker, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
-        await publish(server, params.text_document.uri, with_source=True)
+        # A saved Python file may have given a rule what it means, or taken it away.
+        for document in list(server.workspace.text_documents.values()):
+            await publish(server, checker, document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -45,42 +57,40 @@ def register(server: ClewServer) -> None:
             _send(server, params.text_document.uri, None, [])
 
 
-async def publish(server: ClewServer, uri: str, *, with_source: bool) -> None:
+class Checker:
+    """Checks specs, and keeps what it has read of the workspace's source between two checks."""
+
+    def __init__(self) -> None:
+        self._index: SourceIndex | None = None
+        self._lock = threading.Lock()
+
+    def problems(self, path: str, text: str, workspace: Path) -> Sequence[EslProblem]:
+        from clew import esl
+
+        inside = Path(same_file_key(path)).is_relative_to(same_file_key(str(workspace)))
+        if not inside:
+            return esl.compile_text(text, path).problems
+        with self._lock:
+            if self._index is None or self._index.root != workspace.resolve():
+                self._index = esl.SourceIndex(workspace)
+            return esl.check(path, workspace, text=text, index=self._index).problems
+
+
+async def publish(server: ClewServer, checker: Checker, uri: str) -> None:
     """Checks an open spec and publishes what it finds. Files of other languages are left alone."""
     if not uri.endswith(SUFFIX):
         return
     document = server.workspace.get_text_document(uri)
-    version, text, path = document.version, document.source, path_of(uri)
+    version, text, path, workspace = document.version, document.source, path_of(uri), server.session.workspace
     try:
-        problems = await server.work(
-            f"checking {Path(path).name}",
-            lambda task: _problems(path, text, server.session.workspace, with_source, task),
-        )
+        problems = await server.work(f"checking {Path(path).name}", lambda _: checker.problems(path, text, workspace))
     except Cancelled:
         return
     except ClewError as error:
         server.tell_once(str(error))
         return
-    if server.workspace.text_documents.get(uri) is document and document.version == version:
+    if server.open_document(uri) is document and document.version == version:
         _send(server, uri, version, [diagnostic(problem, document) for problem in problems])
-
-
-def _problems(path: str, text: str, workspace: Path, with_source: bool, task: Task) -> Sequence[EslProblem]:
-    from clew import esl
-
-    compiled = esl.compile_text(text, path)
-    # The check reads the saved file: with unsaved changes its places would be wrong.
-    if not with_source or not path or _saved_text(path) != text:
-        return compiled.problems
-    task.phase("matching the source code")
-    return esl.check(path, workspace)
-
-
-def _saved_text(path: str) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return None
 
 
 def diagnostic(problem: EslProblem, document: TextDocument) -> types.Diagnostic:

@@ -11,7 +11,7 @@ from clew.server import wording
 
 MAX_TEXT = 200
 """Characters of a message or a key in a title."""
-NODE_KINDS = {
+NODE_KINDS: dict[int, str] = {
     Kind.ENTER: "call", Kind.EXIT: "call", Kind.UNWIND: "error", Kind.SUSPEND: "call", Kind.RESUME: "call",
     Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.JOIN: "join", Kind.RELEASE: "sync", Kind.ACQUIRE: "sync",
     Kind.DEFINE: "state", Kind.USE: "state", Kind.SCOPE_BEGIN: "scope", Kind.SCOPE_END: "scope", Kind.REQUEST: "request",
@@ -57,7 +57,7 @@ _LED = {
 
 def actor(graph: ExecutionGraph, event: int) -> str:
     """Who an event is of: the function around it, else its thread or task."""
-    call = graph.call_of(event)
+    call = int(graph.owner[event])
     if call >= 0:
         return wording.short_label(graph.sites[int(graph.site[call])].label)
     strand = graph.strand_of(event)

@@ -1,0 +1,71 @@
+"""The chain of causes as steps that a person reads: an event, how the later one depended on it, where and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from clew.graph.model import ExecutionGraph, edge_kind_name
+from clew.graph.ops.walk import Step
+from clew.server import wording
+from clew.server.panel import titles
+from clew.server.protocol import ChainStep, Location
+
+OPENED = "scope"
+"""The edge of a root that opened the region of the step before: a request, or what began a thread or task."""
+
+
+def chain_of(
+    graph: ExecutionGraph, steps: Sequence[Step], node_of: Callable[[int], str] = lambda _event: ""
+) -> list[ChainStep]:
+    """The steps of `graph.ops.walk.why`, from an event back to its root. `node_of` names the panel's node that an event is
+    in."""
+    return [_step(graph, step, node_of) for step in steps]
+
+
+def events_of(steps: Sequence[Step]) -> set[int]:
+    """The events that the steps name, those included that their edges lead to."""
+    return {step.event for step in steps} | {step.target_event for step in steps if step.target_event >= 0}
+
+
+def _step(graph: ExecutionGraph, step: Step, node_of: Callable[[int], str]) -> ChainStep:
+    event, target = step.event, step.target_event
+    if target < 0:
+        title, edge = titles.event_title(graph, event), ""
+    elif step.edge_kind is None:
+        title, edge = titles.root_title(graph, event), OPENED
+    else:
+        title, edge = (
+            titles.edge_title(graph, event, target, step.edge_kind, step.channel),
+            edge_kind_name(step.edge_kind),
+        )
+    return ChainStep(
+        event=event,
+        title=title,
+        detail=_detail(graph, step),
+        process=graph.process_of(event).name,
+        strand=graph.strand_of(event).name,
+        timeNs=float(graph.ts[event]),
+        edge=edge,
+        channel=step.channel,
+        key=titles.shorten(graph.key_text(event), 80) if step.edge_kind is not None else "",
+        otherCauses=step.other_causes,
+        nodeId=node_of(event),
+        location=location(graph, event),
+    )
+
+
+def _detail(graph: ExecutionGraph, step: Step) -> str:
+    """`Connection.send at wire.py:61 · 1.2 ms before · 3 other causes`"""
+    place = graph.location(step.event)
+    parts = [titles.actor(graph, step.event) + (f" at {Path(place[0]).name}:{place[1]}" if place else "")]
+    if step.target_event >= 0:
+        parts.append(f"{wording.duration(int(graph.ts[step.target_event]) - int(graph.ts[step.event]))} before")
+    if step.other_causes:
+        parts.append(wording.count(step.other_causes, "other cause"))
+    return " · ".join(parts)
+
+
+def location(graph: ExecutionGraph, event: int) -> Location | None:
+    place = graph.location(event)
+    return Location(place[0], place[1]) if place else None

@@ -1,0 +1,103 @@
+"""The slice view: what led to an event (or followed from it) as a graph that fits a screen, with the chain of causes in it.
+
+Invariant: at most `maxNodes` nodes; the roots, the chain and the critical path are left out last, and what was left out is
+counted.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from clew.graph.levels import level_names
+from clew.graph.ops.aggregate import aggregate
+from clew.graph.ops.critical_path import critical_path
+from clew.graph.ops.slice import Slice, slice_events
+from clew.graph.ops.walk import why
+from clew.server.panel.chain import chain_of
+from clew.server.panel.draw_events import draw_events
+from clew.server.panel.draw_labels import draw_labels
+from clew.server.panel.drawing import Focus
+from clew.server.panel.target import Found, NothingFound, find_target
+from clew.server.protocol import Numbers, SliceParams, SliceResult
+from clew.server.session import Session, Task
+
+MAX_NODES = 2000
+"""More than any screen shows and any layout finishes in time."""
+EVENT = "event"
+
+
+def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult:
+    began = time.perf_counter_ns()
+    try:
+        found = find_target(session, params.run, params.target, task, params.direction)
+    except NothingFound as nothing:
+        return _nothing(session, params, str(nothing), task)
+    run, graph = found.run, found.run.graph
+    task.phase("slicing")
+    slice_ = slice_events(graph, found.events, params.direction)
+    limit = max(1, min(params.maxNodes, MAX_NODES))
+    task.phase("walking back")
+    steps = why(graph, found.event)
+    focus = Focus(found.events, steps, critical_path(graph, slice_))
+    task.phase("aggregating")
+    if params.level == EVENT:
+        drawing = draw_events(slice_, focus, limit)
+    else:
+        drawing = draw_labels(aggregate(slice_, params.level).by_label(), focus, limit)
+    shown = {node.id for node in drawing.nodes}
+
+    def shown_node(event: int) -> str:
+        node = drawing.node_of(event)
+        return node if node in shown else ""
+
+    return SliceResult(
+        run=session.ref(run),
+        title=found.title,
+        direction=params.direction,
+        level=params.level,
+        levels=level_names(graph),
+        nodes=drawing.nodes,
+        edges=drawing.edges,
+        chain=chain_of(graph, steps, shown_node),
+        numbers=numbers(slice_, time.perf_counter_ns() - began),
+        hiddenNodes=drawing.hidden,
+        message=several(found),
+    )
+
+
+def numbers(slice_: Slice, elapsed_ns: int) -> Numbers:
+    graph, events = slice_.graph, slice_.events()
+    return Numbers(
+        events=len(events),
+        eventsInRun=len(graph),
+        edges=len(slice_.edges()),
+        processes=len(np.unique(graph.event_process[events])),
+        strands=len(np.unique(graph.strand[events])),
+        elapsedMs=elapsed_ns / 1e6,
+    )
+
+
+def several(found: Found, shown: int | None = None) -> str:
+    """What to say when the target meant more than the `shown` events that the view starts from."""
+    if found.matches <= (len(found.events) if shown is None else shown):
+        return ""
+    return f"{found.matches:,} match; this is the newest."
+
+
+def _nothing(session: Session, params: SliceParams, message: str, task: Task) -> SliceResult:
+    run = session.open(params.run, task)
+    return SliceResult(
+        run=session.ref(run),
+        title="",
+        direction=params.direction,
+        level=params.level,
+        levels=level_names(run.graph),
+        nodes=[],
+        edges=[],
+        chain=[],
+        numbers=Numbers(0, len(run.graph), 0, 0, 0, 0.0),
+        hiddenNodes=0,
+        message=message[:1].upper() + message[1:],
+    )

@@ -1,0 +1,206 @@
+"""From what the user points at (an event, words of a log message, a place, a function) to the events a view starts from.
+
+Invariant: a target that means nothing is a `NothingFound` whose text says what there is instead.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from clew.records.errors import ClewError
+from clew.records.event import Kind
+from clew.server import wording
+from clew.server.outline import outline
+from clew.server.panel.locate import function_at
+from clew.server.panel.titles import event_title, shorten
+from clew.server.positions import same_file_key
+from clew.server.protocol import Location, Target
+from clew.server.session import Session, Task
+
+if TYPE_CHECKING:
+    from clew.graph.model import ExecutionGraph
+    from clew.graph.query import Run
+
+Direction = Literal["backward", "forward"]
+NEAR_MATCHES = 3
+ERROR_LEVEL, WARNING_LEVEL = 40, 30
+
+
+class NothingFound(ClewError):
+    """The run has nothing of what was asked for."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Found:
+    run: Run
+    events: tuple[int, ...]
+    """Where the view starts, newest first."""
+    title: str
+    matches: int = 1
+    """How many the target meant, of which `events` may be only the newest."""
+
+    @property
+    def event(self) -> int:
+        return self.events[0]
+
+
+def find_target(
+    session: Session, which: str, target: Target, task: Task, direction: Direction = "backward", *, every: bool = False
+) -> Found:
+    """The events that `target` means in a run. Of several log lines the newest, unless `every`. Raises `NothingFound`."""
+    if target.location is not None and target.location.path.endswith(".log"):
+        return _log_file_line(session, which, target.location, task)
+    run = session.open(which, task)
+    task.phase("looking for the event")
+    if target.event is not None:
+        if not 0 <= target.event < len(run.graph):
+            raise NothingFound(
+                f"run {run.info.name} has no event {target.event}; its events are 0 to {len(run.graph) - 1}"
+                if len(run.graph)
+                else _empty(run)
+            )
+        return Found(run, (target.event,), event_title(run.graph, target.event))
+    if target.text is not None:
+        return _log_text(run, target.text, every)
+    if target.location is not None:
+        return _source_line(session, run, target.location, task, direction)
+    if target.function is not None:
+        return _function(session, run, target.function, task, direction)
+    return _newest_trouble(run)
+
+
+def _log_text(run: Run, text: str, every: bool) -> Found:
+    from clew.graph.ops.find import find_logs
+
+    graph = run.graph
+    found = by_time(graph, find_logs(graph, text=text))
+    if not found:
+        raise NothingFound(_no_such_text(run, text))
+    return Found(run, tuple(found) if every else (found[0],), event_title(graph, found[0]), len(found))
+
+
+def _no_such_text(run: Run, text: str) -> str:
+    graph = run.graph
+    logs = graph.rows_of([Kind.LOG])
+    if not len(logs):
+        return f"run {run.info.name} recorded no log line; does it log through `logging`, and does the spec say `logs`?"
+    messages = Counter(shorten(graph.text(int(event)), 100) for event in logs[-20_000:])
+    lowered = {message.lower(): message for message in messages}
+    near = [lowered[key] for key in difflib.get_close_matches(text.lower(), lowered, NEAR_MATCHES, 0.4)]
+    words = [word for word in text.lower().split() if len(word) > 2]
+    with_words = sorted(lowered, key=lambda key: -sum(word in key for word in words))
+    near += [lowered[key] for key in with_words if any(word in key for word in words)]
+    shown = list(dict.fromkeys(near))[:NEAR_MATCHES]
+    hint = "the nearest are " + ", ".join(repr(message) for message in shown) if shown else "none is near"
+    return f"no log line of run {run.info.name} has {text!r}; of {wording.count(len(logs), 'log line')}, {hint}"
+
+
+def _log_file_line(session: Session, which: str, location: Location, task: Task) -> Found:
+    from clew.server.features.log_lines import find
+
+    text = session.text(location.path)
+    lines = text.splitlines() if text is not None else []
+    if text is None or not 1 <= location.line <= len(lines):
+        raise NothingFound(f"{location.path}:{location.line}: there is no such line")
+    line = lines[location.line - 1]
+    written = find(session, line, task, which)
+    if written is None:
+        name = session.open(which, task).info.name
+        raise NothingFound(
+            f"run {name} did not write the line {shorten(line, 80)!r}; select the run that did, or record one with `clew run`"
+        )
+    return Found(written.run, (written.event,), event_title(written.run.graph, written.event))
+
+
+def _source_line(session: Session, run: Run, location: Location, task: Task, direction: Direction) -> Found:
+    """The newest log line that the place wrote, else the last call of the function around it."""
+    graph = run.graph
+    key = same_file_key(location.path)
+    sites = [
+        index
+        for index, site in enumerate(graph.sites)
+        if site.kind == "log" and site.line == location.line and site.file and same_file_key(site.file) == key
+    ]
+    logs = by_time(graph, np.flatnonzero(np.isin(graph.site, sites) & (graph.kind == Kind.LOG))) if sites else []
+    if logs:
+        return Found(run, (logs[0],), event_title(graph, logs[0]), len(logs))
+    table = session.functions(which_of(run), task)
+    text = session.text(location.path)
+    function = function_at(table, location.path, location.line, text)
+    if function is None:
+        inside = "" if outline(text or "") else " (the file does not parse at the moment)"
+        raise NothingFound(
+            f"{location.path}:{location.line}: run {run.info.name} has no call of a function there{inside}; "
+            + (f"it recorded {wording.count(len(table.in_file(location.path)), 'function')} of the file"
+               if table.in_file(location.path) else "it recorded nothing of the file")
+        )  # fmt: skip
+    calls = calls_of(graph, [function.site], direction)
+    if not len(calls):
+        raise NothingFound(f"{wording.short_label(function.label)} was never called in run {run.info.name}")
+    newest = int(calls[np.argmax(graph.ts[calls])])
+    return Found(run, (newest,), f"last call of {wording.short_label(function.label)}", len(calls))
+
+
+def _function(session: Session, run: Run, label: str, task: Task, direction: Direction) -> Found:
+    graph = run.graph
+    sites = [index for index, site in enumerate(graph.sites) if site.label == label]
+    calls = calls_of(graph, sites, direction)
+    if not len(calls):
+        known = [function.label for function in session.functions(which_of(run), task).by_site.values()]
+        near = difflib.get_close_matches(label, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise NothingFound(f"run {run.info.name} has no call of {label}{hint}")
+    newest_first = calls[np.argsort(-graph.ts[calls], kind="stable")]
+    title = f"{wording.count(len(calls), 'call')} of {wording.short_label(label)}"
+    return Found(run, tuple(int(event) for event in newest_first), title, len(calls))
+
+
+def _newest_trouble(run: Run) -> Found:
+    """The newest error line, else the newest warning, else the end of the last request, else the run's last event."""
+    graph = run.graph
+    if not len(graph):
+        raise NothingFound(_empty(run))
+    logs = graph.rows_of([Kind.LOG])
+    levels = graph.extensions.key[graph.ext[logs]] if len(logs) else logs
+    for least in (ERROR_LEVEL, WARNING_LEVEL):
+        found = by_time(graph, logs[levels >= least])
+        if found:
+            return Found(run, (found[0],), event_title(graph, found[0]), len(found))
+    requests = by_time(graph, graph.rows_of([Kind.REQUEST]))
+    if requests:
+        end = graph.exit_of(graph.call_of(requests[0])) if graph.call_of(requests[0]) >= 0 else -1
+        event = end if end >= 0 else requests[0]
+        return Found(
+            run, (event,), f"{event_title(graph, requests[0])}: the newest request, as nothing failed", len(requests)
+        )
+    last = int(np.argmax(graph.ts))
+    return Found(run, (last,), f"{event_title(graph, last)}: the last event, as nothing failed")
+
+
+def calls_of(graph: ExecutionGraph, sites: list[int], direction: Direction) -> np.ndarray:
+    """Where calls of these sites end (backward: everything that led to the call's outcome) or begin (forward)."""
+    mine = np.isin(graph.site[graph.calls.enter], sites)
+    enter, end = graph.calls.enter[mine], graph.calls.exit[mine]
+    return enter if direction == "forward" else np.where(end >= 0, end, enter)
+
+
+def by_time(graph: ExecutionGraph, events: object) -> list[int]:
+    """Newest first."""
+    rows = np.asarray(events, np.int64)
+    return [int(event) for event in rows[np.argsort(-graph.ts[rows], kind="stable")]]
+
+
+def which_of(run: Run) -> str:
+    return str(run.folder)
+
+
+def _empty(run: Run) -> str:
+    why = "; ".join(problem.what for problem in run.problems[:2])
+    return f"run {run.info.name} recorded no event" + (f": {why}" if why else "")

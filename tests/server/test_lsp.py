@@ -1,0 +1,168 @@
+"""The real server over stdio, as an editor talks to it."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+import pytest_lsp
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
+
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, finish_run
+
+
+def record(workspace, name):
+    folder, info = create_run(workspace, name=name, command=["python", "app.py"], spec="", plan=dump(Plan()))
+    finish_run(folder, info, 0, [])
+    return folder
+
+
+def make_client():
+    client = make_test_lsp_client()
+    client.runs_changed = asyncio.Event()
+    client.refreshed = 0
+
+    @client.feature("clew/runsChanged")
+    def _(_params):
+        client.runs_changed.set()
+
+    @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
+    def _(_params):
+        client.refreshed += 1
+
+    return client
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    folder = tmp_path / "work space é"
+    (folder / ".clew" / "runs").mkdir(parents=True)
+    return folder
+
+
+@pytest_lsp.fixture(
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client)
+)
+async def client(lsp_client: LanguageClient, workspace):
+    await lsp_client.initialize_session(
+        types.InitializeParams(
+            capabilities=client_capabilities("visual-studio-code"),
+            workspace_folders=[types.WorkspaceFolder(uri=workspace.as_uri(), name="w")],
+            initialization_options={"panel": True},
+        )
+    )
+    yield
+    await lsp_client.shutdown_session()
+
+
+def open_file(client, path, language):
+    client.text_document_did_open(
+        types.DidOpenTextDocumentParams(types.TextDocumentItem(path.as_uri(), language, 1, path.read_text()))
+    )
+    return path.as_uri()
+
+
+async def ask(client, method, params=None):
+    """The result as plain data."""
+    answer = await client.protocol.send_request_async(method, params)
+    return plain(answer)
+
+
+def plain(value):
+    if hasattr(value, "_asdict"):
+        return {name: plain(item) for name, item in value._asdict().items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+async def test_a_client_with_the_panel_keeps_its_commands(client, workspace):
+    capabilities = client.protocol._server_capabilities if hasattr(client.protocol, "_server_capabilities") else None
+    assert capabilities is None or not capabilities.execute_command_provider.commands
+
+
+async def test_runs_are_listed_and_a_new_one_is_announced(client, workspace):
+    assert await ask(client, "clew/runs", {}) == {"workspace": str(workspace), "runs": [], "selected": ""}
+    folder = record(workspace, "first")
+    await asyncio.wait_for(client.runs_changed.wait(), 20)
+    answer = await ask(client, "clew/runs")
+    assert (answer["selected"], [run["name"] for run in answer["runs"]]) == (folder.name, ["first"])
+
+
+async def test_selecting_a_run_is_announced(client, workspace):
+    older = record(workspace, "older")
+    record(workspace, "newer")
+    answer = await ask(client, "clew/selectRun", {"run": "older"})
+    assert answer["selected"] == older.name
+    await asyncio.wait_for(client.runs_changed.wait(), 20)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "text"),
+    [
+        ("clew/selectRun", {"run": "gone"}, "no run is called 'gone'"),
+        ("clew/selectRun", {}, "params.run is missing"),
+        ("clew/slice", {"target": {}}, "no run yet"),
+    ],
+)
+async def test_what_cannot_be_answered_is_one_sentence(client, workspace, method, params, text):
+    with pytest.raises(JsonRpcException) as caught:
+        await ask(client, method, params)
+    assert caught.value.code == types.LSPErrorCodes.RequestFailed
+    assert text in caught.value.message
+    assert "Traceback" not in json.dumps([caught.value.message, caught.value.data])
+
+
+async def test_problems_of_a_spec_follow_its_text(client, workspace):
+    path = workspace / "a.esl"
+    path.write_text("include asynio;\n")
+    uri = open_file(client, path, "esl")
+    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    (problem,) = client.diagnostics[uri]
+    assert "asyncio" in problem.message
+    assert problem.source == "clew"
+    assert (problem.range.start, problem.range.end) == (types.Position(0, 8), types.Position(0, 14))
+
+    client.text_document_did_change(
+        types.DidChangeTextDocumentParams(
+            types.VersionedTextDocumentIdentifier(version=2, uri=uri),
+            [types.TextDocumentContentChangeWholeDocument("include asyncio;\n")],
+        )
+    )
+    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    assert list(client.diagnostics[uri]) == []
+
+
+async def test_a_problems_place_counts_as_the_editor_counts(client, workspace):
+    path = workspace / "a.esl"
+    path.write_text("/* 😀 */ include asynio;\n")
+    uri = open_file(client, path, "esl")
+    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    (problem,) = client.diagnostics[uri]
+    # The smiley is two units of UTF-16.
+    assert problem.range.start == types.Position(0, "/* 😀 */ include asynio".index("asynio") + 1)
+
+
+async def test_saving_source_makes_a_rules_warning_go(client, workspace):
+    path = workspace / "a.esl"
+    path.write_text("include standard;\nscope app:missing;\n")
+    (workspace / "app.py").write_text("def present():\n    pass\n")
+    uri = open_file(client, path, "esl")
+    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    assert client.diagnostics[uri]
+    (workspace / "app.py").write_text("def missing():\n    pass\n")
+    client.text_document_did_save(
+        types.DidSaveTextDocumentParams(types.TextDocumentIdentifier((workspace / "app.py").as_uri()))
+    )
+    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    assert list(client.diagnostics[uri]) == []
+
+
+async def test_files_without_a_run_have_no_lenses_and_no_messages(client, workspace):
+    path = workspace / "app.py"
+    path.write_text("def present():\n    pass\n")
+    uri = open_file(client, path, "python")
+    lenses = await client.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri)))
+    hover = await client.text_document_hover_async(types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(0, 5)))
+    assert not lenses and hover is None and client.messages == []
