@@ -54,7 +54,8 @@ class Scope:
         self._open: list[int] = []
 
     def __call__(self, function: F) -> F:
-        return _decorate(function, self._name)
+        decorated: F = _decorate(function, self._name)
+        return decorated
 
     def __enter__(self) -> None:
         # 0 stands for a scope that was entered while nothing was recorded.
@@ -63,7 +64,9 @@ class Scope:
         if site:
             _probe(site, Kind.ENTER)()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         site = self._open.pop() if self._open else 0
         if site:
             _probe(site, Kind.EXIT if kind is None else Kind.UNWIND)()

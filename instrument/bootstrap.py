@@ -44,7 +44,10 @@ def start_from_environment() -> bool:
 
 def _install(plan: Plan) -> None:
     """Each part by itself: without one of them the others still record."""
-    parts = [("functions", "clew.instrument.probes.import_hook", (plan,)), ("the main script", "clew.instrument.probes.entry", ())]
+    parts: list[tuple[str, str, tuple[object, ...]]] = [
+        ("functions", "clew.instrument.probes.import_hook", (plan,)),
+        ("the main script", "clew.instrument.probes.entry", ()),
+    ]
     parts += [(f"the causality of {name}", f"clew.instrument.adapters.{name}", ()) for name in plan.adapters]
     if plan.logs is not None:
         parts.append(("log lines", "clew.instrument.logs", (plan.logs,)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
@@ -103,7 +103,9 @@ def _write(carrier: MutableMapping[str, str], key: int) -> None:
     from opentelemetry import trace
     from opentelemetry.context import Context
 
-    span = trace.NonRecordingSpan(trace.SpanContext(_trace_id(), key, False, trace.TraceFlags(trace.TraceFlags.SAMPLED)))
+    span = trace.NonRecordingSpan(
+        trace.SpanContext(_trace_id(), key, False, trace.TraceFlags(trace.TraceFlags.SAMPLED))
+    )
     # A header of ours, in whatever case it came back, makes way for the new one.
     for name in [name for name in carrier if name.lower() == CHANNEL]:
         del carrier[name]

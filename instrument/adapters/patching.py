@@ -66,7 +66,7 @@ def _apply(patch: Patch, module: ModuleType) -> None:
 
 
 def when_imported(name: str, patch: Patch) -> None:
-    """Calls `patch(module)` now if module `name` is loaded, else right after it is. A patch that fails is noted in the trace."""
+    """Calls `patch(module)` now if module `name` is loaded, else right after. One that fails is noted in the trace."""
     module = sys.modules.get(name)
     if module is not None:
         _apply(patch, module)

@@ -20,6 +20,8 @@ from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
 from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE
 
+_ENV = 6
+"""Which argument of `Popen._execute_child` is the environment."""
 _environment_lock = threading.Lock()
 
 
@@ -39,19 +41,9 @@ def _patch_subprocess(module: Any) -> None:
     site = adapter_site(module.Popen.__init__)
 
     def execute_child(original: Callable[..., None]) -> Callable[..., None]:
-        def hook(
-            self: Any,
-            args: Any,
-            executable: Any,
-            preexec_fn: Any,
-            close_fds: Any,
-            pass_fds: Any,
-            cwd: Any,
-            env: Mapping[Any, Any] | None,
-            *rest: Any,
-        ) -> None:
-            env = _with_cause(env, site)
-            original(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *rest)
+        def hook(self: Any, *arguments: Any) -> None:
+            before, env, after = arguments[:_ENV], arguments[_ENV], arguments[_ENV + 1 :]
+            original(self, *before, _with_cause(env, site), *after)
 
         return hook
 

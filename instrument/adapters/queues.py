@@ -43,7 +43,12 @@ def _patch_asyncio(module: Any) -> None:
         return
     orders = {_methods(queue_class): _FIFO, _methods(module.LifoQueue): _LIFO}
     _hook(
-        queue_class, queue_class.put_nowait, queue_class.get_nowait, "asyncio.queue", orders, lambda queue: queue.qsize()
+        queue_class,
+        queue_class.put_nowait,
+        queue_class.get_nowait,
+        "asyncio.queue",
+        orders,
+        lambda queue: queue.qsize(),
     )
 
 
@@ -92,7 +97,7 @@ class _Ledger:
         return key, FLAG_AMBIGUOUS if self.order == _OTHER else 0
 
 
-def _hook(
+def _hook(  # noqa: PLR0917 - called twice, in this file
     queue_class: Any,
     put_function: Any,
     get_function: Any,

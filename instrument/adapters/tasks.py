@@ -7,6 +7,7 @@ callback that merely belongs to a task.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Callable
@@ -232,7 +233,14 @@ def _subclass(original: Any, bases: tuple[Any, ...], methods: dict[str, Any], sl
     for name, method in methods.items():
         if isinstance(method, FunctionType):
             like = getattr(original, name)
-            method.__qualname__, method.__doc__, method.__module__ = like.__qualname__, like.__doc__, original.__module__
+            method.__qualname__, method.__doc__, method.__module__ = (
+                like.__qualname__,
+                like.__doc__,
+                original.__module__,
+            )
+            method.__annotations__ = {}
+            if not name.startswith("__"):
+                method.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]  # which `inspect` looks for
         namespace[name] = method
     return type(original.__name__, bases, namespace)
 
@@ -262,7 +270,8 @@ def _eager(original: Callable[..., Any]) -> Callable[..., Any]:
                     emit(_SEND, site, _outcome_key(task), outcome_channel)
                 emit(_STEP_END, site, strand)
 
-        return original(construct)
+        factory: Callable[..., Any] = original(construct)
+        return factory
 
     return create
 

@@ -33,7 +33,10 @@ def _say_once(run: str, error: ImportError) -> None:
         # One line for an interpreter, however many children it has.
         name = "".join(letter if letter.isalnum() else "_" for letter in sys.executable)[-100:]
         os.close(os.open(os.path.join(run, f"untraced-{name}"), os.O_CREAT | os.O_EXCL, 0o600))
-        os.write(2, f"clew: {problem} {sys.executable}, so it is not recorded; {sys.executable} -m pip install clew\n".encode())
+        os.write(
+            2,
+            f"clew: {problem} {sys.executable}, so it is not recorded; {sys.executable} -m pip install clew\n".encode(),
+        )
     except OSError:
         return
 

@@ -69,8 +69,11 @@ def place(process: ProcessRecords) -> Iterable[Placed]:
             if event.kind in (Kind.ENTER, Kind.RESUME):
                 stack.append(process.sites[event.site].qualname)
             yield Placed(event, process, strands[-1], stack[-1] if stack else "")
-            if event.kind in (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND):
-                assert stack.pop() == process.sites[event.site].qualname
+            # A frame that an exception was thrown into goes on without a RESUME.
+            if event.kind in (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND) and stack[-1:] == [
+                process.sites[event.site].qualname
+            ]:
+                stack.pop()
             if event.kind == Kind.STEP_END:
                 strands.pop()
         assert len(strands) == 1, "every step ends"

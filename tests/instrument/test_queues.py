@@ -25,8 +25,8 @@ def test_each_item_comes_from_its_own_producer(record):
                 print(item[0])
 
         jobs = queue.Queue()
-        threads = [threading.Thread(target=produce_a, args=(jobs,), name="A"), threading.Thread(target=produce_b, args=(jobs,), name="B")]
-        for thread in threads: thread.start()
+        for name, produce in (("A", produce_a), ("B", produce_b)):
+            threading.Thread(target=produce, args=(jobs,), name=name).start()
         consume(jobs)
         """
     )

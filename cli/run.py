@@ -1,0 +1,343 @@
+"""`clew run`: records a program and gets out of its way: its output, signals and exit code are as without clew.
+
+Invariant: nothing starts before spec and run folder are in order; stdout is the program's alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.common import the_workspace, workspace_option
+from clew.records.errors import ClewError
+from clew.records.event import Kind
+from clew.records.plan import LogCapture, Plan, Rule, Target, dump
+from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE, RunInfo, create_run, finish_run, trace_files
+
+if TYPE_CHECKING:
+    from clew.records.reader import ProcessRecords
+
+ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http")
+BUDGET = 0.03
+QUOTA = 2 << 30
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""Exit codes of a command that could not be started, as shells have them."""
+COUNTED_BYTES = 256 << 20
+"""How much of a run is read for the closing words; the rest is there to be looked at, not to be waited for."""
+SHOWN_NOTES = 5
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_FORWARDED = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
+]
+
+
+class CommandError(ClewError):
+    """The program cannot be started."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@click.command(context_settings={"allow_interspersed_args": False}, short_help="Record a program.")
+@click.option("--spec", type=click.Path(path_type=Path), help="What to record, a file in ESL. Default: see above.")
+@click.option("--name", help="The run's name, for `clew diff before after`. Default: the program's.")
+@workspace_option
+@click.option(
+    "--budget", help="Share of run time that recording may cost: 3%, or `none`. Default: the spec's, else 3%."
+)
+@click.option("--quota", help="Bytes that a process may write: 512MB, 2GB. Default: the spec's, else 2GB.")
+@click.option("--quiet", "-q", is_flag=True, help="Say only what went wrong.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+def run(  # noqa: PLR0917 - click passes them by name
+    context: click.Context,
+    spec: Path | None,
+    name: str | None,
+    workspace: Path | None,
+    budget: str | None,
+    quota: str | None,
+    quiet: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Record COMMAND, a Python program, with every Python process that it starts.
+
+    Its output, signals and exit code are as without clew. Without a spec, the functions of the project itself are
+    recorded (not those of installed packages), the causality of the standard library, and log lines.
+
+    \b
+    Examples:
+      clew run -- python app.py --port 80
+      clew run --spec app.esl --name before -- python -m app
+      clew run --budget none -- pytest tests/test_app.py
+    """
+    say = (lambda _text: None) if quiet else _say
+    folder = the_workspace(workspace)
+    try:
+        plan = default_plan(folder) if spec is None else _compiled(spec, folder, context)
+        if budget is not None:
+            plan = dataclasses.replace(plan, budget=parse_share(budget))
+        if quota is not None:
+            plan = dataclasses.replace(plan, quota=parse_size(quota))
+    except ValueError as error:
+        raise click.UsageError(str(error), context) from None
+    program = _program(command)
+    name = name or program_name(command)
+    run_folder, info = create_run(
+        folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
+    )
+    say(f"recording {' '.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
+    try:
+        code = launch([program, *command[1:]], environment(run_folder))
+    except OSError as error:
+        shutil.rmtree(run_folder, ignore_errors=True)
+        raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
+    _conclude(run_folder, info, code, quiet)
+    context.exit(code)
+
+
+def default_plan(workspace: Path) -> Plan:
+    """What is recorded without a spec."""
+    return Plan(
+        rules=(Rule(Target("**", "**", root=str(workspace)), origin="the default"),),
+        adapters=ADAPTERS,
+        logs=LogCapture(),
+        budget=BUDGET,
+        quota=QUOTA,
+        spec=f"no spec: functions below {workspace}, causality of the standard library, log lines",
+    )
+
+
+def _compiled(spec: Path, workspace: Path, context: click.Context) -> Plan:
+    from clew.esl import check, render_all
+
+    checked = check(spec, workspace)
+    if checked.problems:
+        _write(render_all(checked.problems, checked.path, checked.text) + "\n")
+    if checked.plan is None:
+        context.exit(2)
+    return checked.plan
+
+
+def parse_share(text: str) -> float | None:
+    """`3%` or `0.03` as 0.03, `none` as None. Raises `ValueError`."""
+    if text.strip().lower() == "none":
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < share <= 1:
+        raise ValueError(f"--budget {text}: this is no share of run time; write 3%, or `none` for no bound")
+    return share
+
+
+def parse_size(text: str) -> int:
+    """`512MB` in bytes. Raises `ValueError`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMG]?)B?", text.upper().replace(" ", ""))
+    size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    if size < _UNITS["M"]:
+        raise ValueError(f"--quota {text}: a process needs at least 1MB; write 512MB or 2GB")
+    return size
+
+
+def program_name(command: tuple[str, ...]) -> str:
+    """`app` for `python app.py`, `pkg.tool` for `python -m pkg.tool`, else the command's own name."""
+    if re.match(r"python[\d.]*$|pypy", Path(command[0]).name):
+        words = iter(command[1:])
+        for word in words:
+            if word == "-m":
+                return next(words, "python")
+            if word in ("-X", "-W"):
+                next(words, None)
+            elif word == "-c":
+                break
+            elif not word.startswith("-"):
+                return Path(word).stem
+    return Path(command[0]).stem
+
+
+def _program(command: tuple[str, ...]) -> str:
+    """The file to run. Raises `CommandError`."""
+    found = shutil.which(command[0])
+    if found:
+        return command[0]
+    hint = f"; did you mean `clew run -- python {' '.join(command)}`?" if command[0].endswith(".py") else ""
+    if Path(command[0]).exists():
+        raise CommandError(f"{command[0]}: this is no program that can be run{hint}", NOT_EXECUTABLE)
+    raise CommandError(f"{command[0]}: command not found{hint}", NOT_FOUND)
+
+
+def environment(run_folder: Path) -> dict[str, str]:
+    """This process's environment, with what starts the recording in every Python process of the run."""
+    from clew.instrument import startup
+
+    paths = [str(Path(startup.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    given = {**os.environ, RUN_VARIABLE: str(run_folder), "PYTHONPATH": os.pathsep.join(paths)}
+    given.pop(CAUSE_VARIABLE, None)
+    return given
+
+
+def launch(command: list[str], env: dict[str, str]) -> int:
+    """Runs a command to its end, with the signals that this process gets; its exit code, 128 + N when signal N killed it.
+
+    Raises `OSError` when it cannot be started.
+    """
+    if not hasattr(signal, "sigwaitinfo"):
+        code = _wait_with_handlers(subprocess.Popen(command, env=env))
+    else:
+        watched = {*_FORWARDED, signal.SIGCHLD}
+        # Blocked from before the start, so that none is lost; the program itself gets the mask that we were given.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+        try:
+            program = subprocess.Popen(
+                command,
+                env=env,
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509 - no threads here
+            )
+            code = _wait_with_signals(program, watched)
+            # What came for a program that had just ended must not end us instead.
+            while signal.sigtimedwait(watched, 0):
+                pass
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return code if code >= 0 else 128 - code
+
+
+def _wait_with_signals(program: subprocess.Popen[bytes], watched: set[int]) -> int:
+    while (code := program.poll()) is None:
+        found = signal.sigwaitinfo(watched)
+        # A key on the terminal reached the program, too: it is in the same group. What another process sent did not.
+        if found.si_signo != signal.SIGCHLD and found.si_code <= 0:
+            program.send_signal(found.si_signo)
+    return code
+
+
+def _wait_with_handlers(program: subprocess.Popen[bytes]) -> int:
+    for number in _FORWARDED:
+        signal.signal(number, lambda got, _frame: None if got == signal.SIGINT else program.send_signal(got))
+    return program.wait()
+
+
+def _conclude(run_folder: Path, info: RunInfo, code: int, quiet: bool) -> None:
+    """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
+    missing = _why_nothing(run_folder, info)
+    try:
+        finish_run(run_folder, info, code, [missing] if missing else [])
+        if missing:
+            _say(missing)
+        elif not quiet:
+            for line in summary(run_folder, info):
+                _say(line)
+    except Exception as error:
+        _say(f"run {info.id} is recorded, but cannot be summed up ({type(error).__name__}: {error})")
+
+
+def _why_nothing(run_folder: Path, info: RunInfo) -> str:
+    if trace_files(run_folder):
+        return ""
+    if any(run_folder.glob("untraced-*")):
+        return f"no Python process was recorded: clew is not installed for the Python that {info.command[0]} runs"
+    return f"no Python process was recorded: {info.command[0]} is no Python program, or runs Python with -S, -E or -I"
+
+
+def summary(run_folder: Path, info: RunInfo) -> list[str]:
+    """What was recorded, what is missing, and what to do next, a line each."""
+    from clew.records.reader import read_run
+    from clew.server import wording
+
+    processes = read_run(run_folder).processes
+    counted = _Counted()
+    for process in processes:
+        counted.add(process)
+    events = wording.count(counted.events, "event")
+    parts = [
+        wording.count(len(counted.functions), "function"),
+        events if counted.whole else f"more than {events}",
+        wording.count(counted.lines, "log line"),
+        wording.count(len(processes), "process"),
+        wording.size(sum(file.stat().st_size for file in trace_files(run_folder))),
+    ]
+    lines = [f"run {info.id}: {', '.join(parts)}"]
+    if counted.degraded:
+        degraded = wording.count(len(counted.degraded), "function")
+        lines.append(f"{degraded} ran too often for the budget and were only counted from then on")
+    notes = [note.text for process in processes for note in process.notes]
+    notes = list(dict.fromkeys(notes + [problem.what for process in processes for problem in process.problems]))
+    lines += [f"note: {text}" for text in notes[:SHOWN_NOTES]]
+    if len(notes) > SHOWN_NOTES:
+        lines.append(f"and {wording.count(len(notes) - SHOWN_NOTES, 'more note')} in the run")
+    lines.append(f"next: `clew why {_quoted(counted.worst)}` or `clew view`")
+    return lines
+
+
+class _Counted:
+    """Sums over the processes of a run."""
+
+    def __init__(self) -> None:
+        self.functions: set[tuple[str, str]] = set()
+        self.degraded: set[tuple[str, str]] = set()
+        self.events = self.lines = self.bytes = 0
+        self.whole = True
+        self.worst = ""
+        """The text of the gravest log line, the last of them."""
+        self._level = 0
+
+    def add(self, process: ProcessRecords) -> None:
+        import numpy as np
+
+        from clew.graph.decode import decode
+
+        names = {site.id: (site.module, site.qualname) for site in process.sites.values()}
+        self.degraded.update(names[site] for site in process.counters if site in names)
+        for thread in process.threads.values():
+            size = sum(len(extent) for extent in thread.extents)
+            if self.bytes + size > COUNTED_BYTES:
+                self.whole = False
+                continue
+            self.bytes += size
+            columns = decode(thread.extents)
+            self.events += len(columns)
+            entered = np.unique(columns.site[columns.kind == Kind.ENTER]).tolist()
+            self.functions.update(names[site] for site in entered if site in names)
+            logs = np.flatnonzero(columns.kind == Kind.LOG)
+            self.lines += len(logs)
+            if len(logs):
+                levels = columns.key[columns.ext[logs]]
+                if int(levels.max()) >= self._level:
+                    self._level = int(levels.max())
+                    self.worst = columns.text(int(logs[np.flatnonzero(levels == levels.max())[-1]]))
+
+
+def _quoted(text: str) -> str:
+    line = text.splitlines()[0][:60] if text.strip() else "TEXT OF A LOG LINE"
+    return "'" + line.replace("'", "'\\''") + "'"
+
+
+def _limits(plan: Plan) -> str:
+    from clew.server import wording
+
+    share = "any share" if plan.budget is None else f"up to {plan.budget:.1%}".replace(".0%", "%")
+    return f"{share} of run time, {wording.size(plan.quota)} a process"
+
+
+def _say(text: str) -> None:
+    _write(f"clew: {text}\n")
+
+
+def _write(text: str) -> None:
+    # Perhaps nobody reads stderr; the program's exit code is the answer all the same.
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+            sys.stderr.flush()

@@ -1,0 +1,161 @@
+"""Log lines: each becomes an event at its call's place, with the text that handlers would write."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from clew.records.event import FLAG_FAILED, Kind
+from clew.records.plan import LogCapture
+
+
+def lines(run):
+    return [(placed.key, placed.channel, placed.text) for placed in run.of(Kind.LOG)]
+
+
+def test_every_line_is_an_event_with_level_logger_and_text(record):
+    run = record(
+        """
+        import logging
+
+        log = logging.getLogger("app.part")
+
+        def work():
+            log.warning("lost %d of %s", 2, [3])
+            logging.info("root")
+            log.debug("unwanted by the program")
+            log.log(25, "between", extra={"more": 1})
+
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+        work()
+        """
+    )
+    assert run.stderr.splitlines() == ["WARNING lost 2 of [3]", "INFO root", "Level 25 between"]
+    assert lines(run) == [(30, "app.part", "lost 2 of [3]"), (20, "root", "root"), (25, "app.part", "between")]
+    first, *_ = run.of(Kind.LOG)
+    assert first.function == "work"
+    assert (first.site.kind, first.site.module, first.site.qualname) == ("log", "program", "work")
+    assert first.site.file.endswith("program.py") and first.site.line == 7
+
+
+def test_a_site_is_the_logging_call_and_is_defined_once(record):
+    run = record(
+        """
+        import logging
+
+        class Server:
+            def serve(self):
+                logging.warning("one"); logging.warning("two")
+                logging.warning("three")
+
+        for _ in range(3): Server().serve()
+        """
+    )
+    (process,) = run.processes
+    sites = [site for site in process.sites.values() if site.kind == "log"]
+    assert sorted(site.line for site in sites) == [6, 7]
+    assert {site.qualname for site in sites} == {"Server.serve"}
+    assert len(run.of(Kind.LOG)) == 9
+
+
+def test_level_and_loggers_choose_what_is_recorded(record):
+    source = """
+        import logging
+        logging.basicConfig(level=0, format="%(message)s")
+        for name in ("app", "app.part", "apple", "other"):
+            logging.getLogger(name).info(name)
+            logging.getLogger(name).error(name.upper())
+        """
+    run = record(source, logs=LogCapture(level=40, loggers=("app",)))
+    assert [text for _, _, text in lines(run)] == ["APP", "APP.PART"]
+    assert len(run.stderr.splitlines()) == 8
+    assert lines(record(source, logs=None)) == []
+
+
+def test_what_a_loggers_filter_drops_or_changes_is_not_recorded(record):
+    run = record(
+        """
+        import logging
+
+        def redact(record):
+            record.msg = record.msg.replace("secret", "***")
+            return "noise" not in record.msg
+
+        log = logging.getLogger("app")
+        log.addFilter(redact)
+        log.warning("a secret"); log.warning("noise")
+        log.disabled = True
+        log.warning("off")
+        """
+    )
+    assert [text for _, _, text in lines(run)] == ["a ***"]
+
+
+def test_a_message_that_cannot_be_made_fails_as_ever_and_is_flagged(record):
+    source = """
+        import logging
+
+        class Broken:
+            def __str__(self): raise RuntimeError("broken")
+
+        logging.warning("%d apples", "two")
+        logging.warning("%s", Broken())
+        logging.warning("\\ud800 fine")
+        print("still here")
+        """
+    traced, untraced = record(source), record(source, environment={"CLEW_RUN": ""})
+    assert traced.stdout == "still here\n"
+    # The program's own complaint, from the handler, is the same.
+    addresses = re.compile("0x[0-9a-f]+")
+    assert addresses.sub("", traced.stderr) == addresses.sub("", untraced.stderr)
+    flags = [bool(placed.event.extension.flags & FLAG_FAILED) for placed in traced.of(Kind.LOG)]
+    assert flags == [True, True, False]
+    assert "%d apples" in traced.of(Kind.LOG)[0].text and "TypeError" in traced.of(Kind.LOG)[0].text
+
+
+def test_ids_name_the_event_in_the_text_once(record):
+    run = record(
+        """
+        import logging, logging.handlers, queue, sys
+
+        lines = queue.Queue()
+        log = logging.getLogger("app")
+        log.addHandler(logging.handlers.QueueHandler(lines))
+        plain = logging.StreamHandler(sys.stdout)
+        log.addHandler(plain)
+        listener = logging.handlers.QueueListener(lines, logging.StreamHandler(sys.stdout))
+        log.warning("one")
+        log.warning("two")
+        listener.start(); listener.stop()
+        """,
+        logs=LogCapture(ids=True),
+    )
+    (process,) = run.processes
+    uid = f"{process.header.uid:016x}"
+    assert run.stdout.splitlines() == [
+        f"one [clew {uid}.1.1]", f"two [clew {uid}.1.2]", f"one [clew {uid}.1.1]", f"two [clew {uid}.1.2]",
+    ]  # fmt: skip
+    thread = [event for event in process.events(1) if event.kind == Kind.LOG]
+    assert [event.extension.text for event in thread] == ["one", "two"]
+
+
+def test_without_ids_the_text_is_the_programs(record):
+    run = record("import logging; logging.warning('plain')")
+    assert run.stderr == "WARNING:root:plain\n"
+
+
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_a_modules_name_is_what_patterns_say(record, way):
+    source = "import logging\ndef work(): logging.warning('x')\nwork()\n"
+    if way == "module":
+        import sys
+
+        run = record(
+            "",
+            command=[sys.executable, "-m", "package.tool"],
+            files={"package/tool.py": source, "package/__init__.py": ""},
+        )
+        assert run.of(Kind.LOG)[0].site.module == "package.tool"
+    else:
+        assert record(source).of(Kind.LOG)[0].site.module == "program"

@@ -1,0 +1,177 @@
+"""Child processes: the call that starts one is the cause of its first record."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from clew.records.event import Kind
+
+CHILD = """
+    def work(): pass
+    work()
+    """
+
+
+def uids(run):
+    return {process.header.pid: process.header for process in run.processes}
+
+
+def test_a_subprocess_is_recorded_and_caused_by_the_call_that_started_it(record):
+    run = record(
+        """
+        import subprocess, sys
+
+        def start(): subprocess.run([sys.executable, "child.py"], check=True)
+        start()
+        """,
+        files={"child.py": CHILD},
+    )
+    assert run.code == 0, run.stderr
+    assert len(run.processes) == 2
+    assert run.edges() == Counter({("process.start", "MainThread/start", "MainThread"): 1})
+    ((source, target),) = run.pairs()
+    assert target.process.header.parent_uid == source.process.header.uid
+    assert next(iter(target.process.events())).kind == Kind.JOIN
+    assert {placed.function for placed in run.of(Kind.ENTER) if placed.process is target.process} == {"work"}
+
+
+def test_each_child_has_its_own_cause_and_a_grandchild_its_parents(record):
+    run = record(
+        """
+        import subprocess, sys
+
+        def first(): subprocess.run([sys.executable, "child.py", "again"], check=True)
+        def second(): subprocess.run([sys.executable, "child.py"], check=True)
+        first()
+        second()
+        """,
+        files={
+            "child.py": """
+            import os, subprocess, sys
+
+            def again(): subprocess.run([sys.executable, "child.py"], check=True)
+            assert "CLEW_CAUSE" not in os.environ
+            if len(sys.argv) > 1: again()
+            """
+        },
+    )
+    assert run.code == 0, run.stderr
+    assert sorted(str(source) for source, _ in run.pairs()) == [
+        "MainThread/again", "MainThread/first", "MainThread/second",
+    ]  # fmt: skip
+    for source, target in run.pairs():
+        assert target.process.header.parent_uid == source.process.header.uid
+
+
+def test_asyncio_subprocesses_go_the_same_way(record):
+    run = record(
+        """
+        import asyncio, sys
+
+        async def main():
+            child = await asyncio.create_subprocess_exec(sys.executable, "child.py")
+            await child.wait()
+            shell = await asyncio.create_subprocess_shell(f"{sys.executable} child.py")
+            await shell.wait()
+
+        asyncio.run(main())
+        """,
+        files={"child.py": CHILD},
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges("process.start") == Counter({("process.start", "Task-1/main", "MainThread"): 2})
+
+
+def test_an_environment_of_the_programs_own_is_left_alone(record):
+    run = record(
+        """
+        import os, subprocess, sys
+
+        code = "import os; print(sorted(name for name in os.environ if name.startswith(('CLEW', 'OWN'))))"
+        empty = {"OWN": "1"}
+        subprocess.run([sys.executable, "-c", code], env=empty, check=True)
+        copied = {**os.environ, "OWN": "1"}
+        subprocess.run([sys.executable, "-c", code], env=copied, check=True)
+        print(empty, sorted(name for name in copied if name.startswith("CLEW")))
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.stdout.splitlines() == ["['OWN']", "['CLEW_RUN', 'OWN']", "{'OWN': '1'} ['CLEW_RUN']"]
+    assert len(run.processes) == 2
+    assert any("not recorded" in note.text for process in run.processes for note in process.notes)
+
+
+def test_a_command_that_is_not_there_fails_as_ever(record):
+    run = record(
+        """
+        import subprocess
+        try: subprocess.Popen(["/no/such/command"])
+        except FileNotFoundError as error: print(error)
+        try: subprocess.Popen(["true"], env={"A": 1})
+        except TypeError as error: print(error)
+        """
+    )
+    assert run.stdout.splitlines() == [
+        "[Errno 2] No such file or directory: '/no/such/command'",
+        "expected str, bytes or os.PathLike object, not int",
+    ]
+
+
+def test_multiprocessing_spawn_is_recorded_without_its_helpers(record):
+    run = record(
+        """
+        import multiprocessing, os
+
+        def work(): print("CLEW_CAUSE" in os.environ)
+
+        def start(context):
+            child = context.Process(target=work)
+            child.start()
+            child.join()
+
+        if __name__ == "__main__":
+            start(multiprocessing.get_context("spawn"))
+            print("CLEW_CAUSE" in os.environ)
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.stdout == "False\nFalse\n"
+    assert len(run.processes) == 2
+    assert run.edges("process.start") == Counter({("process.start", "MainThread/start", "MainThread"): 1})
+
+
+def test_a_forked_child_does_not_share_its_parents_keys(record):
+    run = record(
+        """
+        import os, queue, threading
+
+        def put(jobs): jobs.put(1)
+        def take(jobs): jobs.get()
+        def before(jobs): jobs.put(2)
+        def take_inherited(jobs): jobs.get()
+
+        inherited = queue.Queue()
+        before(inherited)
+        pid = os.fork()
+        jobs = queue.Queue()
+        for _ in range(5):
+            put(jobs)
+            take(jobs)
+        if pid: os.waitpid(pid, 0)
+        else:
+            take_inherited(inherited)
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert len(run.processes) == 2
+    for source, target in run.pairs():
+        if target.function == "take":
+            assert source.process.header.uid == target.process.header.uid
+    assert run.edges("queue") == Counter(
+        {
+            ("queue", "MainThread/put", "MainThread/take"): 10,
+            ("queue", "MainThread/before", "MainThread/take_inherited"): 1,
+        }
+    )
+    keys = [{placed.key for placed in run.of(Kind.SEND) if placed.process is process} for process in run.processes]
+    assert not keys[0] & keys[1]

@@ -1,0 +1,237 @@
+"""`clew run`: the program's output, signals and exit code are its own; what clew says is on stderr and helps."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from clew.cli.run import parse_share, parse_size, program_name
+from clew.records.run import find_run, list_runs, load_run, trace_files
+
+PYTHON = sys.executable
+APP = """
+    import logging, sys, threading
+
+    def work():
+        logging.error("Write request failed")
+        print("out")
+
+    def main():
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+        sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+
+    main()
+    """
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "app.py").write_text(textwrap.dedent(APP))
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def clew(workspace: Path, *words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON"))}
+    return subprocess.run(
+        [PYTHON, "-m", "clew", *words], cwd=workspace, env={**environment, **options.pop("env", {})},
+        capture_output=True, text=True, timeout=60, check=False, **options,
+    )  # fmt: skip
+
+
+def test_a_run_is_recorded_and_summed_up(workspace):
+    done = clew(workspace, "run", "--", PYTHON, "app.py")
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    before, program, after, following = done.stderr.splitlines()
+    assert before.startswith("clew: recording ") and str(workspace) in before and "3%" in before
+    assert program == "ERROR:root:Write request failed"
+    folder = find_run(workspace)
+    info = load_run(folder)
+    assert f"run {info.id}: 2 functions, 9 events, 1 log line, 1 process, " in after
+    assert following == "clew: next: `clew why 'Write request failed'` or `clew view`"
+    assert (info.name, info.exit_code, info.command) == ("app", 0, [PYTHON, "app.py"])
+    assert info.finished > info.started
+    assert json.loads((folder / "plan.json").read_text())["budget"] == 0.03
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_the_exit_code_is_the_programs_and_quiet_is_quiet(workspace):
+    done = clew(workspace, "run", "--quiet", "--name", "mine", PYTHON, "app.py", "7")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "out\n", "ERROR:root:Write request failed\n")
+    assert load_run(find_run(workspace, "mine")).exit_code == 7
+
+
+def test_options_after_the_command_are_the_programs(workspace):
+    (workspace / "echo.py").write_text("import sys; print(sys.argv[1:], sys.stdin.read())")
+    done = clew(workspace, "run", "-q", PYTHON, "echo.py", "--name", "x", "--help", input="typed")
+    assert done.stdout == "['--name', 'x', '--help'] typed\n"
+
+
+def test_a_command_that_cannot_start_leaves_no_run(workspace):
+    (workspace / "plain.py").write_text("")
+    for command, code, words in (
+        (["no-such-command"], 127, "command not found"),
+        (["plain.py"], 126, "did you mean `clew run -- python plain.py`?"),
+        (["absent.py"], 127, "did you mean `clew run -- python absent.py`?"),
+        (["./plain.py"], 126, "did you mean `clew run -- python ./plain.py`?"),
+    ):
+        done = clew(workspace, "run", "--", *command)
+        assert (done.returncode, done.stdout) == (code, "") and words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert list_runs(workspace) == []
+
+
+def test_a_program_that_is_not_python_runs_and_is_told_so(workspace):
+    done = clew(workspace, "run", "--", "sh", "-c", "echo out; exit 3")
+    assert (done.returncode, done.stdout) == (3, "out\n")
+    assert "no Python process was recorded" in done.stderr.splitlines()[-1]
+    assert load_run(find_run(workspace)).exit_code == 3
+
+
+def test_a_wrong_spec_stops_before_anything_starts(workspace):
+    (workspace / "bad.esl").write_text("scope app.**;\nsend app:work key ;\n")
+    done = clew(workspace, "run", "--spec", "bad.esl", "--", PYTHON, "app.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "bad.esl:2:" in done.stderr and "error" in done.stderr
+    assert list_runs(workspace) == []
+    done = clew(workspace, "run", "--spec", "missing.esl", "--", PYTHON, "app.py")
+    assert done.returncode == 2 and "missing.esl:1:1: error" in done.stderr
+
+
+def test_a_rule_that_matches_nothing_warns_and_the_run_goes_on(workspace):
+    (workspace / "some.esl").write_text(
+        "include threads;\nscope app:work;\nscope app:wrok;\nlogs level ERROR;\nbudget 5%;\n"
+    )
+    done = clew(workspace, "run", "--spec", "some.esl", "--", PYTHON, "app.py")
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    assert "some.esl:3:" in done.stderr and "warning" in done.stderr
+    assert "1 function, " in done.stderr and "up to 5% of run time" in done.stderr
+
+
+def test_budget_and_quota_are_checked_and_override_the_spec(workspace):
+    assert clew(workspace, "run", "-q", "--budget", "none", "--quota", "8MB", PYTHON, "app.py").returncode == 0
+    plan = json.loads((find_run(workspace) / "plan.json").read_text())
+    assert (plan["budget"], plan["quota"]) == (None, 8 << 20)
+    for option in (["--budget", "lots"], ["--budget", "0%"], ["--quota", "8"], ["--quota", "x"]):
+        done = clew(workspace, "run", *option, PYTHON, "app.py")
+        assert done.returncode == 2 and option[0] in done.stderr and done.stdout == ""
+
+
+def test_a_run_folder_that_cannot_be_made_starts_nothing(workspace):
+    (workspace / ".clew").write_text("a file")
+    done = clew(workspace, "run", "--", PYTHON, "app.py")
+    assert (done.returncode, done.stdout) == (2, "") and ".clew" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_reach_the_program_and_its_death_is_its_exit_code(workspace, number):
+    (workspace / "wait.py").write_text(
+        textwrap.dedent(
+            """
+            import signal, sys, time
+            if sys.argv[1] == "handle":
+                signal.signal(int(sys.argv[2]), lambda number, frame: sys.exit(40))
+            else:
+                signal.signal(int(sys.argv[2]), signal.SIG_DFL)
+            print("ready", flush=True)
+            time.sleep(30)
+            """
+        )
+    )
+    for way, code in (("handle", 40), ("die", 128 + number)):
+        process = subprocess.Popen(
+            [PYTHON, "-m", "clew", "run", "--", PYTHON, "wait.py", way, str(int(number))],
+            cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == code, errors
+        assert "Traceback" not in errors
+        assert load_run(find_run(workspace)).exit_code == code
+
+
+def test_ctrl_c_on_a_terminal_reaches_the_program_once(workspace):
+    import pty
+
+    (workspace / "count.py").write_text(
+        textwrap.dedent(
+            """
+            import signal, time
+            got = []
+            signal.signal(signal.SIGINT, lambda number, frame: got.append(number))
+            print("ready", flush=True)
+            end = time.monotonic() + 1
+            while time.monotonic() < end: time.sleep(0.05)
+            print("got", len(got), flush=True)
+            """
+        )
+    )
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(workspace)
+        os.execv(PYTHON, [PYTHON, "-m", "clew", "run", "--", PYTHON, "count.py"])
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 1000)
+    time.sleep(0.1)
+    os.write(terminal, b"\x03")
+    try:
+        while chunk := os.read(terminal, 1000):
+            seen += chunk
+    except OSError:
+        pass  # the other end is closed
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0, seen
+    assert b"got 1\r\n" in seen
+
+
+def test_a_closed_stderr_changes_nothing(workspace):
+    command = f"{PYTHON} -m clew run -- {PYTHON} app.py 5 2>&-; echo $?"
+    done = subprocess.run(command, shell=True, cwd=workspace, capture_output=True, text=True, check=False)
+    assert done.stdout == "out\n5\n"
+
+
+def test_a_run_within_a_run_is_a_run_of_its_own(workspace):
+    done = clew(
+        workspace,
+        "run",
+        "-q",
+        "--name",
+        "outer",
+        "--",
+        PYTHON,
+        "-m",
+        "clew",
+        "run",
+        "-q",
+        "--name",
+        "inner",
+        "--",
+        PYTHON,
+        "app.py",
+    )
+    assert done.returncode == 0, done.stderr
+    assert trace_files(find_run(workspace, "outer"))
+    assert len(trace_files(find_run(workspace, "inner"))) == 1
+
+
+def test_values_and_names_are_read_as_people_write_them():
+    assert parse_share("3%") == parse_share("0.03") == 0.03 and parse_share("None") is None
+    assert [parse_size(text) for text in ("1MB", "2gb", "1.5 GB", "2097152")] == [1 << 20, 2 << 30, 3 << 29, 2 << 20]
+    for command, name in (
+        ("python app.py", "app"), ("/usr/bin/python3.11 -u -X dev src/app.py -m x", "app"), ("python -m pkg.tool", "pkg.tool"),
+        ("python -c pass", "python"), ("pytest tests/x.py", "pytest"), ("python", "python"),
+    ):  # fmt: skip
+        assert program_name(tuple(command.split())) == name

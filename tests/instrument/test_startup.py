@@ -1,0 +1,160 @@
+"""Start-up: whatever the environment, the program runs as it would have; and it is recorded from its first line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.records.event import Kind
+
+HEAVY = (
+    "numpy",
+    "pyarrow",
+    "lark",
+    "click",
+    "rich",
+    "pygls",
+    "lsprotocol",
+    "wrapt",
+    "opentelemetry",
+    "asyncio",
+    "logging",
+)
+
+
+def test_a_traced_empty_program_loads_nothing_heavy(record):
+    run = record(f"import sys; print([name for name in {HEAVY} if name in sys.modules])")
+    assert run.stdout == "[]\n" and len(run.processes) == 1
+
+
+def test_the_program_sees_its_own_paths_and_modules(record):
+    source = """
+        import os, sys
+        print(sys.path, "sitecustomize" in sys.modules, sys.argv, __file__, sorted(sys.path_importer_cache) != [])
+        print([path for path in sys.path_importer_cache if "startup" in path])
+        print(sys.flags, __spec__, __name__)
+        """
+    assert (
+        record(source, "a", "-b").stdout
+        == record(source, "a", "-b", environment={"CLEW_RUN": "", "PYTHONPATH": ""}).stdout
+    )
+
+
+def test_the_users_own_sitecustomize_runs_in_its_place(record):
+    run = record(
+        """
+        import sys, sitecustomize
+        print(sitecustomize.__file__ == sys.argv[1] + "/sitecustomize.py", sitecustomize.VALUE)
+        """,
+        "lib",
+        environment={"PYTHONPATH": os.pathsep.join((_startup(), "lib"))},
+        files={
+            "lib/sitecustomize.py": "import sys\nVALUE = 5\nprint('mine', __name__, [p for p in sys.path if 'startup' in p])\n"
+        },
+    )
+    assert run.stdout.splitlines()[0] == "mine sitecustomize []"
+    assert run.stdout.splitlines()[1].endswith(" 5")
+    assert len(run.processes) == 1
+
+
+def test_a_failing_sitecustomize_fails_as_ever(record):
+    files = {"lib/sitecustomize.py": "raise ValueError('mine')\n"}
+    traced = record("print('ran')", environment={"PYTHONPATH": os.pathsep.join((_startup(), "lib"))}, files=files)
+    untraced = record("print('ran')", environment={"PYTHONPATH": "lib", "CLEW_RUN": ""}, files=files)
+    assert (traced.stdout, traced.stderr, traced.code) == (untraced.stdout, untraced.stderr, untraced.code)
+    assert "ValueError: mine" in traced.stderr
+
+
+@pytest.mark.parametrize("flag", ["-S", "-E", "-I"])
+def test_an_interpreter_that_ignores_the_environment_runs_untraced(record, flag):
+    run = record("print('ran')", command=[sys.executable, flag, "program.py"])
+    assert (run.code, run.stdout, run.stderr, run.processes) == (0, "ran\n", "", [])
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "last"),
+    [
+        ("import sys; sys.exit(7)", 7, None),
+        ("import sys; sys.exit('text')", 1, None),
+        ("raise ValueError('no')", 1, None),
+        ("import os; print('x', flush=True); os._exit(9)", 9, None),
+        ("raise KeyboardInterrupt", -2, None),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9, None),
+        ("def work(): 1 / 0\nwork()", 1, Kind.UNWIND),
+        ("import atexit\ndef late(): print('late')\natexit.register(late)", 0, Kind.EXIT),
+    ],
+)
+def test_every_way_to_end_is_the_untraced_one(record, source, code, last):
+    traced, untraced = record(source), record(source, environment={"CLEW_RUN": ""})
+    assert traced.code == untraced.code == code
+    assert (traced.stdout, traced.stderr) == (untraced.stdout, untraced.stderr)
+    assert len(traced.processes) == 1
+    if last is not None:
+        assert traced.events[-1].event.kind == last
+
+
+def test_what_was_recorded_before_a_sudden_end_is_there(record):
+    run = record("import os, signal\ndef work(): pass\nwork()\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    assert [placed.event.kind for placed in run.events] == [Kind.ENTER, Kind.EXIT]
+
+
+def test_a_plan_that_cannot_be_read_is_one_line_and_no_recording(record, tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "plan.json").write_text("{")
+    for folder, word in ((broken, "not a probe plan"), (tmp_path / "missing", "No such file")):
+        run = record("print('ran')", environment={"CLEW_RUN": str(folder)})
+        assert run.stdout == "ran\n" and run.code == 0
+        assert len(run.stderr.splitlines()) == 1 and run.stderr.startswith("clew: ") and word in run.stderr
+
+
+def test_an_adapter_that_does_not_exist_is_a_note_and_the_rest_is_recorded(record):
+    run = record("def work(): pass\nwork()", adapters=("threads", "telepathy"))
+    assert run.code == 0 and run.stderr == ""
+    (process,) = run.processes
+    assert any("telepathy" in note.text for note in process.notes)
+    assert len(run.of(Kind.ENTER)) == 1
+
+
+def test_another_interpreter_without_clew_says_so_once_and_runs(tmp_path):
+    base = Path(sys._base_executable)
+    run = tmp_path / "run"
+    run.mkdir()
+    environment = {"PATH": os.environ["PATH"], "CLEW_RUN": str(run), "PYTHONPATH": _startup()}
+    code = "import subprocess, sys; print('ran', flush=True); subprocess.run([sys.executable, '-c', 'print(1)'])"
+    done = subprocess.run([base, "-s", "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "ran\n1\n" and done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("clew: ") and str(base) in line and "pip install clew" in line
+
+
+def test_starting_twice_and_installing_twice_records_once(record):
+    run = record(
+        """
+        import threading
+        from clew.instrument import bootstrap
+        from clew.instrument.adapters import executors, queues, tasks, threads
+        assert bootstrap.start_from_environment()
+        for adapter in (executors, queues, tasks, threads): adapter.install()
+        worker = threading.Thread(target=print, name="worker")
+        worker.start()
+        worker.join()
+        import queue
+        queues.install()
+        jobs = queue.Queue()
+        jobs.put(1)
+        jobs.get()
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert sorted(run.edges().values()) == [1, 1, 1]
+
+
+def _startup() -> str:
+    import clew.instrument.startup
+
+    return str(Path(clew.instrument.startup.__file__).parent)
