@@ -68,7 +68,7 @@ def compile_actions(site: int, code: CodeType, label: str, actions: Iterable[tup
             if at_unwind:
                 phases[f"{place}_unwind"].add(action, "exception")
         except PlanError as error:
-            sites.note(f"{origin or 'the plan'}: {action.kind} is not recorded at {label}: {error}")
+            sites.note(f"{origin or 'the plan'}: {action.kind} is not recorded at {label}: {error}", site)
     return Probes(site, **{name: phase.call() for name, phase in phases.items()})
 
 

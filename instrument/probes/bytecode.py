@@ -243,7 +243,8 @@ def _count_our_handler(layout: Layout, yields: list[Instruction], resumes: list[
     """Makes `close()` throw GeneratorExit into the frame, though the function itself has no handler at a yield.
 
     From 3.12 on a generator that is suspended under no handler but the implicit one for StopIteration is closed without
-    running it; 3.12 keeps the number of handlers in YIELD_VALUE's argument, 3.13 a bit for "one" in RESUME's.
+    running it; 3.12 keeps the number of handlers in YIELD_VALUE's argument, 3.13 a bit for "one" in RESUME's. What a trace
+    function sees of such a `close()` is then what it saw up to 3.11: the exception.
     """
     if VERSION == (3, 12):
         for found in yields:

@@ -23,10 +23,6 @@ def main_script() -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def module_name(script: str) -> str:
-    return os.path.splitext(os.path.basename(script))[0]
-
-
 def install() -> bool:
     """Waits for the main script, if there is one. False, with a note in the trace, when that takes the C module.
 
@@ -51,4 +47,4 @@ def _offered(code: CodeType, script: str) -> CodeType | None:
     """The script's code rewritten; None for the code of any other module."""
     if os.path.realpath(code.co_filename) != os.path.realpath(script):
         return None
-    return import_hook.rewrite_module(code, module_name(script))
+    return import_hook.rewrite_module(code, import_hook.module_of_script(script))

@@ -10,17 +10,19 @@ Invariant: what goes wrong in here leaves the module as it was and a note in the
 
 from __future__ import annotations
 
+import copyreg
 import importlib.machinery
 import os
 import sys
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from clew.instrument.probes import bytecode, instructions, sites
 from clew.instrument.probes.bytecode import Chooser
 from clew.instrument.probes.chooser import PlanChooser
 from clew.instrument.probes.loaded import loaded_modules, rewrite_loaded
+from clew.instrument.probes.quiet import Quiet
 from clew.instrument.recorder.select import core
 from clew.records.plan import Plan
 
@@ -40,6 +42,8 @@ def install(plan: Plan) -> bool:
         return False
     first, _chooser = _chooser is None, PlanChooser(plan)
     if first:
+        copyreg.pickle(core.Probe, _pickled_probe)  # type: ignore[arg-type]  # it is a class in both recorders
+        copyreg.pickle(Quiet, _pickled_action)  # type: ignore[arg-type]  # what is unpickled is another thing
         for loader in (importlib.machinery.SourceFileLoader.__mro__[2], importlib.machinery.SourcelessFileLoader):
             _wrap_get_code(loader)
         _waiting.update({"runpy": _wrap_run_path, "_pytest.assertion.rewrite": _wrap_pytest})
@@ -47,9 +51,24 @@ def install(plan: Plan) -> bool:
     return True
 
 
+def _pickled_probe(_: object) -> tuple[object, ...]:
+    """Code that is pickled by value (cloudpickle does it) must run where there is no clew: `~0` records nothing."""
+    return int, ()
+
+
+def _pickled_action(_: object) -> tuple[object, ...]:
+    """What takes any arguments and does nothing with them."""
+    return getattr, ("", "format")
+
+
 def rewrite(code: CodeType, choose: Chooser) -> CodeType:
     """`code` with the probes that `choose` wants; as it is when it has probes already."""
     return bytecode.rewrite(code, lambda found: None if _has_probes(found) else choose(found), core.Probe)
+
+
+def module_of_script(file: str) -> str:
+    """What patterns call the module that a script's file is run as."""
+    return os.path.splitext(os.path.basename(file))[0]
 
 
 def rewrite_module(code: CodeType, module: str) -> CodeType:
@@ -84,26 +103,39 @@ def _rewrite_loaded(chooser: PlanChooser) -> None:
             sites.note(f"modules imported early are not recorded ({type(error).__name__}: {error})")
 
 
-def _posing(function: Any, file: str, name: str) -> Any:
-    """`function` with frames that pass for `file`'s own, so that tracebacks leave them out along with their callers."""
-    function.__code__ = function.__code__.replace(co_filename=file, co_name=name, co_qualname=name)
-    return function
+def _posing(function: Any, original: Any) -> Any:
+    """`function`, which refers to no global name, with frames that pass for those of `original`'s module.
+
+    So tracebacks leave them out along with their callers, and debuggers that skip that module skip them.
+    """
+    code = original.__code__
+    code = function.__code__.replace(co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname)
+    posing = FunctionType(code, original.__globals__, original.__name__, closure=function.__closure__)
+    posing.__doc__, posing.__qualname__, posing.__module__ = (
+        original.__doc__,
+        original.__qualname__,
+        original.__module__,
+    )
+    return posing
 
 
 def _wrap_get_code(loader: Any) -> None:
-    original = loader.get_code
+    original, rewritten = loader.get_code, Quiet(_rewrite_imported)
 
     def get_code(self: Any, fullname: str) -> CodeType | None:
-        code: CodeType | None = original(self, fullname)
-        if fullname == "multiprocessing.spawn":
-            import runpy  # noqa: F401  # which that module imports next, and uses before anything else is imported
-        if _waiting:
-            _change_others()
-        return rewrite_module(code, fullname) if type(code) is CodeType else code
+        code = original(self, fullname)
+        found: CodeType | None = rewritten(code, fullname)
+        return found or code
 
-    get_code.__doc__ = original.__doc__
-    get_code.__qualname__, get_code.__module__ = original.__qualname__, original.__module__
-    loader.get_code = _posing(get_code, original.__code__.co_filename, "get_code")
+    loader.get_code = _posing(get_code, original)
+
+
+def _rewrite_imported(code: object, fullname: str) -> CodeType | None:
+    if fullname == "multiprocessing.spawn":
+        import runpy  # noqa: F401  # which that module imports next, and uses before anything else is imported
+    if _waiting:
+        _change_others()
+    return rewrite_module(code, fullname) if type(code) is CodeType else None
 
 
 def _change_others() -> None:
@@ -116,26 +148,32 @@ def _change_others() -> None:
 
 def _wrap_run_path(runpy: Any) -> None:
     """`runpy.run_path`, by which the children of multiprocessing's spawn method read the main script."""
-    original = runpy._get_code_from_file
+    original, rewritten = runpy._get_code_from_file, Quiet(_rewrite_script)
 
     def get_code_from_file(*arguments: Any) -> Any:
         found = original(*arguments)
-        module = os.path.splitext(os.path.basename(os.fsdecode(arguments[-1])))[0]
-        if type(found) is tuple:
-            return (rewrite_module(found[0], module), *found[1:])
-        return rewrite_module(found, module)
+        return rewritten(found, arguments[-1]) or found
 
-    runpy._get_code_from_file = _posing(get_code_from_file, original.__code__.co_filename, original.__name__)
+    runpy._get_code_from_file = _posing(get_code_from_file, original)
+
+
+def _rewrite_script(found: Any, file: Any) -> Any:
+    """`found` is the script's code; on 3.11 in a tuple with its name."""
+    module = module_of_script(os.fsdecode(file))
+    return (rewrite_module(found[0], module), *found[1:]) if type(found) is tuple else rewrite_module(found, module)
 
 
 def _wrap_pytest(module: Any) -> None:
     """pytest's loader of test modules compiles and caches them itself, and runs them by `exec`: ours stands before it."""
 
-    def run(code: object, namespace: dict[str, Any]) -> None:
-        name = namespace.get("__name__")
-        if type(code) is CodeType and type(name) is str:
-            code = rewrite_module(code, name)
-        exec(code, namespace)  # type: ignore[arg-type]  # whatever pytest gave us
+    rewritten, execute = Quiet(_rewrite_test), exec
 
-    loader = module.AssertionRewritingHook.exec_module
-    module.exec = _posing(run, loader.__code__.co_filename, loader.__name__)
+    def run(code: Any, namespace: dict[str, Any]) -> None:
+        execute(rewritten(code, namespace) or code, namespace)
+
+    module.exec = _posing(run, module.AssertionRewritingHook.exec_module)
+
+
+def _rewrite_test(code: object, namespace: dict[str, Any]) -> CodeType | None:
+    name = namespace.get("__name__")
+    return rewrite_module(code, name) if type(code) is CodeType and type(name) is str else None

@@ -57,32 +57,50 @@ def _again(entry: bytes, count: int) -> bytes:
     return _run(form, payload, count)
 
 
+class _Open:
+    """One entry that units are inserted into, written in pieces; only the first piece carries its line delta."""
+
+    def __init__(self, entry: bytes, start: int, end: int) -> None:
+        self._entry = entry
+        self._written = start
+        self._end = end
+        self._begun = False
+
+    def up_to(self, unit: int, more: int = 0) -> bytes:
+        """The entry's units before `unit` that are not written yet, and `more` like them."""
+        unit = min(unit, self._end)
+        count = unit - self._written + more
+        self._written = unit
+        if self._begun or not count:
+            return _again(self._entry, count)
+        self._begun = True
+        first = min(count, 8)
+        return bytes((self._entry[0] & ~7 | first - 1,)) + self._entry[1:] + _again(self._entry, count - first)
+
+    def rest(self) -> bytes:
+        return self.up_to(self._end)
+
+
 def insert(table: bytes, insertions: Iterable[Inserted]) -> bytes:
     """`table` for a code object into which `insertions` (sorted by unit) were made."""
     starts = [match.start() for match in _HEAD.finditer(table)]
     starts.append(len(table))
-    heads = table.translate(None, _PAYLOADS)
-    ends = list(itertools.accumulate(heads.translate(_UNITS)))
+    ends = list(itertools.accumulate(table.translate(None, _PAYLOADS).translate(_UNITS)))
     pieces: list[bytes] = []
-    copied = 0
+    copied, current, entry = 0, -1, None
     for unit, added, like in insertions:
         index = bisect_right(ends, unit if like < 0 else like)
         if index >= len(ends):
-            continue  # nothing is known about positions from here on
-        first, after = starts[index], starts[index + 1]
-        if like >= 0:
-            pieces += (table[copied:after], _again(table[first:after], added))
-            copied = after
-            continue
-        inside = unit - (ends[index - 1] if index else 0)
-        if not inside:
-            pieces += (table[copied:first], no_location(added))
-            copied = first
-        else:
-            entry = table[first:after]
-            head = entry[0] & ~7 | inside - 1
-            rest = ends[index] - unit
-            pieces += (table[copied:first], bytes((head,)), entry[1:], no_location(added), _again(entry, rest))
-            copied = after
+            break  # nothing is known about positions from here on
+        if index != current:
+            if entry is not None:
+                pieces.append(entry.rest())
+            pieces.append(table[copied : starts[index]])
+            copied, current = starts[index + 1], index
+            entry = _Open(table[starts[index] : copied], ends[index - 1] if index else 0, ends[index])
+        assert entry is not None
+        pieces.append(entry.up_to(unit) + no_location(added) if like < 0 else entry.up_to(unit, added))
+    if entry is not None:
+        pieces.append(entry.rest())
     pieces.append(table[copied:])
     return b"".join(pieces)

@@ -25,9 +25,10 @@ else:
             def __init__(self, function: Callable[..., object]) -> None:
                 self._function = function
 
-            def __call__(self, *arguments: object) -> None:
+            def __call__(self, *arguments: object) -> object:
                 with contextlib.suppress(RecursionError, MemoryError):
-                    self._function(*arguments)
+                    return self._function(*arguments)
+                return None
 
 
 __all__ = ["Quiet"]

@@ -12,7 +12,6 @@ import json
 from clew.instrument.recorder.lifecycle import at_start
 from clew.instrument.recorder.select import core
 from clew.records.event import Kind, SiteInfo
-from clew.records.keys import key_of
 
 _sites: dict[int, SiteInfo] = {}
 _next = itertools.count(1)
@@ -38,9 +37,9 @@ def define_all() -> None:
         _define(site)
 
 
-def note(text: str) -> None:
-    """Leaves a sentence for the user in the trace: something was not recorded as asked."""
-    core.define(Kind.NOTE, key_of("note", text), text.encode("utf-8", "replace"))
+def note(text: str, site: int = 0) -> None:
+    """Leaves a sentence for the user in the trace: something, at `site` if not 0, was not recorded as asked."""
+    core.define(Kind.NOTE, site, text.encode("utf-8", "replace"))
 
 
 def _define(site: SiteInfo) -> None:

@@ -26,14 +26,11 @@ quiet_call(PyObject *self, PyObject *args, PyObject *kwargs)
     PyThreadState_EnterTracing(state);
     PyObject *result = PyObject_Call(((Quiet *)self)->function, args, kwargs);
     PyThreadState_LeaveTracing(state);
-    if (result != NULL) {
-        Py_DECREF(result);
-    } else if (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    if (result == NULL && (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError))) {
         PyErr_Clear();
-    } else {
-        return NULL; /* An interrupt: the program's. */
+        Py_RETURN_NONE;
     }
-    Py_RETURN_NONE;
+    return result; /* NULL after an interrupt: the program's. */
 }
 
 static PyObject *
@@ -81,7 +78,7 @@ static PyTypeObject QuietType = {
     .tp_name = "clew.instrument.probes._entry.Quiet",
     .tp_basicsize = sizeof(Quiet),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = PyDoc_STR("Quiet(function): calls function with tracing off; its result is dropped."),
+    .tp_doc = PyDoc_STR("Quiet(function): calls function with tracing off; None when it ran out of stack or memory."),
     .tp_new = quiet_new,
     .tp_call = quiet_call,
     .tp_traverse = quiet_traverse,
