@@ -61,8 +61,8 @@ class Lowered:
 
 
 def lower(spec: Spec, text: str, *, path: str, root: str) -> Lowered:
-    """`text` is what the tree was read from, `path` is what origins begin with, `root` the folder that patterns which begin with `*` are bound to. Broken
-    statements are left out."""
+    """`text` is what the tree was read from, `path` what origins begin with, `root` the folder that patterns which begin
+    with `*` are bound to. Broken statements are left out."""
     return _Lowering(text, path, root).run(spec)
 
 

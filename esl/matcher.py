@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from clew.esl.index import FunctionInfo, SourceIndex
+from clew.esl.index import FunctionInfo, SourceFile, SourceIndex
 from clew.esl.lower import LoweredRule
-from clew.records.match import matches_module, rule_matches
-from clew.records.plan import Rule
+from clew.records.match import matches, matches_module
+from clew.records.plan import Rule, Target
 
 
 @dataclass(frozen=True)
@@ -19,17 +19,22 @@ class RuleMatch:
 
 
 def functions_of(rule: Rule, index: SourceIndex) -> tuple[FunctionInfo, ...]:
-    """The functions that a rule means, by file and line. Reads only the files whose modules the rule can mean."""
+    """The functions that a rule means, by file and line. Reads only the files whose modules the rule can mean.
+
+    A file may have several names: it is meant by any of them, and excepted by any of them.
+    """
     found: list[FunctionInfo] = []
     for file in index.files:
-        names = [name for name in file.names if matches_module(rule.target, name, file.path)]
-        if names:
-            found += [
-                function
-                for function in index.functions(file)
-                if any(rule_matches(rule, name, function.qualname, file.path) for name in names)
-            ]
+        if any(matches_module(rule.target, name, file.path) for name in file.names):
+            found += [function for function in index.functions(file) if _means(rule, file, function)]
     return tuple(found)
+
+
+def _means(rule: Rule, file: SourceFile, function: FunctionInfo) -> bool:
+    def named_by(target: Target) -> bool:
+        return any(matches(target, name, function.qualname, file.path) for name in file.names)
+
+    return named_by(rule.target) and not any(map(named_by, rule.excepts))
 
 
 def match(rules: Iterable[LoweredRule], index: SourceIndex) -> tuple[RuleMatch, ...]:

@@ -294,7 +294,9 @@ def _too_deep(tree: Tree[Token]) -> bool:
     stack = [(tree, 0)]
     while stack:
         node, depth = stack.pop()
+        # A sum of many terms is one node here, and nests to the left in the syntax tree.
+        depth += len(node.children) // 2 if node.data in ("sum", "product") else 1
         if depth > MAX_DEPTH:
             return True
-        stack += [(child, depth + 1) for child in node.children if isinstance(child, Tree)]
+        stack += [(child, depth) for child in node.children if isinstance(child, Tree)]
     return False

@@ -92,8 +92,8 @@ def begins_statement(tokens: list[Token] | tuple[Token, ...], index: int, keywor
 
 
 def pieces_of(tokens: list[Token], lines: Lines, problems: list[EslProblem]) -> Iterator[Piece]:
-    """Statements: each ends at its `;`, at the `}` that closes its block, or where a line begins another one inside a
-    block that was never closed. Reports stray braces."""
+    """Statements: each ends at its `;`, at the `}` that closes its block, or where a line begins another one and the block
+    shows that it must. Reports stray braces."""
     index, count = 0, len(tokens)
     while index < count:
         token = tokens[index]
@@ -106,15 +106,21 @@ def pieces_of(tokens: list[Token], lines: Lines, problems: list[EslProblem]) -> 
             )
             index += 1
             continue
-        begin, depth = index, 0
+        begin, depth, later = index, 0, 0
         ending: Literal[";", "}", ""] = ""
         stop = index
         while index < count:
             token = tokens[index]
             stop = index
-            if depth and token.first and begins_statement(tokens, index, KEYWORDS):
-                break
+            if token.first and index > begin and begins_statement(tokens, index, KEYWORDS):
+                if depth:
+                    break
+                later = index
             if token.text == "{":
+                if later:
+                    # The block is that of the statement on the later line; the first one has lost its `;`.
+                    index = stop = later
+                    break
                 depth += 1
             elif token.text == "}":
                 if not depth:

@@ -1,0 +1,279 @@
+"""The index names functions as Python does. The oracle is Python's compiler: the code objects it makes of the same file."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from clew.esl import SourceIndex
+from clew.esl.index import FunctionInfo, module_names, project_files
+
+TRICKY = '''
+import functools
+"""One of everything that has a name of its own."""
+
+top = lambda a, *b, c=(lambda: 1), **d: [lambda: x for x in b]
+
+def plain(a, b=1, /, c=2, *args, d, e=3, **rest): pass
+
+async def coroutine(x): await x
+
+def generator():
+    yield 1
+
+async def async_generator():
+    yield 1
+
+def delegating():
+    yield from ()
+
+def not_a_generator():
+    def inner():
+        yield 1
+    return (x for x in inner())
+
+lambda_generator = lambda: (yield)
+
+def outer():
+    global escaped, Escaped
+    def escaped():
+        def deep(): pass
+    class Escaped:
+        def method(self): pass
+    class Local:
+        @property
+        def value(self): return 1
+        @staticmethod
+        def static(a): pass
+        def method(self):
+            return {k: (lambda: v) for k, v in {}.items()}, {(lambda: s) for s in ""}, list((lambda: g) for g in "")
+    return Local
+
+class Outer:
+    attribute = lambda self: 1
+    class Inner:
+        async def method(this): pass
+        @functools.lru_cache(maxsize=None)
+        def cached(self): pass
+    if True:
+        def conditional(self): pass
+        try:
+            def tried(self): pass
+        except Exception:
+            def excepted(self): pass
+    def __private(self): pass
+
+for _ in ():
+    def in_loop(): pass
+with open("x") as f:
+    def in_with(): pass
+match 1:
+    case 1:
+        def in_match(): pass
+
+@functools.wraps(lambda: 0)
+def decorated(default=lambda: 2) -> (lambda: 3): pass
+
+@(lambda f: f)
+class Decorated(metaclass=(lambda *a: type(*a))): pass
+'''
+GENERIC = """
+def generic[T](x: T) -> T:
+    def inner(): pass
+class Generic[T]:
+    def method(self, x: T): return lambda: x
+"""
+
+
+def compiled(code: CodeType) -> Iterator[CodeType]:
+    """The code objects of functions, without comprehensions and class bodies."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            is_function = constant.co_flags & inspect.CO_NEWLOCALS and constant.co_flags & inspect.CO_OPTIMIZED
+            if is_function and (not constant.co_name.startswith("<") or constant.co_name == "<lambda>"):
+                yield constant
+            yield from compiled(constant)
+
+
+def kind_of(code: CodeType) -> str:
+    flags = code.co_flags
+    if flags & inspect.CO_ASYNC_GENERATOR:
+        return "async_generator"
+    if flags & inspect.CO_COROUTINE:
+        return "coroutine"
+    if flags & inspect.CO_GENERATOR:
+        return "generator"
+    return "lambda" if code.co_name == "<lambda>" else "function"
+
+
+def parameters_of(code: CodeType) -> list[str]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return list(code.co_varnames[:count])
+
+
+def facts(functions: tuple[FunctionInfo, ...]) -> list[tuple[object, ...]]:
+    return sorted((f.first_line, f.qualname, f.kind, list(f.parameters)) for f in functions)
+
+
+def truth(source: bytes | str, name: str) -> list[tuple[object, ...]]:
+    codes = compiled(compile(source, name, "exec", dont_inherit=True))
+    return sorted((code.co_firstlineno, code.co_qualname, kind_of(code), parameters_of(code)) for code in codes)
+
+
+def index_of(folder: Path) -> dict[str, tuple[FunctionInfo, ...]]:
+    index = SourceIndex(folder)
+    return {file.path: index.functions(file) for file in index.files}
+
+
+def test_functions_are_named_as_the_compiler_names_them(workspace: Callable[..., Path]) -> None:
+    sources = {"tricky.py": TRICKY}
+    if sys.version_info >= (3, 12):
+        sources["generic.py"] = GENERIC
+    folder = workspace(sources)
+    for path, functions in index_of(folder).items():
+        assert facts(functions) == truth(Path(path).read_bytes(), path)
+
+
+def test_functions_of_real_source_are_named_as_the_compiler_names_them(root: Path) -> None:
+    found = index_of(root / "records") | index_of(root / "examples") | index_of(root / "instrument")
+    assert len(found) > 20
+    for path, functions in found.items():
+        assert facts(functions) == truth(Path(path).read_bytes(), path), path
+
+
+def test_functions_of_the_standard_library_are_named_as_the_compiler_names_them(workspace: Callable[..., Path]) -> None:
+    import argparse
+    import asyncio.tasks
+    import dataclasses
+    import enum
+    import typing
+
+    modules = [argparse, asyncio.tasks, dataclasses, enum, typing]
+    folder = workspace({f"{m.__name__}.py": Path(m.__file__).read_text("utf-8") for m in modules if m.__file__})
+    found = index_of(folder)
+    assert sum(map(len, found.values())) > 500
+    for path, functions in found.items():
+        assert facts(functions) == truth(Path(path).read_bytes(), path), path
+
+
+def test_lines_are_of_def_and_of_the_first_decorator(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"a.py": "import f\n\n@f\n@f.g(\n  1)\nasync def x(\n  y,\n):\n  pass\n"})
+    ((function,),) = index_of(folder).values()
+    assert (function.first_line, function.line, function.end_line) == (3, 6, 9)
+    assert function.decorators == ("f", "f.g")
+
+
+def test_a_module_is_named_from_its_top_package_down(workspace: Callable[..., Path]) -> None:
+    folder = workspace(
+        {
+            "script.py": "",
+            "tools/run-it.py": "",
+            "src/pkg/__init__.py": "",
+            "src/pkg/__main__.py": "",
+            "src/pkg/sub/__init__.py": "",
+            "src/pkg/sub/mod.py": "",
+            "src/pkg/data/loose.py": "",
+        }
+    )
+    names = {Path(f.path).relative_to(folder).as_posix(): f.names for f in SourceIndex(folder).files}
+    assert names == {
+        "script.py": ("script",),
+        "tools/run-it.py": ("run-it", "tools.run-it"),
+        "src/pkg/__init__.py": ("pkg", "src.pkg"),
+        "src/pkg/__main__.py": ("pkg.__main__", "src.pkg.__main__"),
+        "src/pkg/sub/__init__.py": ("pkg.sub", "src.pkg.sub"),
+        "src/pkg/sub/mod.py": ("pkg.sub.mod", "src.pkg.sub.mod"),
+        "src/pkg/data/loose.py": ("loose", "data.loose", "pkg.data.loose", "src.pkg.data.loose"),
+    }
+
+
+def test_the_example_is_named_as_its_processes_name_it(root: Path) -> None:
+    path = root / "examples/chunkstore/chunkstore/store.py"
+    assert module_names(path, root)[0] == "chunkstore.store"
+
+
+def test_names_of_modules_are_those_that_importing_gives(
+    workspace: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib
+
+    folder = workspace(
+        {
+            "esl_top_pkg/__init__.py": "def a(): pass",
+            "esl_top_pkg/inner/__init__.py": "",
+            "esl_top_pkg/inner/leaf.py": "class C:\n def m(self):\n  return lambda: 1",
+            "esl_top_script.py": "def f(): pass",
+            "esl_space/part.py": "def g(): pass",
+        }
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    for file in SourceIndex(folder).files:
+        imported = {name for name in file.names if importlib.util.find_spec(name.partition(".")[0]) is not None}
+        module = importlib.import_module(max(imported, key=len))
+        assert module.__file__ == file.path
+        assert module.__name__ in file.names
+
+
+def test_only_the_projects_own_files_are_read(workspace: Callable[..., Path]) -> None:
+    folder = workspace(
+        {
+            "app.py": "def a(): pass",
+            ".hidden/x.py": "",
+            "node_modules/x.py": "",
+            ".venv/lib/x.py": "",
+            "myenv/pyvenv.cfg": "",
+            "myenv/lib/x.py": "",
+            "lib/site-packages/x.py": "",
+            "app.txt": "",
+        }
+    )
+    assert [path.name for path in project_files(folder, ".py")] == ["app.py"]
+
+
+def test_nothing_of_the_workspace_is_run(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"boom.py": "raise SystemExit(1)\ndef f(): pass", "sitecustomize.py": "1/0"})
+    index = SourceIndex(folder)
+    assert [function.name for function in index.all_functions()] == ["f"]
+    assert "boom" not in sys.modules
+
+
+def test_source_that_cannot_be_read_is_a_note_and_nothing_more(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"good.py": "def f(): pass", "bad.py": "def f(:", "null.py": "x = '\0'"})
+    (folder / "latin.py").write_bytes(b"x = '\xe9'")
+    (folder / "cookie.py").write_bytes(b"# -*- coding: latin-1 -*-\ndef caf\xe9(): pass")
+    (folder / "deep.py").write_text("x = " + "(" * 5000 + ")" * 5000)
+    (folder / "long.py").write_text("x = " + " + ".join(["1"] * 3000) + "\ndef g(): pass")
+    (folder / "gone.py").symlink_to(folder / "nowhere.py")
+    index = SourceIndex(folder)
+    names = [function.name for function in index.all_functions()]
+    assert {"f", "café"} <= set(names)
+    assert {Path(note.partition(":")[0]).name for note in index.notes} >= {"bad.py", "null.py", "latin.py", "deep.py"}
+    assert all("its functions are not known" in note for note in index.notes)
+
+
+def test_a_changed_file_is_read_again_and_others_are_not(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"a.py": "def old(): pass", "b.py": "def same(): pass"})
+    index = SourceIndex(folder)
+    before = {function.name: function for function in index.all_functions()}
+    (folder / "a.py").write_text("def new_name(): pass")
+    (folder / "c.py").write_text("def third(): pass")
+    index.refresh()
+    after = {function.name: function for function in index.all_functions()}
+    assert set(before) == {"old", "same"} and set(after) == {"new_name", "same", "third"}
+    assert after["same"] is before["same"]
+
+
+def test_channels_that_the_program_names_itself_are_found(workspace: Callable[..., Path]) -> None:
+    folder = workspace(
+        {
+            "a.py": "import clew\nclew.send('jobs', job.id)\nwith clew.use('done', 1): pass\nclew.send(job)",
+            "b.py": "def g(sock): sock.send('not this')",
+        }
+    )
+    assert SourceIndex(folder).annotated_channels() == {"jobs", "done"}
