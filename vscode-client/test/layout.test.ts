@@ -38,7 +38,8 @@ function overlapping(layout: Layout): string[] {
   layout.boxes.forEach((a, index) => {
     for (const b of layout.boxes.slice(index + 1)) {
       const apart =
-        Math.abs(a.x - b.x) >= (a.width + b.width) / 2 - 0.01 || Math.abs(a.y - b.y) >= (a.height + b.height) / 2 - 0.01;
+        Math.abs(a.x - b.x) >= (a.width + b.width) / 2 - 0.01 ||
+        Math.abs(a.y - b.y) >= (a.height + b.height) / 2 - 0.01;
       if (!apart) found.push(`${a.id} and ${b.id}`);
     }
   });
@@ -61,7 +62,8 @@ function crossings(layout: Layout, links: readonly Link[]): number {
   lines.forEach((one, index) => {
     for (const other of lines.slice(index + 1)) {
       if ([other.a, other.b].includes(one.a) || [other.a, other.b].includes(one.b)) continue;
-      const side = (p: PlacedBox, q: PlacedBox, r: PlacedBox): number => (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
+      const side = (p: PlacedBox, q: PlacedBox, r: PlacedBox): number =>
+        (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
       const apart = side(one.a, one.b, other.a) * side(one.a, one.b, other.b) < 0;
       if (apart && side(other.a, other.b, one.a) * side(other.a, other.b, one.b) < 0) crossed += 1;
     }
@@ -109,7 +111,10 @@ test("the same input gives the same picture", () => {
 
 test("a tree is drawn without crossings", () => {
   const input = callGraph(60, 0, 2);
-  const tree = { ...input, links: input.boxes.slice(1).map((_, index) => link(Math.floor(index / 3), index + 1, index)) };
+  const tree = {
+    ...input,
+    links: input.boxes.slice(1).map((_, index) => link(Math.floor(index / 3), index + 1, index)),
+  };
   expect(crossings(layered(tree), tree.links)).toBe(0);
 });
 
@@ -179,7 +184,7 @@ test("turning links round leaves no cycle and turns none of an acyclic graph", (
     .filter((one) => one.source !== one.target)
     .map((one) => (turned.has(one.id) ? { ...one, source: one.target, target: one.source } : one));
   const remaining = new Set(ids);
-  for (let removed = true; removed; ) {
+  for (let removed = true; removed;) {
     removed = false;
     for (const id of remaining) {
       if (!proper.some((one) => one.target === id && remaining.has(one.source))) {
@@ -226,4 +231,21 @@ test("labels that would cover each other are moved apart across the flow", () =>
     for (const b of apart.slice(index + 1)) expect(overlap(a, b)).toBe(false);
     expect(a.at[1]).toBe(50);
   });
+});
+
+test("a route passes through no box but its ends", () => {
+  const input = callGraph(120, 1.5, 53);
+  const layout = layered(input);
+  const ends = new Map(input.links.map((one) => [one.id, [one.source, one.target]]));
+  const hits = layout.routes.flatMap((route) =>
+    layout.boxes
+      .filter((box) => !ends.get(route.id)?.includes(box.id))
+      .filter((box) =>
+        route.points.some(
+          ([x, y]) => Math.abs(x - box.x) < box.width / 2 - 1 && Math.abs(y - box.y) < box.height / 2 - 1,
+        ),
+      )
+      .map((box) => `${route.id} through ${box.id}`),
+  );
+  expect(hits).toEqual([]);
 });

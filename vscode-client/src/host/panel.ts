@@ -90,7 +90,10 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
     if (isRequest(message)) {
       const answer = await this.server.ask(message.method, message.params).then(
         (result) => ({ id: message.id, result }),
-        (error: unknown) => ({ id: message.id, error: { message: error instanceof Error ? error.message : String(error) } }),
+        (error: unknown) => ({
+          id: message.id,
+          error: { message: error instanceof Error ? error.message : String(error) },
+        }),
       );
       void panel.webview.postMessage(answer);
     } else if (message.type === "reveal") await reveal(message.location);
@@ -108,7 +111,8 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
 
   private cursorMoved(editor: vscode.TextEditor): void {
     clearTimeout(this.cursorTimer);
-    if (!this.panel?.visible || editor.document.languageId !== "python" || editor.document.uri.scheme !== "file") return;
+    if (!this.panel?.visible || editor.document.languageId !== "python" || editor.document.uri.scheme !== "file")
+      return;
     const location: Location = { path: editor.document.uri.fsPath, line: editor.selection.active.line + 1 };
     if (isOwnMove(location.path, location.line)) return;
     forgetOwnMove();
@@ -119,7 +123,8 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
 }
 
 function page(webview: vscode.Webview, extensionUri: vscode.Uri): string {
-  const file = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(extensionUri, "dist", "panel", name)).toString();
+  const file = (name: string) =>
+    webview.asWebviewUri(vscode.Uri.joinPath(extensionUri, "dist", "panel", name)).toString();
   const nonce = randomBytes(16).toString("base64");
   const policy = [
     "default-src 'none'",

@@ -53,7 +53,8 @@ export async function findInterpreter(
     if (candidate.chosen) break;
   }
   const first = problems[0];
-  if (!first) return { kind: "missing", message: "No Python was found. Set clew.python to one that has clew.", install: "" };
+  if (!first)
+    return { kind: "missing", message: "No Python was found. Set clew.python to one that has clew.", install: "" };
   const { candidate, problem } = first;
   return {
     kind: "missing",

@@ -17,11 +17,11 @@ export class RunStatus implements vscode.Disposable {
     this.item.name = "Clew: selected run";
     this.item.command = "clew.selectRun";
     this.subscriptions = [
-      this.item,
       server.onRunsChanged(() => void this.refresh()),
       server.onStateChanged((state) => {
         if (state === "starting") this.show("$(sync~spin) clew", "The clew server is starting");
-        else if (state === "failed") this.show("$(warning) clew", "The clew server is not running", "clew.restartServer");
+        else if (state === "failed")
+          this.show("$(warning) clew", "The clew server is not running", "clew.restartServer");
         else if (state === "stopped") this.item.hide();
       }),
     ];
@@ -40,7 +40,7 @@ export class RunStatus implements vscode.Disposable {
   }
 
   dispose(): void {
-    vscode.Disposable.from(...this.subscriptions).dispose();
+    vscode.Disposable.from(this.item, ...this.subscriptions).dispose();
   }
 
   private show(text: string, tip: string | vscode.MarkdownString, command = "clew.selectRun"): void {
@@ -55,7 +55,9 @@ export class RunStatus implements vscode.Disposable {
 export async function pickRun(answer: RunsResult, title: string, without?: string): Promise<RunRef | undefined> {
   const items = answer.runs.filter((run) => run.id !== without).map((run) => describe(run, answer.selected));
   if (items.length === 0) {
-    void vscode.window.showInformationMessage(`clew: ${without ? "There is only one run; record another to compare." : NO_RUN}`);
+    void vscode.window.showInformationMessage(
+      `clew: ${without ? "There is only one run; record another to compare." : NO_RUN}`,
+    );
     return undefined;
   }
   const choice = await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true });

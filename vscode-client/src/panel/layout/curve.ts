@@ -1,10 +1,11 @@
 /** Turns a route into a smooth SVG path, and finds where its label goes. */
-import type { Flow, Point } from "./types";
+import type { Flow, Point, Route } from "./types";
 
 /** Cubic pieces whose tangents follow the flow, so that an edge leaves and enters its boxes at a right angle. */
-export function curve(points: readonly Point[], flow: Flow): string {
-  const [first, ...rest] = points;
+export function curve(route: Route, flow: Flow): string {
+  const [first, ...rest] = route.points;
   if (!first) return "";
+  if (route.loop) return `M${point(first)}C${rest.map(point).join(" ")}`;
   const parts = [`M${point(first)}`];
   let [x, y] = first;
   for (const [toX, toY] of rest) {

@@ -39,6 +39,7 @@ function candidates(label: Label, flow: Flow): Label[] {
 
 export function overlap(a: Label, b: Label): boolean {
   return (
-    Math.abs(a.at[0] - b.at[0]) < (a.width + b.width) / 2 + 2 && Math.abs(a.at[1] - b.at[1]) < (a.height + b.height) / 2 + 1
+    Math.abs(a.at[0] - b.at[0]) < (a.width + b.width) / 2 + 2 &&
+    Math.abs(a.at[1] - b.at[1]) < (a.height + b.height) / 2 + 1
   );
 }

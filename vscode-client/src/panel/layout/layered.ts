@@ -6,22 +6,26 @@
  */
 import { groupBy } from "../../shared/group";
 import {
-  coordGreedy,
-  coordSimplex,
+  type Coord,
   decrossTwoLayer,
   graph as makeDag,
-  layeringLongestPath,
   layeringSimplex,
   type MutGraphNode,
+  type SugiNode,
+  type SugiSeparation,
   sugiyama,
+  twolayerAgg,
   twolayerGreedy,
 } from "d3-dag";
 import { linksToTurn } from "./acyclic";
 import { connectedParts, pack, type Part } from "./components";
+import { align, type Segment } from "./coordinates";
 import type { Box, Layout, LayoutInput, Link, PlacedBox, Point, Route } from "./types";
 
-/** Above this many links the simplex methods take seconds instead of a fraction of one. */
-const SIMPLEX_LINKS = 1_500;
+/** More passes over the layers' order cost time and remove hardly a crossing. */
+const ORDER_PASSES = 8;
+/** The long part of an edge is to be straight, its ends may bend. */
+const DUMMY_WEIGHT = 4;
 
 export function layered(input: LayoutInput): Layout {
   const known = new Set(input.boxes.map((box) => box.id));
@@ -37,7 +41,8 @@ export function layered(input: LayoutInput): Layout {
     const corner = corners[index] ?? { x: 0, y: 0 };
     for (const box of part.boxes) boxes.push({ ...box, x: box.x + corner.x, y: box.y + corner.y });
     for (const route of part.routes) {
-      routes.push({ id: route.id, points: route.points.map(([x, y]): Point => [x + corner.x, y + corner.y]) });
+      const points = route.points.map(([x, y]): Point => [x + corner.x, y + corner.y]);
+      routes.push({ ...route, points });
     }
   });
   const order = new Map(input.boxes.map((box, index) => [box.id, index]));
@@ -75,22 +80,23 @@ function layPart(part: Part, input: LayoutInput): LaidPart {
     const target = nodes.get(to);
     if (source && target) dag.link(source, target, bundle);
   }
-  const small = bundles.size <= SIMPLEX_LINKS;
   const size = sugiyama()
-    .layering(small ? layeringSimplex() : layeringLongestPath())
-    .decross(decrossTwoLayer().order(twolayerGreedy()))
-    .coord(small ? coordSimplex().weight(({ data }: { data: Link[] }) => straightness(data)) : coordGreedy())
+    .layering(layeringSimplex())
+    .decross(decrossTwoLayer().order(twolayerGreedy().base(twolayerAgg())).passes(ORDER_PASSES))
+    .coord(coordinates)
     .nodeSize((node: { data: Box }) => [node.data.width, node.data.height] as const)
     .gap([input.boxGap, input.layerGap])(dag);
 
   const boxes = [...dag.nodes()].map((node): PlacedBox => ({ ...node.data, x: node.x, y: node.y }));
   const byId = new Map(boxes.map((box) => [box.id, box]));
+  const bands = layerBands(boxes);
   const routes: Route[] = [];
   for (const link of dag.links()) {
-    const path = clip(
+    const path = route(
       link.points.map(([x, y]): Point => [x, y]),
       byId.get(link.source.data.id),
       byId.get(link.target.data.id),
+      bands,
     );
     link.data.forEach((one, index) => {
       const shift = (index - (link.data.length - 1) / 2) * 7;
@@ -100,31 +106,96 @@ function layPart(part: Part, input: LayoutInput): LaidPart {
   }
   for (const link of part.links) {
     const box = link.source === link.target ? byId.get(link.source) : undefined;
-    if (box) routes.push({ id: link.id, points: loop(box) });
+    if (box) routes.push({ id: link.id, points: loop(box), loop: true });
   }
   return { boxes, routes, width: size.width, height: size.height };
 }
 
-function straightness(bundle: readonly Link[]): readonly [number, number, number] {
-  const weight = Math.max(1, ...bundle.map((link) => link.weight));
-  return [weight, 2 * weight, 8 * weight];
+/** Our way of placing the boxes of each layer, in d3-dag's terms. */
+const coordinates: Coord<Box, Link[]> = (layers, separation) => {
+  const position = new Map(layers.flatMap((layer) => layer.map((node, index) => [node, index] as const)));
+  const gaps = layers.map((layer) => layer.map((node, index) => (index > 0 ? separation(layer[index - 1], node) : 0)));
+  const segments: Segment[] = layers.flatMap((layer, number) =>
+    layer.flatMap((node, upper) =>
+      [...node.children()].map((child) => ({
+        layer: number,
+        upper,
+        lower: position.get(child) ?? 0,
+        weight: weightOf(node as SugiNode<Box, Link[]>, child as SugiNode<Box, Link[]>),
+      })),
+    ),
+  );
+  const centres = align(gaps, segments);
+  const edges = layers.flatMap((layer, number) => borders(layer, centres[number] ?? [], separation));
+  const left = Math.min(...edges.map((edge) => edge.left));
+  layers.forEach((layer, number) => {
+    layer.forEach((node, index) => {
+      node.x = (centres[number]?.[index] ?? 0) - left;
+    });
+  });
+  return Math.max(...edges.map((edge) => edge.right)) - left;
+};
+
+function borders<N, L>(
+  layer: readonly SugiNode<N, L>[],
+  centres: readonly number[],
+  separation: SugiSeparation<N, L>,
+): { left: number; right: number }[] {
+  const left = (centres[0] ?? 0) - separation(undefined, layer[0]);
+  const right = (centres.at(-1) ?? 0) + separation(layer.at(-1), undefined);
+  return [{ left, right }];
 }
 
-/** d3-dag routes between centres: start and end at the borders that face each other instead. */
-function clip(points: Point[], source: PlacedBox | undefined, target: PlacedBox | undefined): Point[] {
+/** How much a piece of an edge is to be straight: what is followed more, what is between layers more. */
+function weightOf(upper: SugiNode<Box, Link[]>, lower: SugiNode<Box, Link[]>): number {
+  const dummy = [upper, lower].filter((node) => node.data.role === "link").length;
+  const bundle = [upper, lower].map(({ data }) => (data.role === "link" ? data.link.data : undefined)).find(Boolean);
+  const direct =
+    upper.data.role === "node" && lower.data.role === "node"
+      ? [...upper.data.node.childLinksTo(lower.data.node)].flatMap((link) => link.data)
+      : [];
+  const weight = Math.max(1, ...(bundle ?? direct).map((link) => link.weight));
+  return weight * (dummy === 2 ? DUMMY_WEIGHT * DUMMY_WEIGHT : dummy === 1 ? DUMMY_WEIGHT : 2);
+}
+
+/** Half the height of each layer's boxes, by the y of their centres. */
+function layerBands(boxes: readonly PlacedBox[]): ReadonlyMap<number, number> {
+  const bands = new Map<number, number>();
+  for (const box of boxes) {
+    const layer = Math.round(box.y);
+    bands.set(layer, Math.max(bands.get(layer) ?? 0, box.height / 2));
+  }
+  return bands;
+}
+
+/**
+ * d3-dag routes between centres: start and end at the borders that face each other instead, and cross each layer in
+ * between straight, so that the curve does not cut the corners of its boxes.
+ */
+function route(
+  points: Point[],
+  source: PlacedBox | undefined,
+  target: PlacedBox | undefined,
+  bands: ReadonlyMap<number, number>,
+): Point[] {
   const first = points[0];
   const last = points.at(-1);
   if (!first || !last || !source || !target) return points;
-  return [[first[0], source.y + source.height / 2], ...points.slice(1, -1), [last[0], target.y - target.height / 2]];
+  const between = points.slice(1, -1).flatMap(([x, y]): Point[] => {
+    const half = bands.get(Math.round(y)) ?? 0;
+    return half > 0 ? [[x, y - half], [x, y + half]] : [[x, y]]; // prettier-ignore
+  });
+  return [[first[0], source.y + source.height / 2], ...between, [last[0], target.y - target.height / 2]];
 }
 
-/** A small loop at a box's right side. */
+/** A small loop at a box's side: start, the two points that pull the curve, end. */
 function loop(box: PlacedBox): Point[] {
   const right = box.x + box.width / 2;
   return [
-    [right, box.y - 8],
-    [right + 16, box.y],
-    [right, box.y + 8],
+    [right, box.y - 9],
+    [right + 24, box.y - 16],
+    [right + 24, box.y + 16],
+    [right, box.y + 9],
   ];
 }
 
@@ -151,7 +222,7 @@ function turnBox(box: Box): Box {
 function turn(layout: Layout): Layout {
   return {
     boxes: layout.boxes.map((box) => ({ id: box.id, width: box.height, height: box.width, x: box.y, y: box.x })),
-    routes: layout.routes.map((route) => ({ id: route.id, points: route.points.map(([x, y]): Point => [y, x]) })),
+    routes: layout.routes.map((route) => ({ ...route, points: route.points.map(([x, y]): Point => [y, x]) })),
     width: layout.height,
     height: layout.width,
     flow: "right",

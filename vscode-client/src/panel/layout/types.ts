@@ -37,6 +37,8 @@ export interface Route {
   id: string;
   /** From the source's border to the target's. */
   points: Point[];
+  /** From a box to itself. */
+  loop?: true;
 }
 
 export interface Layout {

@@ -5,7 +5,7 @@
  */
 import { groupBy } from "../../shared/group";
 import type { DiffResult, Location, SliceResult } from "../../shared/protocol";
-import { count, duration, change, shortLabel } from "./format";
+import { count, duration, change, shortLabel, thousands } from "./format";
 
 export type EdgeKind = "call" | "use" | "sync" | "state" | "next" | "diff";
 export type Status = "both" | "before" | "after";
@@ -117,20 +117,22 @@ export function fromSlice(result: SliceResult): PanelGraph {
       ].filter((fact) => fact.value !== ""),
     };
   });
-  const edges = result.edges.map(
-    (edge, index): PanelEdge => ({ ...edge, id: edgeId(edge, edge.channel, index), status: "both" }),
-  );
+  const edges = result.edges.map((edge, index): PanelEdge => ({
+    ...edge,
+    id: edgeId(edge, edge.channel, index),
+    status: "both",
+  }));
   return makeGraph(nodes, edges);
 }
 
 export function fromDiff(result: DiffResult): PanelGraph {
   const nodes = result.nodes.map((node): PanelNode => {
-    const calls = `${node.callsBefore} → ${count(node.callsAfter, "call")}`;
+    const calls = `${thousands(node.callsBefore)} → ${count(node.callsAfter, "call")}`;
     return {
       id: node.id,
       label: node.label,
       name: shortLabel(node.label),
-      meta: `${change(node.deltaNs)} · ${node.callsBefore === node.callsAfter ? count(node.callsAfter, "call") : calls}`,
+      meta: `${node.deltaNs > 0 ? "▲ " : node.deltaNs < 0 ? "▼ " : ""}${change(node.deltaNs)} · ${node.callsBefore === node.callsAfter ? count(node.callsAfter, "call") : calls}`,
       detail: "",
       kind: "call",
       process: "",
@@ -147,20 +149,19 @@ export function fromDiff(result: DiffResult): PanelGraph {
       facts: [],
     };
   });
-  const edges = result.edges.map(
-    (edge, index): PanelEdge => ({
-      id: edgeId(edge, "", index),
-      source: edge.source,
-      target: edge.target,
-      kind: "diff",
-      channel: edge.countBefore === edge.countAfter ? "" : `${edge.countBefore} → ${edge.countAfter}`,
-      count: edge.countAfter || edge.countBefore,
-      latencyNs: 0,
-      onChain: false,
-      onCriticalPath: false,
-      status: edge.status,
-    }),
-  );
+  const edges = result.edges.map((edge, index): PanelEdge => ({
+    id: edgeId(edge, "", index),
+    source: edge.source,
+    target: edge.target,
+    kind: "diff",
+    channel:
+      edge.countBefore === edge.countAfter ? "" : `${thousands(edge.countBefore)} → ${thousands(edge.countAfter)}`,
+    count: edge.countAfter || edge.countBefore,
+    latencyNs: 0,
+    onChain: false,
+    onCriticalPath: false,
+    status: edge.status,
+  }));
   return makeGraph(nodes, edges);
 }
 

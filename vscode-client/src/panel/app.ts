@@ -1,0 +1,470 @@
+/**
+ * The panel: joins transport, store and views, draws what is around the views, and answers the keys that they do not.
+ *
+ * Invariant: exactly one view is shown, the one of the store's place, and the saved state is always that place.
+ */
+import { html, nothing, render, type TemplateResult } from "lit";
+import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
+import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
+import type {
+  CriticalPathParams,
+  DiffParams,
+  HostMessage,
+  Location,
+  Method,
+  Methods,
+  SliceParams,
+} from "../shared/protocol";
+import type { SettingsMessage } from "../shared/wire";
+import { icon } from "./draw/icons";
+import { notice } from "./draw/parts";
+import { isRun, runOptions } from "./draw/runs";
+import { showMarkedLine, sourceDrawer } from "./draw/source";
+import { thousands } from "./model/format";
+import {
+  decode,
+  DEFAULT_LEVEL,
+  DEFAULT_MAX_NODES,
+  describeTarget,
+  encode,
+  type Place,
+  sameQuestion,
+  type ViewName,
+} from "./model/place";
+import { Store } from "./store";
+import type { Transport } from "./transport";
+import { type Context, makeViews, type View } from "./views/view";
+
+/** What may be chosen before the server has said what there is. */
+const LEVELS = ["function", "class", "module", "component", "task", "thread", "process", "machine"];
+const SOURCE_CONTEXT = 12;
+
+export class Panel implements Context {
+  readonly store = new Store(DEFAULT_MAX_NODES);
+  private readonly views: View[];
+  private levels: readonly string[] = LEVELS;
+  /** Did the host or the user name a place already? Then the saved one is not asked for. */
+  private named = false;
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly transport: Transport,
+  ) {
+    this.views = makeViews(this);
+    this.store.subscribe(() => {
+      this.render();
+    });
+  }
+
+  /** Shows the saved place, then listens to the host, whose first wish may be another place. */
+  async start(): Promise<void> {
+    document.addEventListener("keydown", (event) => {
+      this.key(event);
+    });
+    this.transport.onNavigate((state) => {
+      this.store.update({ place: decode(state) });
+      void this.ask();
+    });
+    const saved = this.transport.saved();
+    if (saved) this.store.update({ place: decode(saved) });
+    this.render();
+    this.transport.listen((message) => void this.receive(message));
+    await this.loadRuns();
+    if (!this.named) await this.ask();
+  }
+
+  async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+    this.store.update({ busy: this.store.state.busy + 1 });
+    try {
+      const result = await this.transport.request(method, params);
+      if ("levels" in result && result.levels.length > 0) this.levels = result.levels;
+      return result;
+    } finally {
+      this.store.update({ busy: this.store.state.busy - 1 });
+    }
+  }
+
+  reveal(location: Location | null): void {
+    if (!location) return;
+    if (this.transport.hasEditor) this.transport.reveal(location);
+    else void this.showSource(location);
+  }
+
+  go(change: Partial<Place>): void {
+    this.named = true;
+    const before = this.store.state.place;
+    const place = { ...before, ...change };
+    this.store.update({ place });
+    this.transport.save(encode(place), !sameQuestion(before, place));
+    void this.ask();
+  }
+
+  remember(change: Partial<Place>): void {
+    this.store.updatePlace(change);
+    this.transport.save(encode(this.store.state.place), false);
+  }
+
+  private get view(): View | undefined {
+    return this.views.find((view) => view.name === this.store.state.place.view);
+  }
+
+  private async ask(): Promise<void> {
+    const view = this.view;
+    if (!view) return;
+    this.store.update({ error: "" });
+    try {
+      await view.open(this.store.state.place);
+    } catch (error) {
+      this.store.update({ error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private async loadRuns(): Promise<void> {
+    try {
+      const { runs, selected, workspace } = await this.request("clew/runs", {});
+      this.store.update({ runs, selectedRun: selected, workspace, runsKnown: true });
+    } catch (error) {
+      this.store.update({ error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private async receive(message: HostMessage | SettingsMessage): Promise<void> {
+    switch (message.type) {
+      case "settings":
+        this.store.update({ maxNodes: message.maxNodes });
+        break;
+      case "open":
+        this.goTo(message.view, message.params);
+        break;
+      case "cursor":
+        await this.followCursor(message.location);
+        break;
+      case "runsChanged":
+        await this.runsChanged();
+    }
+  }
+
+  private goTo(view: ViewName, params: SliceParams | DiffParams | CriticalPathParams): void {
+    if (view === "diff") this.go({ view, diff: params as DiffParams });
+    else if (view === "path") this.go({ view, path: params as CriticalPathParams });
+    else this.go({ view, slice: params as SliceParams });
+  }
+
+  private async followCursor(location: Location): Promise<void> {
+    const run = this.run;
+    try {
+      const found = await this.transport.request("clew/locate", { location, ...(run ? { run } : {}) });
+      if (found.function) this.view?.select({ label: found.function, location: found.location });
+    } catch {
+      // The cursor moved on its own: nothing was asked, so there is nothing to complain of.
+    }
+  }
+
+  /** Asks again where the answer may be another one now: the run ended meanwhile, or another one was selected. */
+  private async runsChanged(): Promise<void> {
+    const before = this.store.state;
+    const running = before.runs.some((run) => !run.finished && isRun(run, this.run));
+    await this.loadRuns();
+    const after = this.store.state;
+    if (after.selectedRun !== before.selectedRun && after.place.view !== "diff") this.changeRun("");
+    else if (before.runs.length === 0 || (running && after.runs.some((run) => run.finished && isRun(run, this.run)))) {
+      await this.ask();
+    }
+  }
+
+  /** The run that the present view shows, by id or name. */
+  private get run(): string {
+    const { place, selectedRun } = this.store.state;
+    if (place.view === "diff") return place.diff.after;
+    return (place.view === "slice" ? place.slice.run : place.path.run) ?? selectedRun;
+  }
+
+  private changeRun(run: string): void {
+    const { place } = this.store.state;
+    // An event's number means another event in another run.
+    const keep = <P extends SliceParams | CriticalPathParams>(params: P): P => {
+      const target = typeof params.target.event === "number" ? {} : params.target;
+      const { run: _old, ...rest } = params;
+      return { ...rest, target, ...(run ? { run } : {}) } as P;
+    };
+    this.go({ slice: keep(place.slice), path: keep(place.path) });
+  }
+
+  private async pickRun(run: string): Promise<void> {
+    this.changeRun(run);
+    try {
+      const { runs, selected } = await this.request("clew/selectRun", { run });
+      this.store.update({ runs, selectedRun: selected });
+    } catch (error) {
+      this.store.update({ error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private async showSource(location: Location): Promise<void> {
+    try {
+      const answer = await this.request("clew/source", { location, context: SOURCE_CONTEXT });
+      this.store.update({ source: { line: location.line, answer } });
+      requestAnimationFrame(showMarkedLine);
+    } catch (error) {
+      this.store.update({ error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private showView(view: ViewName): void {
+    const { place } = this.store.state;
+    const shared = view === "path" ? { path: pathOf(place.slice) } : {};
+    this.go({ view, ...shared });
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+    if (event.altKey) {
+      if (event.key === "ArrowLeft" && this.view?.unhandle()) event.preventDefault();
+      return;
+    }
+    if (isTyping(event)) {
+      if (event.key === "Escape" && event.target instanceof HTMLElement) {
+        if (event.target.id === "search") this.remember({ search: "" });
+        event.target.blur();
+        this.view?.focus();
+      }
+      return;
+    }
+    if (event.key === "Escape" && this.store.state.helpShown) this.store.update({ helpShown: false });
+    else if (event.key === "Escape" && this.store.state.source) this.store.update({ source: undefined });
+    else if (event.key === "/") this.root.querySelector<HTMLInputElement>("#search")?.focus();
+    else if (event.key === "?") this.store.update({ helpShown: !this.store.state.helpShown });
+    else if (event.key === "n" || event.key === "N") this.view?.nextMatch?.(event.key === "n" ? 1 : -1);
+    else if (event.key.startsWith("Arrow") && event.target === document.body) this.view?.focus();
+    else if (!this.view?.key?.(event)) return;
+    event.preventDefault();
+  }
+
+  private render(): void {
+    const { busy, error, source, helpShown, workspace } = this.store.state;
+    render(
+      html`
+        ${this.drawHeader()}
+        <div class="progress" aria-hidden=${busy > 0 ? "false" : "true"}>
+          ${busy > 0 ? html`<vscode-progress-bar indeterminate aria-label="Asking the server"></vscode-progress-bar>` : nothing}
+        </div>
+        ${
+          error
+            ? notice("error", error, {
+                name: "Try again",
+                run: () => {
+                  void this.loadRuns().then(() => this.ask());
+                },
+              })
+            : nothing
+        }
+        <main id="view" aria-busy=${busy > 0 ? "true" : "false"}>${this.view?.draw() ?? nothing}</main>
+        ${
+          source
+            ? sourceDrawer(source.answer, source.line, workspace, () => {
+                this.store.update({ source: undefined });
+              })
+            : nothing
+        }
+        ${helpShown ? this.drawHelp() : nothing}
+      `,
+      this.root,
+    );
+  }
+
+  private drawHeader(): TemplateResult {
+    const { place, runs } = this.store.state;
+    return html`<header>
+      <nav class="tabs" role="tablist" aria-label="Views">
+        ${this.views.map(
+          (view) =>
+            html`<button
+              type="button"
+              role="tab"
+              aria-selected=${view.name === place.view ? "true" : "false"}
+              aria-controls="view"
+              @click=${() => {
+                this.showView(view.name);
+              }}
+            >
+              ${view.title}
+            </button>`,
+        )}
+      </nav>
+      ${
+        this.view?.canUnhandle()
+          ? html`<button
+              type="button"
+              class="quiet"
+              title="Back to the question before (Alt+Left)"
+              aria-label="Back"
+              @click=${() => this.view?.unhandle()}
+            >
+              ${icon("back")}
+            </button>`
+          : nothing
+      }
+      ${
+        place.view === "diff" || runs.length === 0
+          ? nothing
+          : html`<label class="picker run"
+              ><span class="word">Run</span>
+              <select
+                aria-label="Run"
+                @change=${(event: Event) => void this.pickRun((event.target as HTMLSelectElement).value)}
+              >
+                ${runOptions(runs, this.run)}
+              </select></label
+            >`
+      }
+      ${this.drawLevel(place)} ${place.view === "slice" ? this.drawSliceControls(place) : nothing}
+      <span class="room"></span>
+      ${this.drawSearch(place)}
+      <button
+        type="button"
+        class="quiet"
+        title="Keys (?)"
+        aria-label="Keys"
+        @click=${() => {
+          this.store.update({ helpShown: true });
+        }}
+      >
+        ${icon("help")}
+      </button>
+    </header>`;
+  }
+
+  private drawLevel(place: Place): TemplateResult {
+    const chosen = place[place.view].level ?? DEFAULT_LEVEL;
+    const levels = this.levels.includes(chosen) ? this.levels : [chosen, ...this.levels];
+    const change = (level: string): void => {
+      if (place.view === "slice") this.go({ slice: { ...place.slice, level } });
+      else if (place.view === "path") this.go({ path: { ...place.path, level } });
+      else this.go({ diff: { ...place.diff, level } });
+    };
+    return html`<label class="picker level"
+      ><span class="word">Level</span>
+      <select
+        aria-label="Level of detail"
+        @change=${(event: Event) => {
+          change((event.target as HTMLSelectElement).value);
+        }}
+      >
+        ${levels
+          .filter((level) => place.view !== "path" || level !== "event")
+          .map((level) => html`<option value=${level} .selected=${level === chosen}>${level}</option>`)}
+      </select></label
+    >`;
+  }
+
+  private drawSliceControls(place: Place): TemplateResult {
+    const direction = place.slice.direction ?? "backward";
+    const choice = (value: "backward" | "forward", word: string, title: string): TemplateResult =>
+      html`<button
+        type="button"
+        role="radio"
+        aria-checked=${direction === value ? "true" : "false"}
+        title=${title}
+        @click=${() => {
+          if (direction !== value) this.go({ slice: { ...place.slice, direction: value } });
+        }}
+      >
+        ${word}
+      </button>`;
+    return html`<div class="choice" role="radiogroup" aria-label="Direction">
+        ${choice("backward", "Causes", `What led to ${describeTarget(place.slice.target)}`)}
+        ${choice("forward", "Effects", `What came of ${describeTarget(place.slice.target)}`)}
+      </div>
+      <vscode-checkbox
+        label="Critical path"
+        title="Show where the time went (p)"
+        .checked=${place.showPath}
+        @change=${(event: Event) => {
+          this.remember({ showPath: (event.target as HTMLInputElement).checked });
+        }}
+      ></vscode-checkbox>`;
+  }
+
+  private drawSearch(place: Place): TemplateResult | typeof nothing {
+    const found = this.view?.found?.();
+    if (!found) return nothing;
+    return html`<label class="search">
+      <input
+        id="search"
+        type="search"
+        placeholder="Search ( / )"
+        aria-label="Search the boxes"
+        autocomplete="off"
+        spellcheck="false"
+        .value=${place.search}
+        @input=${(event: Event) => {
+          this.remember({ search: (event.target as HTMLInputElement).value });
+        }}
+        @keydown=${(event: KeyboardEvent) => {
+          if (event.key === "Enter") this.view?.nextMatch?.(event.shiftKey ? -1 : 1);
+        }}
+      />
+      ${
+        place.search
+          ? html`<output class=${found.matches === 0 ? "none" : ""} aria-live="polite"
+              >${found.matches === 0 ? "none" : `${found.matches} of ${thousands(found.all)}`}</output
+            >`
+          : nothing
+      }
+    </label>`;
+  }
+
+  private drawHelp(): TemplateResult {
+    const keys: [string, string][] = [
+      ["← ↑ → ↓", "move along the edges"],
+      ["Enter", "show the source"],
+      ["/", "search; Enter for the next match"],
+      ["n  N", "next and previous match"],
+      ["f", "show all"],
+      ["+  −", "zoom"],
+      ["p", "critical path on or off"],
+      ["Alt ←", "back to the question before"],
+      ["Esc", "close, or select nothing"],
+    ];
+    const close = (): void => {
+      this.store.update({ helpShown: false });
+    };
+    return html`<div class="overlay" @click=${close}>
+      <section
+        class="help"
+        role="dialog"
+        aria-label="Keys"
+        @click=${(event: Event) => {
+          event.stopPropagation();
+        }}
+      >
+        <h2>Keys</h2>
+        <dl>
+          ${keys.map(
+            ([key, what]) =>
+              html`<dt><kbd>${key}</kbd></dt>
+                <dd>${what}</dd>`,
+          )}
+        </dl>
+        <button type="button" class="quiet close" aria-label="Close" @click=${close}>${icon("close")}</button>
+      </section>
+    </div>`;
+  }
+}
+
+/** The critical path of what a slice was asked about; an event level has none. */
+function pathOf(slice: SliceParams): CriticalPathParams {
+  const { target, run, level } = slice;
+  return {
+    target,
+    ...(run === undefined ? {} : { run }),
+    ...(level === undefined || level === "event" ? {} : { level }),
+  };
+}
+
+function isTyping(event: KeyboardEvent): boolean {
+  const target = event.composedPath()[0];
+  return (
+    target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement
+  );
+}

@@ -1,0 +1,431 @@
+/**
+ * `<clew-graph>`: draws a laid-out graph as SVG, with zoom, selection and keys.
+ *
+ * Invariant: it shows what its properties say; what the user does leaves it as events: `clew-select` (ids), `clew-open`
+ * (an id whose source is wanted) and `clew-flow`.
+ */
+import { html, LitElement, nothing, type PropertyValues, svg, type SVGTemplateResult, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { LayoutClient } from "../layout/client";
+import { curve, labelPlace } from "../layout/curve";
+import { type Label, spread } from "../layout/labels";
+import type { Flow, Layout, PlacedBox } from "../layout/types";
+import { coalesce, LAYOUT_LIMIT } from "../model/coalesce";
+import { count, duration, elide } from "../model/format";
+import type { PanelEdge, PanelGraph, PanelNode } from "../model/graph";
+import { isArrow, start, step } from "../model/navigate";
+import {
+  BOX_HEIGHT,
+  edgeLabel,
+  LABEL_HEIGHT,
+  labelWidth,
+  layoutInput,
+  type Measure,
+  PADDING_LEFT,
+  PADDING_RIGHT,
+  tag,
+  tagWidth,
+} from "../model/sizes";
+import { icon } from "./icons";
+import { measurer } from "./measure";
+import { processColours } from "./palette";
+import { Viewport } from "./viewport";
+
+/** Above this ratio of width to height the chain flows to the right, unless the user says otherwise. */
+const WIDE = 1.9;
+
+export class GraphElement extends LitElement {
+  static override properties = {
+    graph: { attribute: false },
+    selected: { attribute: false },
+    found: { attribute: false },
+    showPath: { attribute: false },
+    flow: { attribute: false },
+    label: { attribute: false },
+  };
+
+  declare graph: PanelGraph | undefined;
+  declare selected: readonly string[];
+  declare found: readonly string[];
+  declare showPath: boolean;
+  declare flow: Flow | "auto";
+  declare label: string;
+
+  private readonly layouts = new LayoutClient(new URL("layout.js", import.meta.url).href);
+  private readonly viewport = new Viewport();
+  private readonly opened = new Set<string>();
+  private shown: PanelGraph | undefined;
+  private layout: Layout | undefined;
+  private measure: Measure = (text) => text.length * 7;
+  private problem = "";
+  private focused = "";
+  private fitted = false;
+  private readonly resized = new ResizeObserver(() => {
+    if (!this.layout) return;
+    if (!this.viewport.moved) this.home();
+    this.showSelection();
+  });
+
+  constructor() {
+    super();
+    this.selected = [];
+    this.found = [];
+    this.showPath = false;
+    this.flow = "auto";
+    this.label = "Graph";
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.resized.observe(this);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.resized.disconnect();
+  }
+
+  /** The page's style sheet draws the graph. */
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override updated(changed: PropertyValues<this>): void {
+    const canvas = this.querySelector("svg.canvas");
+    const content = this.querySelector("g.content");
+    if (canvas instanceof SVGSVGElement && content instanceof SVGGElement) this.viewport.attach(canvas, content);
+    if (changed.has("graph")) {
+      this.opened.clear();
+      this.fitted = false;
+    }
+    if (changed.has("graph") || changed.has("flow")) void this.lay(changed.has("flow"));
+    if (changed.has("selected")) this.showSelection();
+  }
+
+  zoomBy(factor: number): void {
+    this.viewport.zoomBy(factor);
+  }
+
+  /** Shows all of the graph. */
+  fit(): void {
+    if (this.layout) this.viewport.fit({ x: 0, y: 0, width: this.layout.width, height: this.layout.height });
+  }
+
+  /** Moves the keyboard's focus to a box: the selected one, else the one focused last, else where reading starts. */
+  focusNode(id?: string): void {
+    const graph = this.shown;
+    const wanted = id ?? this.selected[0] ?? (this.focused || undefined) ?? (graph && start(graph));
+    if (wanted === undefined) return;
+    this.focused = wanted;
+    this.requestUpdate();
+    void this.updateComplete.then(() => {
+      const element = [...this.querySelectorAll<SVGGElement>("g.node")].find((one) => one.dataset.id === wanted);
+      element?.focus({ preventScroll: true });
+      this.showBox(wanted);
+    });
+  }
+
+  private get actualFlow(): Flow {
+    if (this.flow !== "auto") return this.flow;
+    const { width, height } = this.getBoundingClientRect();
+    return width > height * WIDE ? "right" : "down";
+  }
+
+  private async lay(keepPlace: boolean): Promise<void> {
+    const graph = this.graph;
+    if (!graph) return;
+    this.measure = measurer(this);
+    const shown = coalesce(graph, LAYOUT_LIMIT, this.opened);
+    try {
+      const layout = await this.layouts.layout(layoutInput(shown, this.actualFlow, this.measure));
+      if (!layout) return;
+      this.problem = "";
+      this.shown = shown;
+      this.layout = layout;
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+    }
+    this.requestUpdate();
+    await this.updateComplete;
+    if (!this.fitted || keepPlace) this.home();
+    this.fitted = true;
+    this.showSelection();
+    this.dispatchEvent(new CustomEvent("clew-laid"));
+  }
+
+  /** All of it if that stays readable, else the chain, else the place where reading starts. */
+  private home(): void {
+    const layout = this.layout;
+    if (!layout || !this.shown) return;
+    const all = { x: 0, y: 0, width: layout.width, height: layout.height };
+    const chain = new Set(this.shown.nodes.filter((node) => node.onChain || node.root).map((node) => node.id));
+    const first = start(this.shown);
+    this.viewport.home([
+      all,
+      frame(layout.boxes.filter((box) => chain.has(box.id))),
+      frame(layout.boxes.filter((box) => box.id === first)),
+    ]);
+  }
+
+  private showSelection(): void {
+    const [first] = this.selected;
+    if (first !== undefined) this.showBox(first);
+  }
+
+  private showBox(id: string): void {
+    const box = this.layout?.boxes.find((one) => one.id === id);
+    if (box) this.viewport.reveal(frame([box]));
+  }
+
+  private choose(id: string, open: boolean): void {
+    const node = this.shown?.byId.get(id);
+    this.focused = id;
+    this.dispatchEvent(new CustomEvent("clew-select", { detail: [id] }));
+    if (!open || !node) return;
+    if (node.members.length > 0) {
+      this.opened.add(id);
+      void this.lay(false);
+    } else this.dispatchEvent(new CustomEvent("clew-open", { detail: id }));
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const current = this.focused || this.selected[0];
+    if (isArrow(event.key) && this.shown && this.layout) {
+      const next =
+        current === undefined || current === "" ? start(this.shown) : step(this.shown, this.layout, current, event.key);
+      if (next !== undefined) {
+        this.choose(next, false);
+        this.focusNode(next);
+      }
+    } else if ((event.key === "Enter" || event.key === " ") && current) this.choose(current, true);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  protected override render(): TemplateResult {
+    const graph = this.shown;
+    const layout = this.layout;
+    return html`
+      ${this.problem ? html`<p class="notice error" role="alert">${this.problem}</p>` : nothing}
+      <svg
+        class="canvas"
+        role="group"
+        aria-label=${this.label}
+        aria-roledescription="graph"
+        @keydown=${(event: KeyboardEvent) => {
+          this.key(event);
+        }}
+      >
+        <defs>${["plain", "chain", "path", "before", "after", "near"].map(arrowHead)}</defs>
+        <g class="content">${graph && layout ? this.content(graph, layout) : nothing}</g>
+      </svg>
+      ${this.controls()}
+    `;
+  }
+
+  private content(graph: PanelGraph, layout: Layout): SVGTemplateResult {
+    const selected = new Set(this.selected);
+    const matches = new Set(this.found);
+    const colours = processColours(this.graph?.processes ?? []);
+    const routes = new Map(layout.routes.map((route) => [route.id, route]));
+    const boxes = new Map(layout.boxes.map((box) => [box.id, box]));
+    // Those the eye follows are drawn last, over the others.
+    const edges = [...graph.edges].sort((a, b) => rank(a, selected) - rank(b, selected));
+    const first = this.focused && graph.byId.has(this.focused) ? this.focused : (this.selected[0] ?? start(graph));
+    return svg`
+      <g class="edges">
+        ${repeat(
+          edges,
+          (edge) => edge.id,
+          (edge) => {
+            const route = routes.get(edge.id);
+            return route ? this.edge(edge, curve(route, layout.flow), selected) : nothing;
+          },
+        )}
+      </g>
+      <g class="nodes">
+        ${repeat(
+          graph.nodes,
+          (node) => node.id,
+          (node) => {
+            const box = boxes.get(node.id);
+            return box ? this.node(node, box, selected, matches, colours, node.id === first) : nothing;
+          },
+        )}
+      </g>
+      <g class="labels" aria-hidden="true">${this.labels(graph, layout)}</g>
+    `;
+  }
+
+  private edge(edge: PanelEdge, path: string, selected: ReadonlySet<string>): SVGTemplateResult {
+    const near = selected.has(edge.source) || selected.has(edge.target);
+    const onPath = this.showPath && edge.onCriticalPath;
+    const head =
+      edge.status === "both" ? (onPath ? "path" : edge.onChain ? "chain" : near ? "near" : "plain") : edge.status;
+    const classes = ["edge", edge.kind, edge.status, onPath && "path", edge.onChain && "chain", near && "near"];
+    return svg`<g class=${classes.filter(Boolean).join(" ")}>
+      <title>${edgeTitle(edge)}</title>
+      ${onPath ? svg`<path class="halo" d=${path} />` : nothing}
+      <path class="line" d=${path} marker-end="url(#arrow-${head})" />
+      <path class="touch" d=${path} />
+    </g>`;
+  }
+
+  private labels(graph: PanelGraph, layout: Layout): SVGTemplateResult[] {
+    const routes = new Map(layout.routes.map((route) => [route.id, route]));
+    const labelled = graph.edges.filter((edge) => edgeLabel(edge) !== "");
+    const byId = new Map(labelled.map((edge) => [edge.id, edge]));
+    const wanted = labelled.map((edge): Label => {
+      const at = labelPlace(routes.get(edge.id)?.points ?? []);
+      return { id: edge.id, at, width: Math.min(labelWidth(edge, this.measure), 190), height: LABEL_HEIGHT };
+    });
+    return spread(wanted, layout.flow).map(({ id, at: [x, y], width }) => {
+      const edge = byId.get(id);
+      const text = elide(edge ? edgeLabel(edge) : "", (one) => this.measure(one, "meta") <= width - 8);
+      return svg`<g class="edge-label ${edge?.status ?? ""} ${edge?.onChain ? "chain" : ""}" transform="translate(${x} ${y})">
+        <rect x=${-width / 2} y=${-LABEL_HEIGHT / 2} width=${width} height=${LABEL_HEIGHT} rx=${LABEL_HEIGHT / 2} />
+        <text text-anchor="middle" dy="0.35em">${text}</text>
+      </g>`;
+    });
+  }
+
+  private node(
+    node: PanelNode,
+    box: PlacedBox,
+    selected: ReadonlySet<string>,
+    matches: ReadonlySet<string>,
+    colours: ReadonlyMap<string, number>,
+    reachable: boolean,
+  ): SVGTemplateResult {
+    const word = tag(node);
+    const room = box.width - PADDING_LEFT - PADDING_RIGHT;
+    const tagRoom = tagWidth(node, this.measure);
+    const name = elide(node.name, (text) => this.measure(text, "name") <= room - tagRoom + 1);
+    const meta = elide(node.meta, (text) => this.measure(text, "meta") <= room + 1);
+    const onPath = this.showPath && node.onCriticalPath;
+    const classes = [
+      "node",
+      `kind-${node.kind || "call"}`,
+      node.status,
+      node.onChain && "chain",
+      onPath && "path",
+      node.root && "root",
+      selected.has(node.id) && "selected",
+      matches.has(node.id) && "match",
+      node.deltaNs > 0 ? "slower" : node.deltaNs < 0 ? "faster" : "",
+    ];
+    return svg`<g
+      class=${classes.filter(Boolean).join(" ")}
+      data-id=${node.id}
+      role="button"
+      tabindex=${reachable ? "0" : "-1"}
+      aria-label=${nodeTitle(node)}
+      aria-pressed=${selected.has(node.id) ? "true" : "false"}
+      transform="translate(${box.x - box.width / 2} ${box.y - box.height / 2})"
+      @click=${() => {
+        this.choose(node.id, true);
+      }}
+      @focus=${() => {
+        this.focused = node.id;
+      }}
+    >
+      <title>${nodeTitle(node)}</title>
+      <rect class="ring" x="-4" y="-4" width=${box.width + 8} height=${BOX_HEIGHT + 8} rx="8" />
+      ${node.members.length > 0 ? svg`<rect class="box under" x="4" y="4" width=${box.width} height=${BOX_HEIGHT} rx="5" />` : nothing}
+      <rect class="box" width=${box.width} height=${BOX_HEIGHT} rx="5" />
+      <path class="stripe p${colours.get(node.process) ?? "none"}" d="M5 0A5 5 0 0 0 0 5V${BOX_HEIGHT - 5}A5 5 0 0 0 5 ${BOX_HEIGHT}Z" />
+      <text class="name" x=${PADDING_LEFT} y="20">${name}</text>
+      <text class="meta" x=${PADDING_LEFT} y="37">${meta}</text>
+      ${
+        word ? svg`<text class="tag" x=${box.width - PADDING_RIGHT} y="19.5" text-anchor="end">${word}</text>` : nothing
+      }
+      ${node.steps.length > 0 ? stepBadge(node.steps) : nothing}
+    </g>`;
+  }
+
+  private controls(): TemplateResult {
+    const flow = this.layout?.flow ?? "down";
+    const button = (
+      name: "minus" | "plus" | "fit" | "down" | "right",
+      title: string,
+      run: () => void,
+    ): TemplateResult =>
+      html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
+    return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
+      ${button(
+        flow === "down" ? "right" : "down",
+        flow === "down" ? "Draw from left to right" : "Draw from top to bottom",
+        () => {
+          this.dispatchEvent(new CustomEvent("clew-flow", { detail: flow === "down" ? "right" : "down" }));
+        },
+      )}
+      ${button("minus", "Zoom out (−)", () => {
+        this.zoomBy(1 / 1.3);
+      })}
+      ${button("plus", "Zoom in (+)", () => {
+        this.zoomBy(1.3);
+      })}
+      ${button("fit", "Show all (f)", () => {
+        this.fit();
+      })}
+    </div>`;
+  }
+}
+
+customElements.define("clew-graph", GraphElement);
+
+function frame(boxes: readonly PlacedBox[]): { x: number; y: number; width: number; height: number } {
+  const left = Math.min(...boxes.map((box) => box.x - box.width / 2));
+  const top = Math.min(...boxes.map((box) => box.y - box.height / 2));
+  const right = Math.max(...boxes.map((box) => box.x + box.width / 2));
+  const bottom = Math.max(...boxes.map((box) => box.y + box.height / 2));
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+function rank(edge: PanelEdge, selected: ReadonlySet<string>): number {
+  return (
+    (edge.onChain ? 4 : 0) +
+    (edge.onCriticalPath ? 2 : 0) +
+    (selected.has(edge.source) || selected.has(edge.target) ? 1 : 0)
+  );
+}
+
+function arrowHead(name: string): SVGTemplateResult {
+  return svg`<marker id="arrow-${name}" class="arrow ${name}" viewBox="0 0 8 8" refX="7.2" refY="4" markerWidth="8" markerHeight="8"
+    markerUnits="userSpaceOnUse" orient="auto"><path d="M0.5 0.8 7.5 4 0.5 7.2Z" /></marker>`;
+}
+
+/** The chain's numbers, on the box's upper left corner. */
+function stepBadge(steps: readonly number[]): SVGTemplateResult {
+  const text = steps.length > 3 ? `${steps[0] ?? ""}…${steps.at(-1) ?? ""}` : steps.join(",");
+  const width = Math.max(18, 8 + text.length * 6.6);
+  return svg`<g class="steps" transform="translate(-7 -9)"><rect width=${width} height="18" rx="9" /><text x=${width / 2} y="12.8"
+    text-anchor="middle">${text}</text></g>`;
+}
+
+function nodeTitle(node: PanelNode): string {
+  const marks = [
+    node.steps.length > 0 ? `step ${node.steps.join(", ")} of the chain` : "",
+    node.onCriticalPath ? "on the critical path" : "",
+    node.status === "after" ? "only in the run after" : node.status === "before" ? "only in the run before" : "",
+  ].filter(Boolean);
+  return [node.label, node.meta, node.detail, marks.join(", ")].filter(Boolean).join("\n");
+}
+
+const KINDS: Record<PanelEdge["kind"], string> = {
+  call: "calls",
+  use: "causes",
+  sync: "lets go on",
+  state: "changes the state that is used by",
+  next: "goes on as",
+  diff: "leads to",
+};
+
+function edgeTitle(edge: PanelEdge): string {
+  const parts = [KINDS[edge.kind], edge.channel ? `(${edge.channel})` : "", count(edge.count, "time")];
+  if (edge.latencyNs > 0) parts.push(`taking ${duration(edge.latencyNs)} in all`);
+  if (edge.status !== "both") parts.push(`only in the run ${edge.status}`);
+  return parts.filter(Boolean).join(" ");
+}

@@ -1,0 +1,134 @@
+/** Small pieces of the page that several views draw. */
+import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
+import type { Location } from "../../shared/protocol";
+import { place } from "../model/format";
+import type { PanelGraph } from "../model/graph";
+import { icon } from "./icons";
+import { processColours } from "./palette";
+
+export const RECORD_COMMAND = "clew run -- python your_program.py";
+
+/** What there is to read where there is nothing to draw. */
+export function emptyState(title: string, message: string, command?: string): TemplateResult {
+  return html`<div class="empty">
+    <svg class="clew-mark" viewBox="0 0 64 64" aria-hidden="true">
+      <circle cx="32" cy="30" r="18" />
+      <path d="M16 24c10-6 24-6 32 3M15 33c10-7 26-6 33 1M22 15c-5 10-4 22 3 31M35 12c8 8 10 22 3 35" />
+      <path d="M45 43c5 6 10 6 14 3" />
+    </svg>
+    <h2>${title}</h2>
+    <p>${message}</p>
+    ${command ? commandLine(command) : nothing}
+  </div>`;
+}
+
+export function commandLine(command: string): TemplateResult {
+  return html`<div class="command">
+    <code>${command}</code>
+    <button
+      type="button"
+      class="quiet"
+      title="Copy"
+      aria-label="Copy the command"
+      @click=${() => void navigator.clipboard.writeText(command)}
+    >
+      ${icon("copy")}
+    </button>
+  </div>`;
+}
+
+export function notice(
+  kind: "error" | "info",
+  text: string,
+  action?: { name: string; run: () => void },
+): TemplateResult {
+  return html`<div class="notice ${kind}" role=${kind === "error" ? "alert" : "status"}>
+    <span>${text}</span>
+    ${action ? html`<button type="button" class="link" @click=${action.run}>${action.name}</button>` : nothing}
+  </div>`;
+}
+
+/** A place in source that can be gone to. */
+export function placeLink(
+  location: Location | null,
+  workspace: string,
+  reveal: (location: Location) => void,
+): TemplateResult | typeof nothing {
+  if (!location) return nothing;
+  return html`<button
+    type="button"
+    class="link place"
+    title=${`${location.path}:${location.line}`}
+    @click=${(event: Event) => {
+      event.stopPropagation();
+      reveal(location);
+    }}
+  >
+    ${place(location.path, location.line, workspace)}
+  </button>`;
+}
+
+/** How edges and boxes are drawn and what that means. */
+export function sliceLegend(graph: PanelGraph, showPath: boolean): TemplateResult {
+  const kinds = new Set(graph.edges.map((edge) => edge.kind));
+  const colours = processColours(graph.processes);
+  const rows: [string, string, boolean][] = [
+    ["edge call", "calls", kinds.has("call")],
+    ["edge use", "causes (message, task, queue …)", kinds.has("use")],
+    ["edge state", "last change of a state → its use", kinds.has("state")],
+    ["edge sync", "lets go on (lock, condition …)", kinds.has("sync")],
+    ["edge next", "goes on as", kinds.has("next")],
+    ["edge use chain", "the chain of why, numbered", graph.nodes.some((node) => node.onChain)],
+    ["edge use path", "the critical path", showPath],
+  ];
+  return html`<details class="legend">
+    <summary>Legend</summary>
+    <ul>
+      ${rows.filter(([, , shown]) => shown).map(([classes, text]) => html`<li>${edgeSample(classes)} ${text}</li>`)}
+    </ul>
+    <ul class="processes" aria-label="Processes">
+      ${graph.processes.map(
+        (process) =>
+          html`<li>
+            <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
+              <rect class="stripe p${colours.get(process) ?? "none"}" width="12" height="12" rx="3" />
+            </svg>
+            ${process}
+          </li>`,
+      )}
+    </ul>
+  </details>`;
+}
+
+export function diffLegend(): TemplateResult {
+  return html`<details class="legend" open>
+    <summary>Legend</summary>
+    <ul>
+      <li>${boxSample("before")} − only before</li>
+      <li>${boxSample("after")} + only after</li>
+      <li>${boxSample("both")} in both: ▲ slower, ▼ faster</li>
+    </ul>
+  </details>`;
+}
+
+function edgeSample(classes: string): TemplateResult {
+  const onPath = classes.endsWith("path");
+  return html`<svg class="sample" viewBox="0 0 34 10" aria-hidden="true">
+    <g class=${classes}>
+      ${onPath ? svg`<path class="halo" d="M1 5H33" />` : nothing}
+      <path class="line" d="M1 5H33" />
+    </g>
+  </svg>`;
+}
+
+function boxSample(status: string): TemplateResult {
+  return html`<svg class="sample" viewBox="0 0 34 14" aria-hidden="true">
+    <g class="node ${status}"><rect class="box" x="5" y="1" width="24" height="12" rx="3" /></g>
+  </svg>`;
+}
+
+/** A bar whose length is `share` (0 to 1) of its room. */
+export function bar(classes: string, share: number): SVGTemplateResult {
+  const percent = Math.max(0, Math.min(1, share)) * 100;
+  return svg`<rect class=${classes} width="${percent < 0.7 && share > 0 ? 0.7 : percent}%" height="100%" rx="2" />`;
+}

@@ -1,0 +1,19 @@
+/** Runs as the options of a picker. */
+import { html, type TemplateResult } from "lit";
+import type { RunRef } from "../../shared/protocol";
+
+/** A run may be named by its id or its name; the newest of a name is meant. */
+export function isRun(run: RunRef, which: string): boolean {
+  return run.id === which || run.name === which;
+}
+
+export function runOptions(runs: readonly RunRef[], selected: string): TemplateResult[] {
+  const chosen = runs.find((run) => isRun(run, selected));
+  return runs.map((run) => html`<option value=${run.id} .selected=${run === chosen}>${runTitle(run)}</option>`);
+}
+
+export function runTitle(run: RunRef): string {
+  const time = new Date(run.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" });
+  const state = !run.finished ? " · running" : run.exitCode ? ` · exit ${run.exitCode}` : "";
+  return `${run.name} · ${time}${state}`;
+}

@@ -1,0 +1,94 @@
+/** Zoom and pan of one SVG, over d3-zoom: what is seen of the drawing. Lengths in the drawing's px. */
+import { select } from "d3-selection";
+import { type D3ZoomEvent, zoom, zoomIdentity, type ZoomTransform, zoomTransform } from "d3-zoom";
+
+export interface Frame {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+const MARGIN = 28;
+const READABLE = 0.62;
+const SMALLEST = 0.04;
+const LARGEST = 4;
+/** Below this scale second lines are left out, and below that it is all shapes. */
+const FAR = 0.5;
+
+export class Viewport {
+  /** Has the user moved it? Then a change of the window's size does not. */
+  moved = false;
+  private canvas: SVGSVGElement | undefined;
+  private content: SVGGElement | undefined;
+  private readonly behaviour = zoom<SVGSVGElement, unknown>()
+    .scaleExtent([SMALLEST, LARGEST])
+    .on("zoom", (event: D3ZoomEvent<SVGSVGElement, unknown>) => {
+      if (event.sourceEvent) this.moved = true;
+      this.apply(event.transform);
+    });
+
+  attach(canvas: SVGSVGElement, content: SVGGElement): void {
+    if (this.canvas === canvas && this.content === content) return;
+    this.canvas = canvas;
+    this.content = content;
+    select(canvas).call(this.behaviour).on("dblclick.zoom", null);
+  }
+
+  zoomBy(factor: number): void {
+    this.moved = true;
+    if (this.canvas) this.behaviour.scaleBy(select(this.canvas), factor);
+  }
+
+  /** Shows the whole frame, no larger than life. */
+  fit(frame: Frame): void {
+    this.moved = false;
+    this.show(frame, Math.min(1.15, this.scaleFor(frame)));
+  }
+
+  /** Shows the first of the frames that stays readable; the last one at a readable size in any case. */
+  home(frames: readonly Frame[]): void {
+    this.moved = false;
+    const last = frames.at(-1);
+    const readable = frames.find((frame) => frame.width > 0 && this.scaleFor(frame) >= READABLE);
+    if (readable) this.show(readable, Math.min(1.15, this.scaleFor(readable)));
+    else if (last) this.show(last, READABLE);
+  }
+
+  /** Moves just so far that the frame is seen. */
+  reveal(frame: Frame): void {
+    const canvas = this.canvas;
+    if (!canvas) return;
+    const { width, height } = canvas.getBoundingClientRect();
+    const now = zoomTransform(canvas);
+    const left = now.applyX(frame.x);
+    const top = now.applyY(frame.y);
+    const right = now.applyX(frame.x + frame.width);
+    const bottom = now.applyY(frame.y + frame.height);
+    const by = (low: number, high: number, size: number): number =>
+      low < MARGIN ? MARGIN - low : high > size - MARGIN ? Math.max(size - MARGIN - high, MARGIN - low) : 0;
+    const [dx, dy] = [by(left, right, width), by(top, bottom, height)];
+    if (dx !== 0 || dy !== 0) this.behaviour.translateBy(select(canvas), dx / now.k, dy / now.k);
+  }
+
+  private scaleFor(frame: Frame): number {
+    const { width, height } = this.canvas?.getBoundingClientRect() ?? { width: 0, height: 0 };
+    if (width <= 2 * MARGIN || height <= 2 * MARGIN) return 1;
+    return Math.min((width - 2 * MARGIN) / Math.max(frame.width, 1), (height - 2 * MARGIN) / Math.max(frame.height, 1));
+  }
+
+  private show(frame: Frame, scale: number): void {
+    const canvas = this.canvas;
+    if (!canvas) return;
+    const { width, height } = canvas.getBoundingClientRect();
+    const to = zoomIdentity
+      .translate(width / 2 - (frame.x + frame.width / 2) * scale, height / 2 - (frame.y + frame.height / 2) * scale)
+      .scale(scale);
+    this.behaviour.transform(select(canvas), to);
+  }
+
+  private apply(transform: ZoomTransform): void {
+    this.content?.setAttribute("transform", transform.toString());
+    this.canvas?.classList.toggle("far", transform.k < FAR);
+  }
+}

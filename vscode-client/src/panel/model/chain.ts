@@ -1,0 +1,57 @@
+/**
+ * The chain of "why" as lines to read: from what was asked back to where it began.
+ *
+ * Invariant: one line per step, in the server's order; each line but the last says how it depends on the next.
+ */
+import type { ChainStep } from "../../shared/protocol";
+import { offset, shortLabel } from "./format";
+
+export interface ChainLine {
+  number: number;
+  title: string;
+  detail: string;
+  where: string;
+  time: string;
+  /** What leads from this line to the next, empty for the last. */
+  because: string;
+  kind: "use" | "sync" | "state" | "scope";
+  /** Does the next line happen in another process? */
+  crosses: boolean;
+  step: ChainStep;
+}
+
+/** `edge` of a step is the edge by which the step before it, the later one, depends on it. */
+export function chainLines(chain: readonly ChainStep[]): ChainLine[] {
+  return chain.map((step, index) => {
+    const next = chain[index + 1];
+    return {
+      number: index + 1,
+      title: shortLabel(step.title),
+      detail: step.detail,
+      where: [step.process, step.strand === step.process ? "" : step.strand].filter(Boolean).join(" · "),
+      time: offset(step.timeNs),
+      because: next ? because(next) : "",
+      kind: kind(next?.edge),
+      crosses: next !== undefined && next.process !== step.process,
+      step,
+    };
+  });
+}
+
+function because(next: ChainStep): string {
+  const what = [next.channel, next.key].filter(Boolean).join(" ");
+  switch (next.edge) {
+    case "state":
+      return what ? `last changed by: ${what}` : "last changed by";
+    case "sync":
+      return what ? `let go on by: ${what}` : "let go on by";
+    case "use":
+      return what ? `caused by: ${what}` : "caused by";
+    default:
+      return what ? `part of: ${what}` : "part of";
+  }
+}
+
+function kind(edge: string | undefined): ChainLine["kind"] {
+  return edge === "use" || edge === "sync" || edge === "state" ? edge : "scope";
+}

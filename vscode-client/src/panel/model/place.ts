@@ -1,0 +1,144 @@
+/**
+ * Where the panel is: view, question, settings, as a text for the address bar or the editor's memory.
+ *
+ * Invariant: `decode(encode(place))` is the same place; a text from elsewhere decodes to the nearest valid place.
+ */
+import type { CriticalPathParams, DiffParams, Location, SliceParams, Target } from "../../shared/protocol";
+import type { Flow } from "../layout/types";
+
+export type ViewName = "slice" | "path" | "diff";
+
+export interface Place {
+  view: ViewName;
+  slice: SliceParams;
+  path: CriticalPathParams;
+  diff: DiffParams;
+  flow: Flow | "auto";
+  showPath: boolean;
+  search: string;
+}
+
+export const DEFAULT_LEVEL = "function";
+export const DEFAULT_MAX_NODES = 300;
+
+export function startingPlace(): Place {
+  return {
+    view: "slice",
+    slice: { target: {} },
+    path: { target: {} },
+    diff: { before: "", after: "" },
+    flow: "auto",
+    showPath: false,
+    search: "",
+  };
+}
+
+export function encode(place: Place): string {
+  const words = new URLSearchParams();
+  const put = (name: string, value: string | number | undefined, unless: string | number = ""): void => {
+    if (value !== undefined && value !== unless) words.set(name, String(value));
+  };
+  put("view", place.view);
+  if (place.view === "diff") {
+    put("before", place.diff.before);
+    put("after", place.diff.after);
+    put("level", place.diff.level, DEFAULT_LEVEL);
+    put("rows", place.diff.maxRows);
+  } else {
+    const asked = place.view === "slice" ? place.slice : place.path;
+    put("run", asked.run);
+    put("level", asked.level, DEFAULT_LEVEL);
+    encodeTarget(asked.target, put);
+  }
+  if (place.view === "slice") {
+    put("direction", place.slice.direction, "backward");
+    put("nodes", place.slice.maxNodes);
+    put("path", place.showPath ? "shown" : "");
+  }
+  put("flow", place.flow, "auto");
+  put("search", place.search);
+  return words.toString();
+}
+
+export function decode(text: string): Place {
+  const words = new URLSearchParams(text);
+  const place = startingPlace();
+  const level = words.get("level");
+  const run = words.get("run");
+  const shared = {
+    target: decodeTarget(words),
+    ...(run === null ? {} : { run }),
+    ...(level === null ? {} : { level }),
+  };
+  const nodes = whole(words.get("nodes"));
+  const rows = whole(words.get("rows"));
+  place.view = oneOf(words.get("view"), ["slice", "path", "diff"], "slice");
+  if (place.view === "slice") {
+    place.slice = {
+      ...shared,
+      ...(words.get("direction") === "forward" ? { direction: "forward" } : {}),
+      ...(nodes === undefined ? {} : { maxNodes: nodes }),
+    };
+  } else if (place.view === "path") place.path = shared;
+  else {
+    place.diff = {
+      before: words.get("before") ?? "",
+      after: words.get("after") ?? "",
+      ...(level === null ? {} : { level }),
+      ...(rows === undefined ? {} : { maxRows: rows }),
+    };
+  }
+  place.showPath = words.get("path") === "shown";
+  place.flow = oneOf(words.get("flow"), ["down", "right", "auto"], "auto");
+  place.search = words.get("search") ?? "";
+  return place;
+}
+
+/** Do two places ask the same question? Then going from one to the other is no step of the browser's history. */
+export function sameQuestion(a: Place, b: Place): boolean {
+  const bare = (place: Place): string => encode({ ...place, flow: "auto", search: "", showPath: false });
+  return bare(a) === bare(b);
+}
+
+/** What a target says, in words. */
+export function describeTarget(target: Target): string {
+  if (target.event !== undefined && target.event !== null) return `event ${target.event}`;
+  if (target.text) return `“${target.text}”`;
+  if (target.function) return target.function;
+  if (target.location) {
+    return `${target.location.path.slice(target.location.path.lastIndexOf("/") + 1)}:${target.location.line}`;
+  }
+  return "the newest error";
+}
+
+function encodeTarget(target: Target, put: (name: string, value: string | number | undefined) => void): void {
+  put("event", target.event ?? undefined);
+  put("text", target.text ?? undefined);
+  put("function", target.function ?? undefined);
+  put("file", target.location?.path);
+  put("line", target.location?.line);
+}
+
+function decodeTarget(words: URLSearchParams): Target {
+  const event = whole(words.get("event"));
+  if (event !== undefined) return { event };
+  const text = words.get("text");
+  if (text) return { text };
+  const name = words.get("function");
+  if (name) return { function: name };
+  const path = words.get("file");
+  const line = whole(words.get("line"));
+  if (path && line !== undefined) {
+    const location: Location = { path, line };
+    return { location };
+  }
+  return {};
+}
+
+function whole(text: string | null): number | undefined {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function oneOf<T extends string>(text: string | null, allowed: readonly T[], otherwise: T): T {
+  return allowed.find((one) => one === text) ?? otherwise;
+}

@@ -1,0 +1,71 @@
+/**
+ * What all views share, and who is told when it changes.
+ *
+ * Invariant: the state is replaced, never changed in place, and listeners run once per turn however often it is.
+ */
+import type { RunRef, SourceResult } from "../shared/protocol";
+import { type Place, startingPlace } from "./model/place";
+
+export interface Shared {
+  place: Place;
+  workspace: string;
+  runs: RunRef[];
+  /** The run that the editor's code lenses show. */
+  selectedRun: string;
+  runsKnown: boolean;
+  /** Requests under way. */
+  busy: number;
+  error: string;
+  /** The source in the drawer, in a browser. */
+  source: { line: number; answer: SourceResult } | undefined;
+  helpShown: boolean;
+  maxNodes: number;
+}
+
+export class Store {
+  private current: Shared;
+  private readonly listeners = new Set<() => void>();
+  private told = true;
+
+  constructor(maxNodes: number) {
+    this.current = {
+      place: startingPlace(),
+      workspace: "",
+      runs: [],
+      selectedRun: "",
+      runsKnown: false,
+      busy: 0,
+      error: "",
+      source: undefined,
+      helpShown: false,
+      maxNodes,
+    };
+  }
+
+  get state(): Readonly<Shared> {
+    return this.current;
+  }
+
+  update(change: Partial<Shared>): void {
+    this.current = { ...this.current, ...change };
+    this.changed();
+  }
+
+  updatePlace(change: Partial<Place>): void {
+    this.update({ place: { ...this.current.place, ...change } });
+  }
+
+  /** Tells the listeners although nothing shared changed: a view's own state did. */
+  changed(): void {
+    if (!this.told) return;
+    this.told = false;
+    queueMicrotask(() => {
+      this.told = true;
+      for (const listener of this.listeners) listener();
+    });
+  }
+
+  subscribe(listener: () => void): void {
+    this.listeners.add(listener);
+  }
+}

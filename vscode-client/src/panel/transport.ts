@@ -1,0 +1,139 @@
+/**
+ * How the panel reaches the server: through the editor's webview, or over HTTP from a browser.
+ *
+ * Invariant: a request either answers or throws an error whose message is for the user.
+ */
+import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
+import { type FromPanel, isAnswer, type SettingsMessage, type ToPanel } from "../shared/wire";
+
+export interface Transport {
+  /** Is there an editor beside the panel that shows source? */
+  readonly hasEditor: boolean;
+  request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]>;
+  reveal(location: Location): void;
+  /** Starts listening; nothing is delivered before. */
+  listen(listener: (message: HostMessage | SettingsMessage) => void): void;
+  /** What to show after a reload: a text of the panel's own making. */
+  save(state: string, isNewPlace: boolean): void;
+  saved(): string;
+  /** Calls `listener` when the browser's Back or Forward asks for another saved state. */
+  onNavigate(listener: (state: string) => void): void;
+}
+
+interface EditorApi {
+  postMessage(message: FromPanel): void;
+  getState(): unknown;
+  setState(state: unknown): void;
+}
+
+declare global {
+  /** Given by the editor to a webview's page, and by nothing else. */
+  function acquireVsCodeApi(): EditorApi;
+}
+
+export function connect(): Transport {
+  return "acquireVsCodeApi" in globalThis ? new EditorTransport(acquireVsCodeApi()) : new BrowserTransport();
+}
+
+class EditorTransport implements Transport {
+  readonly hasEditor = true;
+  private number = 0;
+  private readonly waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
+
+  constructor(private readonly api: EditorApi) {}
+
+  request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+    this.number += 1;
+    const id = this.number;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.api.postMessage({ id, method, params });
+    });
+  }
+
+  reveal(location: Location): void {
+    this.api.postMessage({ type: "reveal", location });
+  }
+
+  listen(listener: (message: HostMessage | SettingsMessage) => void): void {
+    window.addEventListener("message", (event: MessageEvent<ToPanel>) => {
+      const message = event.data;
+      if (!isAnswer(message)) {
+        listener(message);
+        return;
+      }
+      const caller = this.waiting.get(message.id);
+      this.waiting.delete(message.id);
+      if (message.error) caller?.reject(new Error(message.error.message));
+      else caller?.resolve(message.result as never);
+    });
+    this.api.postMessage({ type: "ready" });
+  }
+
+  save(state: string): void {
+    this.api.setState({ state });
+  }
+
+  saved(): string {
+    const kept = this.api.getState();
+    return typeof kept === "object" && kept !== null && "state" in kept ? String(kept.state) : "";
+  }
+
+  onNavigate(): void {
+    // An editor's panel has no address.
+  }
+}
+
+class BrowserTransport implements Transport {
+  readonly hasEditor = false;
+  private readonly token = new URLSearchParams(window.location.search).get("token") ?? "";
+
+  async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+    let answer: Response;
+    try {
+      answer = await fetch("rpc", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", Authorization: `Bearer ${this.token}` },
+        body: JSON.stringify({ method, params }),
+      });
+    } catch {
+      throw new Error(
+        "The server does not answer. Is `clew view` still running in its terminal? Start it, then reload.",
+      );
+    }
+    const body = (await answer.json().catch(() => ({}))) as {
+      result?: Methods[M]["result"];
+      error?: { message: string };
+    };
+    if (body.error) throw new Error(body.error.message);
+    if (body.result === undefined) throw new Error(`The server answered ${answer.status} without a reason.`);
+    return body.result;
+  }
+
+  reveal(): void {
+    // The panel's own drawer shows the source.
+  }
+
+  listen(listener: (message: HostMessage | SettingsMessage) => void): void {
+    const events = new EventSource(`events?token=${encodeURIComponent(this.token)}`);
+    events.addEventListener("runsChanged", () => {
+      listener({ type: "runsChanged" });
+    });
+  }
+
+  save(state: string, isNewPlace: boolean): void {
+    const address = `${window.location.pathname}${window.location.search}#${state}`;
+    if (isNewPlace && this.saved() !== "") window.history.pushState(null, "", address);
+    else window.history.replaceState(null, "", address);
+  }
+
+  saved(): string {
+    return window.location.hash.slice(1);
+  }
+
+  onNavigate(listener: (state: string) => void): void {
+    window.addEventListener("popstate", () => {
+      listener(this.saved());
+    });
+  }
+}

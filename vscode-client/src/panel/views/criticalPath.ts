@@ -1,0 +1,116 @@
+/** The critical path of a request or an event: which waits and which work the time from start to end consists of. */
+import { html, nothing, type TemplateResult } from "lit";
+import type { CriticalPathParams, CriticalPathResult, PathSegment } from "../../shared/protocol";
+import { emptyState, notice, RECORD_COMMAND } from "../draw/parts";
+import { segmentLegend, segmentList } from "../draw/segments";
+import { count, duration, shortLabel } from "../model/format";
+import type { Place } from "../model/place";
+import { History } from "./history";
+import { type Context, registerView, type Selection, type View } from "./view";
+
+interface Answer {
+  params: CriticalPathParams;
+  result: CriticalPathResult;
+}
+
+export class CriticalPathView implements View<Answer> {
+  readonly name = "path";
+  readonly title = "Critical path";
+  private readonly answers = new History<Answer>();
+  private asked = 0;
+  private selected: ReadonlySet<string> = new Set();
+
+  constructor(private readonly context: Context) {}
+
+  async open(place: Place): Promise<void> {
+    this.asked += 1;
+    const asked = this.asked;
+    const params = place.path;
+    const result = await this.context.request("clew/criticalPath", params);
+    if (asked === this.asked) this.handle({ params, result });
+  }
+
+  handle(answer: Answer): void {
+    this.answers.push(answer);
+    this.selected = new Set();
+    this.context.store.changed();
+  }
+
+  unhandle(): boolean {
+    if (!this.answers.hasEarlier) return false;
+    const answer = this.answers.pop();
+    if (!answer) return false;
+    this.asked += 1;
+    this.context.remember({ path: answer.params });
+    this.context.store.changed();
+    return true;
+  }
+
+  canUnhandle(): boolean {
+    return this.answers.hasEarlier;
+  }
+
+  select({ label, location }: Selection): void {
+    const segments = this.answers.current?.result.segments ?? [];
+    const chosen = segments.filter(
+      (one) =>
+        one.label === label ||
+        (location && one.location?.path === location.path && one.location.line === location.line),
+    );
+    this.selected = new Set(chosen.map((one) => one.nodeId));
+    this.context.store.changed();
+  }
+
+  focus(): void {
+    document.querySelector<HTMLElement>(".segments tbody tr")?.focus();
+  }
+
+  draw(): TemplateResult {
+    const answer = this.answers.current;
+    const { busy, runs, runsKnown } = this.context.store.state;
+    if (!answer) return html`<div class="view">${busy > 0 ? emptyState("Asking …", "") : nothing}</div>`;
+    const { result } = answer;
+    if (result.segments.length === 0) {
+      return html`<div class="view">
+        ${
+          runs.length === 0 && runsKnown
+            ? emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)
+            : emptyState(result.title || "No path", result.message || "There is no path to show here.")
+        }
+      </div>`;
+    }
+    return html`<div class="view scrolling">
+      <section class="summary">
+        <h2>${result.title}</h2>
+        <p class="sentence">${sentence(result)}</p>
+        ${result.message ? notice("info", result.message) : nothing} ${segmentLegend()}
+      </section>
+      ${segmentList(
+        result,
+        {
+          selected: this.selected,
+          select: (segment: PathSegment) => {
+            this.selected = new Set([segment.nodeId]);
+            this.context.store.changed();
+          },
+          reveal: (location) => {
+            this.context.reveal(location);
+          },
+        },
+        true,
+      )}
+    </div>`;
+  }
+}
+
+/** What a reader wants first: the whole, and the part that it hangs on. */
+function sentence(result: CriticalPathResult): string {
+  const whole = `${duration(result.totalNs)} in ${count(result.segments.length, "segment")}`;
+  const [largest] = [...result.segments].sort((a, b) => b.selfNs + b.waitNs - (a.selfNs + a.waitNs));
+  if (!largest || result.totalNs <= 0) return `${whole}.`;
+  const share = Math.round((100 * (largest.selfNs + largest.waitNs)) / result.totalNs);
+  const how = largest.waitNs > largest.selfNs ? "most of it waiting" : "most of it work";
+  return `${whole}; ${shortLabel(largest.label)} alone takes ${duration(largest.selfNs + largest.waitNs)} (${share} %), ${how}.`;
+}
+
+registerView("path", (context) => new CriticalPathView(context));

@@ -1,0 +1,303 @@
+/**
+ * Two runs compared: the finding as a sentence, the functions ranked by change, and the union of both graphs.
+ *
+ * Invariant: before is orange, after is blue, and each also has a sign of its own.
+ */
+import { html, nothing, type TemplateResult } from "lit";
+import type { DiffParams, DiffResult, RunRef } from "../../shared/protocol";
+import type { GraphElement } from "../draw/graph";
+import "../draw/graph";
+import { icon } from "../draw/icons";
+import { bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
+import { runOptions } from "../draw/runs";
+import { type DiffLine, diffLines, filterRows } from "../model/diff";
+import { count, duration, shortLabel } from "../model/format";
+import { fromDiff, nodesOf, type PanelGraph, search } from "../model/graph";
+import type { Place } from "../model/place";
+import { History } from "./history";
+import { type Context, registerView, type Selection, type View } from "./view";
+
+interface Answer {
+  params: DiffParams;
+  result: DiffResult;
+  graph: PanelGraph;
+}
+
+export class DiffView implements View<Answer> {
+  readonly name = "diff";
+  readonly title = "Compare";
+  private readonly answers = new History<Answer>();
+  private asked = 0;
+  private selected: readonly string[] = [];
+  private match = -1;
+
+  constructor(private readonly context: Context) {}
+
+  async open(place: Place): Promise<void> {
+    this.asked += 1;
+    const asked = this.asked;
+    const params = this.complete(place.diff);
+    if (!params.before || !params.after) return;
+    const result = await this.context.request("clew/diff", params);
+    if (asked === this.asked) this.handle({ params, result, graph: fromDiff(result) });
+  }
+
+  handle(answer: Answer): void {
+    const before = this.answers.current?.params;
+    if (before?.before === answer.params.before && before.after === answer.params.after) this.answers.replace(answer);
+    else this.answers.push(answer);
+    this.show(answer);
+  }
+
+  unhandle(): boolean {
+    if (!this.answers.hasEarlier) return false;
+    const answer = this.answers.pop();
+    if (!answer) return false;
+    this.asked += 1;
+    this.context.remember({ diff: answer.params });
+    this.show(answer);
+    return true;
+  }
+
+  canUnhandle(): boolean {
+    return this.answers.hasEarlier;
+  }
+
+  select(selection: Selection): void {
+    const graph = this.answers.current?.graph;
+    if (graph) this.choose(nodesOf(graph, selection.label, selection.location));
+  }
+
+  focus(): void {
+    document.querySelector<HTMLElement>(".diff-rows tbody tr")?.focus();
+  }
+
+  key(event: KeyboardEvent): boolean {
+    const graph = document.querySelector<GraphElement>("clew-graph");
+    if (event.key === "f") graph?.fit();
+    else if (event.key === "+" || event.key === "=") graph?.zoomBy(1.3);
+    else if (event.key === "-") graph?.zoomBy(1 / 1.3);
+    else if (event.key === "Escape" && this.selected.length > 0) this.choose([]);
+    else return false;
+    return true;
+  }
+
+  found(): { matches: number; all: number } {
+    const rows = this.answers.current?.result.rows ?? [];
+    return { matches: filterRows(rows, this.context.store.state.place.search).length, all: rows.length };
+  }
+
+  nextMatch(by: 1 | -1): void {
+    const graph = this.answers.current?.graph;
+    const matches = graph ? search(graph, this.context.store.state.place.search) : [];
+    if (matches.length === 0) return;
+    this.match = (this.match + by + matches.length) % matches.length;
+    const id = matches[this.match];
+    if (id !== undefined) this.choose([id]);
+  }
+
+  draw(): TemplateResult {
+    const { runs, runsKnown, place, busy } = this.context.store.state;
+    if (runsKnown && runs.length < 2) {
+      return html`<div class="view">
+        ${emptyState(
+          runs.length === 0 ? "No run yet" : "One run is not enough",
+          "Record the program before and after a change, then compare:",
+          RECORD_COMMAND.replace("run", "run --name before"),
+        )}
+      </div>`;
+    }
+    const answer = this.answers.current;
+    return html`<div class="view diff">
+      ${this.drawPickers(runs, answer?.params ?? this.complete(place.diff))}
+      ${
+        answer
+          ? this.drawAnswer(answer)
+          : busy > 0
+            ? emptyState("Comparing …", "")
+            : emptyState("Which two runs?", "Choose the run before and the run after, above.")
+      }
+    </div>`;
+  }
+
+  private drawPickers(runs: readonly RunRef[], params: DiffParams): TemplateResult {
+    const picker = (which: "before" | "after", mark: string): TemplateResult =>
+      html`<label class="picker ${which}">
+        <span class="mark" aria-hidden="true">${mark}</span>
+        <span class="word">${which === "before" ? "Before" : "After"}</span>
+        <select
+          aria-label=${`The run ${which}`}
+          @change=${(event: Event) => {
+            this.context.go({ diff: { ...params, [which]: (event.target as HTMLSelectElement).value } });
+          }}
+        >
+          ${runOptions(runs, params[which])}
+        </select>
+      </label>`;
+    return html`<div class="diff-pickers">
+      ${picker("before", "−")}
+      <button
+        type="button"
+        class="quiet"
+        title="Swap before and after"
+        aria-label="Swap before and after"
+        @click=${() => {
+          this.context.go({ diff: { ...params, before: params.after, after: params.before } });
+        }}
+      >
+        ${icon("swap")}
+      </button>
+      ${picker("after", "+")}
+    </div>`;
+  }
+
+  private drawAnswer({ result, graph, params }: Answer): TemplateResult {
+    const { place, workspace } = this.context.store.state;
+    if (result.rows.length === 0) {
+      return emptyState("Nothing to compare", result.message || "The two runs have no recorded function.");
+    }
+    const rows = filterRows(result.rows, place.search);
+    return html`
+      <section class="finding">
+        <p class="sentence">${result.sentence}</p>
+        <p class="numbers">
+          <span class="before">− ${duration(result.totalBeforeNs)}</span> →
+          <span class="after">+ ${duration(result.totalAfterNs)}</span>
+          of recorded work in all
+        </p>
+        ${result.message ? notice("info", result.message) : nothing}
+      </section>
+      <div class="diff-parts">
+        <div class="diff-table">
+          <table class="diff-rows">
+            <colgroup>
+              <col class="name" />
+              <col class="bars" />
+              <col class="change" />
+              <col class="calls" />
+              <col class="per-call" />
+            </colgroup>
+            <thead>
+              <tr>
+                <th scope="col">Function</th>
+                <th scope="col" class="bars">Self time, before / after</th>
+                <th scope="col" class="number">Change</th>
+                <th scope="col" class="number">Calls</th>
+                <th scope="col" class="number">Per call</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${diffLines(rows).map((line) => this.drawRow(line, graph, workspace))}
+            </tbody>
+          </table>
+          ${rows.length === 0 ? html`<p class="muted pad">No function is called that.</p>` : nothing}
+          ${
+            result.hiddenRows > 0
+              ? notice("info", `${count(result.hiddenRows, "more function")} with less change.`, {
+                  name: "Show more",
+                  run: () => {
+                    this.context.go({
+                      diff: { ...params, maxRows: result.rows.length + Math.max(100, result.rows.length) },
+                    });
+                  },
+                })
+              : nothing
+          }
+        </div>
+        <div class="main">
+          <clew-graph
+            .graph=${graph}
+            .selected=${this.selected}
+            .found=${place.search ? search(graph, place.search) : []}
+            .showPath=${false}
+            .flow=${place.flow}
+            .label=${`Functions of both runs: ${count(graph.nodes.length, "box")}`}
+            @clew-select=${(event: CustomEvent<string[]>) => {
+              this.choose(event.detail);
+            }}
+            @clew-open=${(event: CustomEvent<string>) => {
+              this.context.reveal(graph.byId.get(event.detail)?.location ?? null);
+            }}
+            @clew-flow=${(event: CustomEvent<Place["flow"]>) => {
+              this.context.remember({ flow: event.detail });
+            }}
+          ></clew-graph>
+          ${diffLegend()}
+        </div>
+      </div>
+    `;
+  }
+
+  private drawRow(line: DiffLine, graph: PanelGraph, workspace: string): TemplateResult {
+    const { row } = line;
+    const nodes = graph.nodes.filter((node) => node.label === row.label).map((node) => node.id);
+    const chosen = nodes.some((id) => this.selected.includes(id));
+    const open = (): void => {
+      this.choose(nodes);
+      this.context.reveal(row.location);
+    };
+    return html`<tr
+      class="${row.status} ${line.trend} ${chosen ? "selected" : ""}"
+      tabindex="0"
+      aria-selected=${chosen ? "true" : "false"}
+      @click=${open}
+      @keydown=${(event: KeyboardEvent) => {
+        if (event.key === "Enter") open();
+        else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+          const row = event.currentTarget as HTMLElement;
+          const to = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
+          if (to instanceof HTMLElement) to.focus();
+          event.preventDefault();
+        }
+      }}
+    >
+      <th scope="row" title=${row.label}>
+        <span class="name"
+          ><span class="mark" aria-hidden="true"
+            >${row.status === "before" ? "−" : row.status === "after" ? "+" : ""}</span
+          >${shortLabel(row.label)}</span
+        >
+        ${placeLink(row.location, workspace, (location) => {
+          this.context.reveal(location);
+        })}
+      </th>
+      <td class="bars">
+        <span class="bar-line"
+          ><svg aria-hidden="true">${bar("before", line.before)}</svg><span>${duration(row.selfBeforeNs)}</span></span
+        >
+        <span class="bar-line"
+          ><svg aria-hidden="true">${bar("after", line.after)}</svg><span>${duration(row.selfAfterNs)}</span></span
+        >
+      </td>
+      <td class="number change">
+        <span class="trend" aria-label=${line.trend}
+          >${line.trend === "slower" ? "▲" : line.trend === "faster" ? "▼" : ""}</span
+        >
+        ${line.change} ${line.factor ? html`<small>${line.factor}</small>` : nothing}
+      </td>
+      <td class="number">${line.calls}</td>
+      <td class="number">${line.perCall}</td>
+    </tr>`;
+  }
+
+  /** Where a run is not named: the two newest, in the order in which they were recorded. */
+  private complete(asked: DiffParams): DiffParams {
+    const byAge = [...this.context.store.state.runs].sort((a, b) => a.started - b.started);
+    const after = asked.after || (byAge.filter((run) => run.id !== asked.before).at(-1)?.id ?? "");
+    const before = asked.before || (byAge.filter((run) => run.id !== after).at(-1)?.id ?? "");
+    return { ...asked, before, after };
+  }
+
+  private show(answer: Answer): void {
+    this.selected = this.selected.filter((id) => answer.graph.byId.has(id));
+    this.match = -1;
+    this.context.store.changed();
+  }
+
+  private choose(nodes: readonly string[]): void {
+    this.selected = nodes;
+    this.context.store.changed();
+  }
+}
+
+registerView("diff", (context) => new DiffView(context));
