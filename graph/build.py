@@ -19,7 +19,7 @@ import numpy.typing as npt
 from clew.graph.calls import nest
 from clew.graph.clocks import monotonic_ns
 from clew.graph.decode import Columns, decode
-from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand
+from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand, Texts
 from clew.graph.names import process_names
 from clew.graph.pairing import Edges, pair
 from clew.graph.regions import CallEnds, split
@@ -157,7 +157,7 @@ class _Builder:
         channel = channels[ext[dst]]
         channel = np.where(channel == 0, channels[ext[src]], channel)
         waited = waits(ts, kind, strand, src, dst)
-        adapters = np.array([site.kind in ("", "adapter") for site in self.tables.sites], bool)
+        adapters = np.array([site.is_adapter for site in self.tables.sites], bool)
         idle = idle_gaps(ts, kind, strand, order, by_loop=adapters[site], waited=waited[waited >= 0])
         rows = np.int32 if len(ts) < 1 << 31 else np.int64
         strands, processes = self._strands(parts, strand_start), self._processes(parts)
@@ -352,7 +352,7 @@ class _Stream:
 
     def extensions(self) -> Extensions:
         start = np.concatenate(([0], np.cumsum(self.text_length))).astype(np.int64)
-        return Extensions(self.key, self.channel, self.flags, start, self.texts)
+        return Extensions(self.key, self.channel, self.flags, Texts(start, self.texts))
 
 
 def _join(parts: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:

@@ -5,6 +5,7 @@ Invariant: for every edge, `next` is where in the same index the edges begin tha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,22 +42,42 @@ class EdgeIndex:
     @staticmethod
     def of(region: npt.NDArray[np.uint32], regions: int, src: I64, dst: I64) -> EdgeIndex:
         """Indexes the edges `src[i] -> dst[i]` of events whose regions are given. Takes O(E log E)."""
-        src_region, dst_region = region[src].astype(np.int64), region[dst].astype(np.int64)
         return EdgeIndex(
-            _direction(regions, len(region), (src, src_region), (dst, dst_region), forward=True),
-            _direction(regions, len(region), (dst, dst_region), (src, src_region), forward=False),
+            _direction(region, regions, src, dst, forward=True), _direction(region, regions, dst, src, forward=False)
         )
 
+    def stored(self) -> dict[str, I64]:
+        """The columns that cost time to make; `restored` makes the others of them."""
+        return {
+            f"{name}_{column}": getattr(direction, column)
+            for name, direction in (("out", self.out), ("into", self.into))
+            for column in ("edge", "first", "next")
+        }
 
-def _direction(
-    regions: int, events: int, near_end: tuple[I64, I64], far_end: tuple[I64, I64], *, forward: bool
-) -> Direction:
-    (near, near_region), (far, far_region) = near_end, far_end
+    @staticmethod
+    def restored(region: npt.NDArray[np.uint32], src: I64, dst: I64, columns: Mapping[str, I64]) -> EdgeIndex:
+        """Inverse of `stored`."""
+        out, into = (
+            _completed(region, near, far, (columns[f"{name}_edge"], columns[f"{name}_first"], columns[f"{name}_next"]))
+            for name, near, far in (("out", src, dst), ("into", dst, src))
+        )
+        return EdgeIndex(out, into)
+
+
+def _direction(region: npt.NDArray[np.uint32], regions: int, near: I64, far: I64, *, forward: bool) -> Direction:
+    events = len(region)
+    near_region = region[near].astype(np.int64)
     # One number sorts by region first; a graph of 2**31 events and as many regions still fits.
-    place = near_region * events + near
-    order = np.argsort(place, kind="stable")
-    place = place[order]
+    key = near_region * events + near
+    order = np.argsort(key, kind="stable").astype(np.int64)
     first = np.searchsorted(near_region[order], np.arange(regions + 1)).astype(np.int64)
-    reached = far_region[order] * events + far[order]
-    following = np.searchsorted(place, reached, "left" if forward else "right").astype(np.int64)
-    return Direction(order.astype(np.int64), place, first, near[order], far[order], far_region[order], following)
+    reached = region[far[order]].astype(np.int64) * events + far[order]
+    following = np.searchsorted(key[order], reached, "left" if forward else "right").astype(np.int64)
+    return _completed(region, near, far, (order, first, following))
+
+
+def _completed(region: npt.NDArray[np.uint32], near: I64, far: I64, columns: tuple[I64, I64, I64]) -> Direction:
+    edge, first, following = columns
+    near, far = near[edge], far[edge]
+    key = region[near].astype(np.int64) * len(region) + near
+    return Direction(edge, key, first, near, far, region[far].astype(np.int64), following)

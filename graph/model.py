@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,11 @@ class Site:
     @property
     def label(self) -> str:
         return f"{self.module}:{self.qualname}" if self.qualname else self.module
+
+    @property
+    def is_adapter(self) -> bool:
+        """Is it none, or clew's own code that stands for the standard library, rather than the program's?"""
+        return self.kind in ("", "adapter")
 
 
 @dataclass(frozen=True)
@@ -114,12 +120,25 @@ class Extensions:
     key: npt.NDArray[np.uint64]
     channel: U32
     flags: npt.NDArray[np.uint16]
-    text_start: I64
-    """One more than there are rows: text i is bytes `text_start[i]` up to `text_start[i + 1]` of `texts`."""
-    texts: U8
+    texts: TextColumn
 
     def text(self, row: int) -> str:
-        return self.texts[self.text_start[row] : self.text_start[row + 1]].tobytes().decode("utf-8", "replace")
+        return self.texts[row]
+
+
+class TextColumn(Protocol):
+    def __getitem__(self, row: int, /) -> str: ...
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Text i is bytes `start[i]` up to `start[i + 1]` of `data`."""
+
+    start: I64
+    data: U8
+
+    def __getitem__(self, row: int, /) -> str:
+        return self.data[self.start[row] : self.start[row + 1]].tobytes().decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -178,12 +197,16 @@ class ExecutionGraph:
     """The spec's own aggregation levels."""
     counted: dict[int, int] = field(default_factory=dict)
     """Site to the number of its calls that were only counted."""
+    index_columns: Mapping[str, I64] | None = field(default=None, repr=False)
+    """Of a stored graph what `EdgeIndex.restored` needs."""
 
     def __len__(self) -> int:
         return len(self.ts)
 
     @cached_property
     def index(self) -> EdgeIndex:
+        if self.index_columns is not None:
+            return EdgeIndex.restored(self.region, self.edge_src, self.edge_dst, self.index_columns)
         return EdgeIndex.of(self.region, len(self.regions), self.edge_src, self.edge_dst)
 
     @cached_property
@@ -205,6 +228,26 @@ class ExecutionGraph:
     @cached_property
     def channel_ids(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.strings)}
+
+    @cached_property
+    def site_is_adapter(self) -> npt.NDArray[np.bool_]:
+        """`Site.is_adapter`, per site."""
+        return np.array([site.is_adapter for site in self.sites], bool)
+
+    @cached_property
+    def owner(self) -> Rows:
+        """Per event the call that names it: the one it belongs to, else the next in its region (which a scope's or a
+        step's beginning leads up to), else the one before; -1 in a region without calls."""
+        owner = self.call.copy()
+        outside = np.flatnonzero(owner < 0)
+        calls = np.flatnonzero(self.call >= 0)
+        if len(outside) and len(calls):
+            place = np.searchsorted(calls, outside)
+            for near in (np.minimum(place, len(calls) - 1), np.maximum(place - 1, 0)):
+                found = calls[near]
+                use = (owner[outside] < 0) & (self.region[found] == self.region[outside])
+                owner[outside[use]] = self.call[found[use]]
+        return owner
 
     def event(self, event: int) -> Event:
         return Event(self, int(event))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import lengths
-from clew.graph.model import RegionKind, Regions
+from clew.graph.model import ExecutionGraph, RegionKind, Regions
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -42,6 +42,20 @@ class _Scope:
     channels: set[int] = field(default_factory=set)
     explicit: bool = False
     """Opened by a SCOPE_BEGIN, so that only its SCOPE_END or the end of its call ends it."""
+
+
+_OPENING = frozenset({Kind.ENTER, Kind.PAYLOAD, Kind.RECEIVE, Kind.REQUEST, Kind.SCOPE_BEGIN})
+_ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_BEGIN})
+"""What a strand records first, before its own work: a task its first step and what woke it, a process what started it."""
+
+
+def opens(graph: ExecutionGraph, target: int) -> bool:
+    """Does an edge to `target` tell what opened the event's region? Then only records of the opening lie before it."""
+    region = int(graph.region[target])
+    root = int(graph.regions.kind[region]) == RegionKind.ROOT
+    kinds = _ROOT_OPENING if root else _OPENING
+    rows = range(int(graph.regions.first[region]), target + 1)
+    return all(int(graph.kind[row]) in kinds for row in rows)
 
 
 class CallEnds:

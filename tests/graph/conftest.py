@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from clew.graph.build import build
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand
+from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
 from clew.records import header as h
 from clew.records.event import Kind, pack_extension, pack_word
 from clew.records.keys import key_of
@@ -271,7 +271,7 @@ def bare_graph(regions_of_strands, edges, processes=None, kinds=None) -> Executi
         edge_kind=np.ones(len(pairs), np.uint8),
         edge_channel=np.zeros(len(pairs), np.uint32),
         extensions=Extensions(
-            np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint16), np.zeros(1, np.int64), np.zeros(0, np.uint8)
+            np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint16), Texts(np.zeros(1, np.int64), np.zeros(0, np.uint8))
         ),
         regions=Regions(
             home.astype(np.uint32), np.zeros(count, np.uint8), first.astype(np.int64), first.astype(np.int64),

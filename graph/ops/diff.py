@@ -1,0 +1,223 @@
+"""What changed between two runs: the functions (or other labels) ranked by the change of their total self time.
+
+Invariant: a sentence never calls something a finding that is within noise, and never hides that calls differ in number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clew.graph.ops.aggregate import AggregateGraph, AggregateNode
+from clew.records.errors import ClewError
+
+Status = Literal["both", "before", "after"]
+
+NOISE = 0.05
+"""A label whose self time changed by a smaller share of itself is not a finding."""
+SHARE = 0.02
+"""Nor is one whose change is a smaller share of the larger run's total."""
+FLOOR_NS = 1_000_000
+"""Nor is one that changed by less than the scheduler does; a tenth of it counts when the time at least doubled or halved."""
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    """One label; times in nanoseconds, of all its calls unless per call."""
+
+    label: str
+    status: Status
+    calls_before: int
+    calls_after: int
+    self_before_ns: int
+    self_after_ns: int
+    location: tuple[str, int] | None
+
+    @property
+    def delta_ns(self) -> int:
+        return self.self_after_ns - self.self_before_ns
+
+    @property
+    def per_call_before_ns(self) -> float:
+        return self.self_before_ns / self.calls_before if self.calls_before else 0.0
+
+    @property
+    def per_call_after_ns(self) -> float:
+        return self.self_after_ns / self.calls_after if self.calls_after else 0.0
+
+    @property
+    def factor(self) -> float:
+        """How many times as long a call takes; 1.0 when one side has none."""
+        before, after = self.per_call_before_ns, self.per_call_after_ns
+        return after / before if before and after else 1.0
+
+
+@dataclass(frozen=True)
+class DiffNode:
+    """A label of either graph; `id` is its place in `Diff.nodes`."""
+
+    id: int
+    label: str
+    status: Status
+    before: AggregateNode | None
+    after: AggregateNode | None
+
+    @property
+    def delta_ns(self) -> int:
+        return (self.after.self_ns if self.after else 0) - (self.before.self_ns if self.before else 0)
+
+
+@dataclass(frozen=True)
+class DiffEdge:
+    source: int
+    target: int
+    kind: str
+    channel: str
+    status: Status
+    count_before: int
+    count_after: int
+
+
+@dataclass(frozen=True)
+class Diff:
+    level: str
+    rows: list[DiffRow]
+    """By the size of the change, the largest first."""
+    nodes: list[DiffNode]
+    edges: list[DiffEdge]
+    total_before_ns: int
+    total_after_ns: int
+
+    def findings(self) -> list[DiffRow]:
+        """The rows that changed by more than noise, the largest change first."""
+        share = SHARE * max(self.total_before_ns, self.total_after_ns)
+        found = []
+        for row in self.rows:
+            change, larger = abs(row.delta_ns), max(row.self_before_ns, row.self_after_ns)
+            floor = FLOOR_NS / 10 if 2 * change >= larger else FLOOR_NS
+            if change >= max(share, floor) and change > NOISE * larger:
+                found.append(row)
+        return found
+
+    def sentence(self) -> str:
+        """The largest finding in plain words: which function, how much per call, over how many calls, how much in all."""
+        findings = self.findings()
+        what = self.level if self.level in ("function", "class", "module", "component") else "label"
+        if not findings:
+            total = duration(self.total_after_ns)
+            return (
+                f"no {what} changed noticeably: the self time in all is {duration(self.total_before_ns)} before and "
+                f"{total} after"
+            )
+        row = findings[0]
+        more = len(findings) - 1
+        rest = f"; {more} more {what}{'s' * (more > 1)} changed noticeably".replace("classs", "classes") if more else ""
+        return self._of_row(row) + rest
+
+    def _of_row(self, row: DiffRow) -> str:
+        change = self.total_after_ns - self.total_before_ns
+        share = ""
+        if change and (change > 0) == (row.delta_ns > 0):
+            percent = round(100 * row.delta_ns / change)
+            # Others that got faster make one row's share of the sum exceed it.
+            share = (
+                f" ({percent} % of the change)"
+                if percent <= 100
+                else " (more than the whole change: others got faster)"
+            )
+        in_all = f"{'+' if row.delta_ns > 0 else '−'}{duration(abs(row.delta_ns))} in all{share}"
+        before, after = duration(row.per_call_before_ns), duration(row.per_call_after_ns)
+        if row.status == "after":
+            return f"{row.label} runs only after: {count(row.calls_after)} of {after} each, {in_all}"
+        if row.status == "before":
+            return f"{row.label} runs only before: {count(row.calls_before)} of {before} each, {in_all}"
+        calls = count(row.calls_after) if row.calls_before == row.calls_after else (
+            f"{row.calls_before:,} calls before and {row.calls_after:,} after"
+        )  # fmt: skip
+        if not row.calls_before or not row.calls_after:
+            direction = "more" if row.delta_ns > 0 else "less"
+            totals = f"{duration(row.self_before_ns)} -> {duration(row.self_after_ns)}"
+            return f"{row.label} took {direction} time: {totals}, {in_all}"
+        if 1 / (1 + NOISE) <= row.factor <= 1 + NOISE:
+            much = "more" if row.calls_after > row.calls_before else "less"
+            return f"{row.label} was called {much} often: {calls} of {after} each, {in_all}"
+        if row.factor > 1:
+            return f"{row.label} got {times(row.factor)} slower: {before} -> {after} per call over {calls}, {in_all}"
+        return f"{row.label} got {times(1 / row.factor)} faster: {before} -> {after} per call over {calls}, {in_all}"
+
+
+def diff(before: AggregateGraph, after: AggregateGraph) -> Diff:
+    """Compares two aggregated graphs label by label. Raises `ClewError` when they are of different levels."""
+    if before.level != after.level:
+        raise ClewError(
+            f'only graphs of one level can be compared, these are "{before.level}" and "{after.level}"; '
+            f'aggregate both at "{before.level}"'
+        )
+    a, b = before.by_label(), after.by_label()
+    old, new = {node.label: node for node in a.nodes}, {node.label: node for node in b.nodes}
+    labels = list(dict.fromkeys([*old, *new]))
+    nodes = [
+        DiffNode(number, label, _status(label in old, label in new), old.get(label), new.get(label))
+        for number, label in enumerate(labels)
+    ]
+    rows = sorted((_row(node) for node in nodes), key=lambda row: (-abs(row.delta_ns), row.label))
+    return Diff(
+        level=before.level,
+        rows=rows,
+        nodes=nodes,
+        edges=_edges(a, b, {label: number for number, label in enumerate(labels)}),
+        total_before_ns=sum(row.self_before_ns for row in rows),
+        total_after_ns=sum(row.self_after_ns for row in rows),
+    )
+
+
+def _status(before: bool, after: bool) -> Status:
+    return "both" if before and after else "before" if before else "after"
+
+
+def _row(node: DiffNode) -> DiffRow:
+    old, new = node.before, node.after
+    # Where the function stands now is more use than where it stood.
+    location = (new and new.location) or (old and old.location) or None
+    return DiffRow(
+        label=node.label,
+        status=node.status,
+        calls_before=old.calls if old else 0,
+        calls_after=new.calls if new else 0,
+        self_before_ns=old.self_ns if old else 0,
+        self_after_ns=new.self_ns if new else 0,
+        location=location,
+    )
+
+
+def _edges(a: AggregateGraph, b: AggregateGraph, ids: dict[str, int]) -> list[DiffEdge]:
+    counts: dict[tuple[int, int, str, str], list[int]] = {}
+    for side, graph in enumerate((a, b)):
+        for edge in graph.edges:
+            key = (ids[graph.label(edge.source)], ids[graph.label(edge.target)], edge.kind, edge.channel)
+            counts.setdefault(key, [0, 0])[side] += edge.count
+    return [DiffEdge(*key, _status(before > 0, after > 0), before, after) for key, (before, after) in counts.items()]
+
+
+def duration(ns: float) -> str:
+    """Three digits and a unit: "496 µs", "1.25 s"."""
+    if ns <= 0:
+        return "0 ns"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        # 999.6 µs is shown as 1 ms, never as 1000 µs.
+        if ns >= size * 0.9995:
+            return f"{_digits(ns / size)} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def times(factor: float) -> str:
+    return f"{_digits(factor)}x"
+
+
+def _digits(value: float) -> str:
+    text = f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count(calls: int) -> str:
+    return f"{calls:,} call{'s' * (calls != 1)}"

@@ -1,0 +1,139 @@
+"""Finds events by what a person has in hand: part of a message, a line of a log file, a place in the source."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.model import LEVEL_NAMES, ExecutionGraph
+from clew.records.event import Kind
+
+I64 = npt.NDArray[np.int64]
+
+LEVEL_NUMBERS = {name: number for number, name in LEVEL_NAMES.items()} | {"WARN": 30, "FATAL": 50}
+_TIME = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
+_PLACE = re.compile(r"(?P<file>[\w./\\-]+\.py)(?::|\", line |, line )(?P<line>\d+)")
+_NEAR_NS = 2_000_000_000
+"""How far a line's time may be from its event's: handlers format late, and many formats drop the fraction."""
+
+
+def find_logs(
+    graph: ExecutionGraph,
+    text: str | None = None,
+    *,
+    level: int | str | None = None,
+    file: str | None = None,
+    line: int | None = None,
+    wall_ns: int | None = None,
+) -> I64:
+    """The log events, ascending, with `text` in their message, of at least `level`, from a place, near a wall-clock time.
+
+    `file` may be the end of a path. `level` is a number or a name. Raises KeyError for a name that is no level.
+    """
+    rows = np.flatnonzero(graph.kind == Kind.LOG)
+    if level is not None:
+        least = LEVEL_NUMBERS[level.upper()] if isinstance(level, str) else level
+        rows = rows[graph.extensions.key[graph.ext[rows]].astype(np.int64) >= least]
+    if wall_ns is not None:
+        rows = rows[np.abs(graph.ts[rows] - (wall_ns - graph.info.started)) <= _NEAR_NS]
+    if file is not None or line is not None:
+        wanted = np.array(
+            [
+                (file is None or same_file(site.file, file)) and (line is None or site.line == line)
+                for site in graph.sites
+            ]
+        )
+        rows = rows[wanted[graph.site[rows]]]
+    if text is not None:
+        rows = rows[np.array([text in graph.text(row) for row in rows.tolist()], bool)]
+    return rows
+
+
+def same_file(path: str, wanted: str) -> bool:
+    """Is `wanted` the path or whole parts of its end?"""
+    path, wanted = path.replace("\\", "/"), wanted.replace("\\", "/")
+    return bool(path) and (path == wanted or path.endswith("/" + wanted.lstrip("./")))
+
+
+def find_log_line(graph: ExecutionGraph, line_text: str) -> int | None:
+    """The event that wrote a line of a log file; None when none fits.
+
+    The message must be in the line; of the events that qualify the one that agrees best with the line's level, logger, place
+    and time is taken, and the longest message before a shorter one.
+    """
+    rows = np.flatnonzero(graph.kind == Kind.LOG)
+    messages = {row: _first_line(graph.text(row)) for row in rows.tolist()}
+    fitting = [row for row, message in messages.items() if message and message in line_text]
+    if not fitting:
+        return None
+    moment = _moment(line_text)
+    place = _PLACE.search(line_text)
+
+    def fit(row: int) -> tuple[int, int, float]:
+        event = graph.event(row)
+        rest = line_text.replace(messages[row], "", 1)
+        agrees = bool(re.search(rf"\b{re.escape(event.level)}\b", rest)) if event.level else False
+        agrees_name = bool(event.channel) and event.channel in rest
+        at_place = place is not None and same_file(event.file, place["file"]) and event.line == int(place["line"])
+        away = min(abs(graph.wall_ns(row) - ns) for ns in moment) if moment else 0
+        near = bool(moment) and away <= _NEAR_NS
+        return (len(messages[row]), agrees + agrees_name + 2 * at_place + 2 * near, -float(away))
+
+    return max(fitting, key=fit)
+
+
+def _first_line(message: str) -> str:
+    return message.split("\n", 1)[0].strip()
+
+
+def _moment(line: str) -> list[int]:
+    """Wall-clock nanoseconds that the line's time can mean: with a zone one, without it local time or UTC."""
+    match = _TIME.search(line)
+    if match is None:
+        return []
+    fraction = int((match["fraction"] or "0").ljust(9, "0"))
+    text = f"{match['date']}T{match['time']}"
+    try:
+        if match["zone"]:
+            moment = datetime.fromisoformat(text + match["zone"])
+            return [int(moment.timestamp()) * 1_000_000_000 + fraction]
+        plain = datetime.fromisoformat(text)
+        local = int(time.mktime(plain.timetuple()))
+        utc = int(datetime.fromisoformat(text + "+00:00").timestamp())
+    except (ValueError, OverflowError):
+        return []
+    return [seconds * 1_000_000_000 + fraction for seconds in dict.fromkeys((local, utc))]
+
+
+def find_location(graph: ExecutionGraph, file: str, line: int) -> int | None:
+    """The last event at a line of source: a log there, else the last call of the innermost function around the line."""
+    path = os.path.realpath(file)
+    inside = [
+        number
+        for number, site in enumerate(graph.sites)
+        if site.file and site.line <= line <= max(site.end_line, site.line) and _same_real_file(site.file, path, file)
+    ]
+    if not inside:
+        return None
+    best = min(inside, key=lambda number: graph.sites[number].end_line - graph.sites[number].line)
+    chosen = [number for number in inside if graph.sites[number].line == graph.sites[best].line]
+    rows = np.flatnonzero(np.isin(graph.site, chosen) & np.isin(graph.kind, [int(Kind.LOG), int(Kind.ENTER)]))
+    return int(rows[np.argmax(graph.ts[rows])]) if len(rows) else None
+
+
+def _same_real_file(recorded: str, real: str, given: str) -> bool:
+    return recorded in (given, real) or os.path.realpath(recorded) == real
+
+
+def find_function(graph: ExecutionGraph, label: str) -> I64:
+    """The ENTER events of a function by its `module:qualname`, ascending."""
+    wanted = np.array([site.label == label and site.kind != "log" for site in graph.sites])
+    found: I64 = graph.calls.enter[wanted[graph.site[graph.calls.enter]]]
+    return found

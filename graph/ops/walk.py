@@ -1,0 +1,202 @@
+"""Walking the graph by hand: why an event happened, and the events next to it.
+
+Invariant: a walk back never comes to an event twice, so it always ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.graph.model import ExecutionGraph
+from clew.graph.regions import opens
+from clew.records.event import EdgeKind
+
+_Position = tuple[int, int]
+"""A region and a row: "what came before this row in this region"."""
+_Asking = Generator[_Position, int, int]
+"""Yields positions whose cause it needs to know, is sent the edge (-1 for none), and returns an edge."""
+
+JOINS_TRIED = 200
+"""A region that waited more often than this without an opening cause, a server's main loop say, has no single cause."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One event on the way back. The edge named here leads from `event` to `target_event`, which lies in the region of the
+    step before; the first step has none."""
+
+    event: int
+    edge_kind: EdgeKind | None
+    channel: str
+    target_event: int
+    """The event that depended on this one; -1 in the first step."""
+    edge: int
+    """The edge's number, -1 for none."""
+    other_causes: int
+    """How many other edges lead into this event's region up to it, beside the one that the next step follows."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """An edge into or out of an event."""
+
+    edge: int
+    event: int
+    """The event at the other end."""
+    kind: EdgeKind
+    channel: str
+
+
+def why(graph: ExecutionGraph, event: int) -> list[Step]:
+    """The chain of causes of an event, itself first, its root last.
+
+    In each region the latest cause is followed among state edges and those that opened the region; without one, the latest
+    joined one that is no round trip, that is, whose own chain does not lead back into the region. A region that nothing
+    caused ends the chain with the event that opened it.
+    """
+    chooser = _Chooser(graph)
+    steps: list[Step] = []
+    edge, target = -1, -1
+    seen: set[int] = set()
+    while True:
+        seen.add(event)
+        following = chooser.choose((int(graph.region[event]), event))
+        if following >= 0 and int(graph.edge_src[following]) in seen:
+            following = -1
+        others = len(_into(graph, int(graph.region[event]), event)) - (following >= 0)
+        kind, channel = (EdgeKind(int(graph.edge_kind[edge])), _channel(graph, edge)) if edge >= 0 else (None, "")
+        steps.append(Step(event, kind, channel, target, edge, others))
+        if following < 0:
+            break
+        edge, target, event = following, int(graph.edge_dst[following]), int(graph.edge_src[following])
+    opener = int(graph.regions.opener[graph.region[event]])
+    if opener >= 0 and opener not in seen and opener < event:
+        steps.append(Step(opener, None, "", event, -1, 0))
+    return steps
+
+
+def _channel(graph: ExecutionGraph, edge: int) -> str:
+    return graph.strings[int(graph.edge_channel[edge])]
+
+
+def _into(graph: ExecutionGraph, region: int, event: int) -> list[int]:
+    """The edges from other regions to events of a region up to `event`, in the order of their targets."""
+    index = graph.index.into
+    first, last = int(index.first[region]), int(index.first[region + 1])
+    last = first + int(np.searchsorted(index.near[first:last], event, "right"))
+    places = first + np.flatnonzero(index.far_region[first:last] != region)
+    edges: list[int] = index.edge[places].tolist()
+    return edges
+
+
+class _Chooser:
+    """Which edge caused what came before a row of a region; answers are remembered.
+
+    Whether a join is a round trip depends on another chain, which may depend on other joins: the questions are kept on a
+    stack of our own, as chains are longer than Python's.
+    """
+
+    def __init__(self, graph: ExecutionGraph) -> None:
+        self.graph = graph
+        self.known: dict[_Position, int] = {}
+
+    def choose(self, position: _Position) -> int:
+        stack = [(position, self._ask(position))]
+        asked = {position}
+        answer: int | None = None
+        while stack:
+            current, asking = stack[-1]
+            try:
+                wanted = next(asking) if answer is None else asking.send(answer)
+            except StopIteration as done:
+                self.known[current] = answer = done.value
+                asked.discard(current)
+                stack.pop()
+                continue
+            if wanted in self.known:
+                answer = self.known[wanted]
+            elif wanted in asked:
+                answer = -1  # clocks that disagree can close a circle: it has no cause
+            else:
+                asked.add(wanted)
+                stack.append((wanted, self._ask(wanted)))
+                answer = None
+        return self.known[position]
+
+    def _ask(self, position: _Position) -> _Asking:
+        graph, (region, row) = self.graph, position
+        if position in self.known:
+            return self.known[position]
+        edges = _into(graph, region, row)
+        joins = []
+        for edge in reversed(edges):
+            target = int(graph.edge_dst[edge])
+            if graph.edge_kind[edge] == EdgeKind.STATE or opens(graph, target):
+                return edge
+            joins.append(edge)
+        for edge in joins[:JOINS_TRIED]:
+            round_trip = yield from self._returns(edge, region)
+            if not round_trip:
+                return edge
+        return -1
+
+    def _returns(self, edge: int, region: int) -> Generator[_Position, int, bool]:
+        """Does the chain behind a join lead back into the region?"""
+        graph = self.graph
+        seen: set[int] = set()
+        while edge >= 0:
+            event = int(graph.edge_src[edge])
+            if int(graph.region[event]) == region:
+                return True
+            if event in seen:
+                return False
+            seen.add(event)
+            edge = yield int(graph.region[event]), event
+        return False
+
+
+def causes(graph: ExecutionGraph, event: int) -> list[Cause]:
+    """The edges that lead to an event."""
+    found = np.flatnonzero(graph.edge_dst == event).tolist()
+    return [Cause(edge, int(graph.edge_src[edge]), _kind(graph, edge), _channel(graph, edge)) for edge in found]
+
+
+def effects(graph: ExecutionGraph, event: int) -> list[Cause]:
+    """The edges that lead from an event."""
+    found = np.flatnonzero(graph.edge_src == event).tolist()
+    return [Cause(edge, int(graph.edge_dst[edge]), _kind(graph, edge), _channel(graph, edge)) for edge in found]
+
+
+def _kind(graph: ExecutionGraph, edge: int) -> EdgeKind:
+    return EdgeKind(int(graph.edge_kind[edge]))
+
+
+def previous(graph: ExecutionGraph, event: int) -> int:
+    """The event before in the same region, -1 for none."""
+    region, first = graph.region[event], int(graph.regions.first[graph.region[event]])
+    row = event - 1
+    while row >= first and graph.region[row] != region:
+        row -= 1
+    return row if row >= first else -1
+
+
+def next_(graph: ExecutionGraph, event: int) -> int:
+    """The event after in the same region, -1 for none."""
+    region, last = graph.region[event], int(graph.regions.last[graph.region[event]])
+    row = event + 1
+    while row <= last and graph.region[row] != region:
+        row += 1
+    return row if row <= last else -1
+
+
+def enclosing(graph: ExecutionGraph, event: int) -> list[int]:
+    """The ENTER events of the calls around an event, the innermost first."""
+    found = []
+    call = graph.enclosing_call(event)
+    while call >= 0:
+        found.append(call)
+        call = int(graph.calls.caller[graph.calls.find(call)])
+    return found

@@ -1,0 +1,484 @@
+"""Questions to a run, built step by step and answered when the answer is looked at.
+
+Invariants: a query is a frozen value and building one does nothing; `clew.graph.execute` alone answers; a step that makes no
+sense is refused with a sentence that says what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+
+from clew.graph.levels import LabelFunction
+from clew.graph.model import Event, ExecutionGraph
+from clew.graph.ops.slice import EdgeFilter
+from clew.graph.store import open_graph
+from clew.records.errors import ClewError, Problem
+from clew.records.run import RunInfo, find_run, load_run, workspace_of
+
+if TYPE_CHECKING:
+    import networkx
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow
+
+    from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode, Reduce
+    from clew.graph.ops.critical_path import CriticalPath, Segment
+    from clew.graph.ops.diff import Diff, DiffRow
+    from clew.graph.ops.slice import Slice
+
+Condition = tuple[str, str, Any]
+"""Field, comparison, value; ("", "call", function) for a function of an event."""
+
+
+class QueryError(ClewError, AttributeError):
+    """A query that makes no sense; the text says what to write instead."""
+
+
+def open_run(path: str | PathLike[str] | None = None, *, workspace: str | PathLike[str] | None = None) -> Run:
+    """A recorded run: by its folder, id or name, or the newest. `workspace` is where its `.clew` folder is, by default the
+    nearest one upwards. Builds the store when it is missing or old. Raises `RunError` when there is no such run."""
+    base = Path(workspace) if workspace is not None else workspace_of(Path.cwd())
+    folder = Path(path) if isinstance(path, Path) else find_run(base, None if path is None else str(path))
+    info = load_run(folder)
+    graph, problems = open_graph(folder)
+    return Run(info, folder.resolve(), problems, graph)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One recorded run and the questions that can be put to it."""
+
+    info: RunInfo
+    folder: Path
+    problems: list[Problem]
+    graph: ExecutionGraph
+
+    @property
+    def events(self) -> EventQuery:
+        """Everything that was recorded."""
+        return EventQuery(Events(self))
+
+    @property
+    def requests(self) -> RequestQuery:
+        """The requests: calls that the spec marks as the root of a flow."""
+        return RequestQuery(Requests(self))
+
+    def slice(self, *events: int, direction: Literal["forward", "backward"] = "backward", **options: Any) -> SliceQuery:
+        """The slice of events given by number."""
+        return EventQuery(Chosen(self, tuple(events))).slice(direction, **options)
+
+    def aggregate(self, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateQuery:
+        """The whole run, condensed."""
+        return AggregateQuery(Aggregate(Events(self), level, reduce))
+
+    def __repr__(self) -> str:
+        return f"run({self.info.id!r})"
+
+
+# Nodes: what a plan is made of.
+
+
+@dataclass(frozen=True)
+class Events:
+    run: Run
+
+
+@dataclass(frozen=True)
+class Chosen:
+    run: Run
+    events: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Requests:
+    run: Run
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Where:
+    source: EventNode
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    source: EventNode
+    field: str
+    descending: bool
+
+
+@dataclass(frozen=True)
+class Limit:
+    source: EventNode
+    count: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A slice."""
+
+    source: EventNode
+    direction: Literal["forward", "backward"]
+    max_hops: int | None = None
+    max_network_hops: int | None = None
+    edge_filter: EdgeFilter | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Columns:
+    source: EventNode
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    source: Cut | Events
+    level: str | LabelFunction
+    reduce: Reduce | None = None
+
+
+@dataclass(frozen=True)
+class PathNode:
+    source: Cut
+    level: str | LabelFunction
+
+
+@dataclass(frozen=True)
+class Compare:
+    before: Aggregate
+    after: Aggregate
+
+
+EventNode = Events | Chosen | Requests | Where | OrderBy | Limit | Cut
+Node = EventNode | Columns | Aggregate | PathNode | Compare
+
+
+class _Query:
+    """What all questions share. `node` is the plan."""
+
+    node: Node
+    _INSTEAD: ClassVar[Mapping[str, str]] = {}
+
+    def explain(self) -> str:
+        """The plan as a text, a step per line, the answer's first."""
+        from clew.graph.execute import explain
+
+        return explain(self.node)
+
+    def __repr__(self) -> str:
+        from clew.graph.execute import spell
+
+        return spell(self.node)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in self._INSTEAD:
+            raise QueryError(self._INSTEAD[name])
+        raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
+    def _answer(self) -> Any:
+        from clew.graph.execute import execute
+
+        return execute(self.node)
+
+
+_NEEDS_SLICE = "a critical path is of a slice: write run.events.where(…).slice().critical_path()"
+
+
+@dataclass(frozen=True, repr=False)
+class EventQuery(_Query):
+    """Events, in the order of time unless ordered otherwise."""
+
+    node: EventNode
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        "critical_path": _NEEDS_SLICE,
+        "diff": "two runs are compared by their aggregates: write a.slice().aggregate(LEVEL).diff(b.slice().aggregate(LEVEL))",
+        "named": "only requests have names: write run.requests.named(NAME), or run.events.where(function=NAME)",
+        "aggregate": "events are aggregated with what they led to: write .slice().aggregate(LEVEL), or run.aggregate(LEVEL)",
+    }
+
+    def where(self, *tests: Callable[[Event], bool], **conditions: Any) -> EventQuery:
+        """Those for which everything holds. A condition is FIELD=VALUE or FIELD__COMPARISON=VALUE, say `level__ge="ERROR"`,
+        `text__contains="failed"`; a test is a function of an `Event`. Raises `QueryError` for an unknown field."""
+        return EventQuery(Where(self.node, _conditions(tests, conditions)))
+
+    def order_by(self, field: str) -> EventQuery:
+        """Sorted by a field; with "-" before its name, the largest first. Events that are equal stay as they were."""
+        from clew.graph.execute import check_field
+
+        return EventQuery(OrderBy(self.node, check_field(field.removeprefix("-")), field.startswith("-")))
+
+    def limit(self, count: int) -> EventQuery:
+        """The first ones."""
+        if count < 0:
+            raise QueryError(f"a limit of {count}: give 0 or more")
+        return EventQuery(Limit(self.node, count))
+
+    def slice(
+        self,
+        direction: Literal["forward", "backward"] = "backward",
+        *,
+        max_hops: int | None = None,
+        max_network_hops: int | None = None,
+        edge_filter: EdgeFilter | None = None,
+    ) -> SliceQuery:
+        """All that led to these events, or followed from them; see `clew.graph.ops.slice.slice_events`."""
+        if direction not in ("forward", "backward"):
+            raise QueryError(f'a slice goes "forward" or "backward", not {direction!r}')
+        return SliceQuery(Cut(self.node, direction, max_hops, max_network_hops, edge_filter))
+
+    def select(self, *names: str) -> Rows:
+        """Some fields of each event, as rows."""
+        return _select(self.node, names)
+
+    @cached_property
+    def _rows(self) -> npt.NDArray[np.int64]:
+        from clew.graph.execute import execute_events
+
+        return execute_events(self.node)
+
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The events' numbers."""
+        return self._rows
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def first(self) -> Event | None:
+        return next(iter(self), None)
+
+    def __iter__(self) -> Iterator[Event]:
+        graph = run_of(self.node).graph
+        return (graph.event(row) for row in self._rows.tolist())
+
+    def to_arrow(self, *names: str) -> pyarrow.Table:
+        """A table of some fields, by default of all."""
+        from clew.graph.execute import FIELDS
+
+        return self.select(*(names or FIELDS)).to_arrow()
+
+
+@dataclass(frozen=True, repr=False)
+class RequestQuery(EventQuery):
+    """Requests, as their REQUEST events; a slice of them goes forward unless told otherwise."""
+
+    def named(self, name: str) -> RequestQuery:
+        """Those of one name. Raises `QueryError`, when answered, if the run has none of that name."""
+        if not isinstance(self.node, Requests):
+            raise QueryError("name the requests first: write run.requests.named(NAME).where(…)")
+        return RequestQuery(Requests(self.node.run, name))
+
+    def where(self, *tests: Callable[[Event], bool], **conditions: Any) -> RequestQuery:
+        return RequestQuery(Where(self.node, _conditions(tests, conditions)))
+
+    def order_by(self, field: str) -> RequestQuery:
+        return RequestQuery(super().order_by(field).node)
+
+    def limit(self, count: int) -> RequestQuery:
+        return RequestQuery(super().limit(count).node)
+
+    def slice(
+        self,
+        direction: Literal["forward", "backward"] = "forward",
+        *,
+        max_hops: int | None = None,
+        max_network_hops: int | None = None,
+        edge_filter: EdgeFilter | None = None,
+    ) -> SliceQuery:
+        return super().slice(direction, max_hops=max_hops, max_network_hops=max_network_hops, edge_filter=edge_filter)
+
+
+@dataclass(frozen=True, repr=False)
+class SliceQuery(EventQuery):
+    """A slice; as a question for its events, those in the order of time."""
+
+    node: Cut
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        "diff": EventQuery._INSTEAD["diff"],
+        "named": EventQuery._INSTEAD["named"],
+    }
+
+    def slice(self, *_arguments: Any, **_options: Any) -> NoReturn:
+        raise QueryError("this is a slice already: choose events of it first, .where(…).slice(…)")
+
+    def aggregate(self, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateQuery:
+        """Condensed at a level: its name, or a function that labels an event."""
+        return AggregateQuery(Aggregate(self.node, level, reduce))
+
+    def critical_path(self, level: str | LabelFunction = "function") -> PathQuery:
+        return PathQuery(PathNode(self.node, level))
+
+    @cached_property
+    def result(self) -> Slice:
+        result: Slice = self._answer()
+        return result
+
+    def edges(self) -> npt.NDArray[np.int64]:
+        """The numbers of the edges inside."""
+        return self.result.edges()
+
+
+@dataclass(frozen=True, repr=False)
+class AggregateQuery(_Query):
+    node: Aggregate
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        "slice": "a graph is cut before it is condensed: write .slice(…).aggregate(LEVEL)",
+        "where": "events are chosen before they are condensed: write run.events.where(…).slice().aggregate(LEVEL)",
+        "select": "an aggregate has nodes, not rows: iterate over .nodes, or write .slice().select(FIELD)",
+    }
+
+    def critical_path(self) -> PathQuery:
+        """The critical path of the slice that is condensed here, in this level's labels."""
+        if not isinstance(self.node.source, Cut):
+            raise QueryError(_NEEDS_SLICE)
+        return PathQuery(PathNode(self.node.source, self.node.level))
+
+    def diff(self, after: AggregateQuery) -> DiffQuery:
+        """What changed from this one to another of the same level."""
+        if not isinstance(after, AggregateQuery):
+            raise QueryError(
+                f"an aggregate is compared with another one: write .diff(other.slice().aggregate({self.node.level!r}))"
+            )
+        if after.node.level != self.node.level:
+            raise QueryError(
+                f"only aggregates of one level can be compared, these are {self.node.level!r} and {after.node.level!r}"
+            )
+        return DiffQuery(Compare(self.node, after.node))
+
+    @cached_property
+    def result(self) -> AggregateGraph:
+        result: AggregateGraph = self._answer()
+        return result
+
+    @property
+    def nodes(self) -> list[AggregateNode]:
+        return self.result.nodes
+
+    @property
+    def edges(self) -> list[AggregateEdge]:
+        return self.result.edges
+
+    def by_label(self) -> AggregateGraph:
+        return self.result.by_label()
+
+    def count(self) -> int:
+        return len(self.result)
+
+    def __iter__(self) -> Iterator[AggregateNode]:
+        return iter(self.nodes)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Nodes and edges with their fields as attributes; needs networkx."""
+        from clew.graph.execute import to_networkx
+
+        return to_networkx(self.result)
+
+
+@dataclass(frozen=True, repr=False)
+class PathQuery(_Query):
+    node: PathNode
+
+    @cached_property
+    def result(self) -> CriticalPath:
+        result: CriticalPath = self._answer()
+        return result
+
+    @property
+    def segments(self) -> list[Segment]:
+        return self.result.segments
+
+    @property
+    def total_ns(self) -> int:
+        return self.result.total_ns
+
+    def project(self, level: str | LabelFunction) -> PathQuery:
+        """The same path in another level's labels."""
+        return PathQuery(PathNode(self.node.source, level))
+
+    def count(self) -> int:
+        return len(self.segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self.segments)
+
+
+@dataclass(frozen=True, repr=False)
+class DiffQuery(_Query):
+    node: Compare
+
+    @cached_property
+    def result(self) -> Diff:
+        result: Diff = self._answer()
+        return result
+
+    @property
+    def rows(self) -> list[DiffRow]:
+        return self.result.rows
+
+    def sentence(self) -> str:
+        return self.result.sentence()
+
+    def count(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[DiffRow]:
+        return iter(self.rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(_Query):
+    """Some fields of events, a tuple with named fields each."""
+
+    node: Columns
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        name: f"fields are selected last: write .{name}(…) before .select(…)"
+        for name in ("where", "order_by", "limit", "slice", "aggregate")
+    }
+
+    @cached_property
+    def _values(self) -> list[Any]:
+        result: list[Any] = self._answer()
+        return result
+
+    def count(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def to_arrow(self) -> pyarrow.Table:
+        from clew.graph.execute import to_arrow
+
+        return to_arrow(self.node.names, self._values)
+
+
+def _select(node: EventNode, names: tuple[str, ...]) -> Rows:
+    from clew.graph.execute import FIELDS, check_field
+
+    if not names:
+        raise QueryError(f"name the fields to select: {', '.join(FIELDS)}")
+    return Rows(Columns(node, tuple(check_field(name) for name in names)))
+
+
+def _conditions(tests: tuple[Callable[[Event], bool], ...], conditions: dict[str, Any]) -> tuple[Condition, ...]:
+    from clew.graph.execute import check_condition
+
+    for test in tests:
+        if not callable(test):
+            raise QueryError(f"a condition is FIELD=VALUE or a function of an event, not {test!r}")
+    parsed = [check_condition(name, value) for name, value in conditions.items()]
+    if not parsed and not tests:
+        raise QueryError('say what the events have to be, for example where(level="ERROR")')
+    return (*parsed, *(("", "call", test) for test in tests))
+
+
+def run_of(node: Node) -> Run:
+    """The run that a plan asks (of a comparison the first one)."""
+    while not isinstance(node, Events | Chosen | Requests):
+        node = node.before if isinstance(node, Compare) else node.source
+    return node.run

@@ -1,0 +1,219 @@
+"""The columnar store of a run, `store/` in its folder: plain arrays that are memory-mapped, and tables for any Parquet reader.
+
+Invariant: the store is a cache. It is written beside its place and renamed, and is used only when its manifest names this
+format and exactly the trace files that are there; in any doubt it is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from clew.graph.build import build
+from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand
+from clew.records.errors import Problem
+from clew.records.plan import Level, Target
+from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, trace_files
+
+STORE_FORMAT = 1
+MANIFEST = "manifest.json"
+EVENT_COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle")
+EDGE_COLUMNS = ("edge_src", "edge_dst", "edge_kind", "edge_channel")
+INDEX_COLUMNS = ("out_edge", "out_first", "out_next", "into_edge", "into_first", "into_next")
+
+
+class StaleStore(Exception):
+    """The store is not there, or not of these files, or not whole; it has to be made anew."""
+
+
+def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
+    """The graph of a run: from its store when that is whole and of these trace files, else built and stored.
+
+    Raises `RunError` when the folder is no run.
+    """
+    info = load_run(folder)
+    try:
+        return load(folder)
+    except StaleStore:
+        pass
+    before = fingerprint(folder)
+    graph, problems = build(folder)
+    # What is still growing would be stale at once.
+    if info.finished is not None and fingerprint(folder) == before:
+        try:
+            save(folder, graph, problems, before)
+        except OSError as error:
+            problems.append(Problem(str(folder / STORE_FOLDER), f"the graph cannot be kept there ({error.strerror})"))
+    return graph, problems
+
+
+def fingerprint(folder: Path) -> list[list[Any]]:
+    """Name, size and time of change (ns) of the files that a graph is made of."""
+    found = []
+    for path in [*trace_files(folder), folder / PLAN_FILE]:
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.append([path.name, status.st_size, status.st_mtime_ns])
+    return found
+
+
+def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]]) -> None:
+    """Writes the store whole or not at all; `of` is the fingerprint of the files it was built from. Raises OSError."""
+    made = Path(tempfile.mkdtemp(prefix=f".{STORE_FOLDER}-", dir=folder))
+    try:
+        arrays = _arrays(graph)
+        for name, array in arrays.items():
+            np.save(made / f"{name}.npy", array)
+        for name, table in _tables(graph).items():
+            pq.write_table(table, made / f"{name}.parquet", compression="zstd")
+        manifest = {
+            "format": STORE_FORMAT,
+            "fingerprint": of,
+            "arrays": {name: len(array) for name, array in arrays.items()},
+            "strings": graph.strings,
+            "levels": [asdict(level) for level in graph.levels],
+            "counted": [[site, count] for site, count in graph.counted.items()],
+            "problems": [asdict(problem) for problem in problems],
+        }
+        (made / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False))
+        _put_in_place(made, folder / STORE_FOLDER)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _put_in_place(made: Path, place: Path) -> None:
+    """A folder cannot be renamed over one that has files: the old one is moved away first."""
+    if place.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{STORE_FOLDER}-", dir=place.parent))
+        with contextlib.suppress(OSError):
+            place.rename(old / "old")
+        shutil.rmtree(old, ignore_errors=True)
+    # When another process was faster, its store is as good as this one.
+    with contextlib.suppress(FileExistsError, OSError):
+        made.rename(place)
+
+
+def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
+    """The stored graph and its problems. Raises `StaleStore`, and `RunError` when the folder is no run."""
+    info = load_run(folder)
+    store = folder / STORE_FOLDER
+    try:
+        manifest: dict[str, Any] = json.loads((store / MANIFEST).read_text())
+        if manifest["format"] != STORE_FORMAT or manifest["fingerprint"] != fingerprint(folder):
+            raise StaleStore
+        arrays = {name: _array(store, name, length) for name, length in manifest["arrays"].items()}
+        index = {name: arrays[f"index_{name}"] for name in INDEX_COLUMNS}
+        graph = ExecutionGraph(
+            info=info,
+            **{name: arrays[name] for name in (*EVENT_COLUMNS, *EDGE_COLUMNS)},
+            extensions=Extensions(
+                arrays["ext_key"], arrays["ext_channel"], arrays["ext_flags"], StoredTexts(store / "texts.parquet")
+            ),
+            regions=Regions(**{field.name: arrays[f"region_{field.name}"] for field in fields(Regions)}),
+            calls=Calls(**{field.name: arrays[f"call_{field.name}"] for field in fields(Calls)}),
+            strings=manifest["strings"],
+            sites=[Site(**row) for row in _rows(store, "sites")],
+            strands=[Strand(**row) for row in _rows(store, "strands")],
+            processes=[Process(**{**row, "argv": tuple(row["argv"])}) for row in _rows(store, "processes")],
+            levels=tuple(_level(level) for level in manifest["levels"]),
+            counted=dict(manifest["counted"]),
+            index_columns=index,
+        )
+        return graph, [Problem(**problem) for problem in manifest["problems"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, pa.ArrowException) as error:
+        raise StaleStore(str(error)) from error
+
+
+def _array(store: Path, name: str, length: int) -> npt.NDArray[Any]:
+    array: npt.NDArray[Any] = np.load(store / f"{name}.npy", mmap_mode="r" if length else None, allow_pickle=False)
+    if array.shape != (length,):
+        raise ValueError(name)
+    return array
+
+
+def _rows(store: Path, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(store / f"{name}.parquet").to_pylist()
+    return rows
+
+
+def _level(data: dict[str, Any]) -> Level:
+    return Level(data["name"], tuple((label, Target(**target)) for label, target in data["labels"]))
+
+
+def _arrays(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
+    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in (*EVENT_COLUMNS, *EDGE_COLUMNS)}
+    extensions = graph.extensions
+    arrays |= {"ext_key": extensions.key, "ext_channel": extensions.channel, "ext_flags": extensions.flags}
+    arrays |= {f"region_{field.name}": getattr(graph.regions, field.name) for field in fields(Regions)}
+    arrays |= {f"call_{field.name}": getattr(graph.calls, field.name) for field in fields(Calls)}
+    return arrays | {f"index_{name}": column for name, column in graph.index.stored().items()}
+
+
+def _tables(graph: ExecutionGraph) -> Mapping[str, pa.Table]:
+    return {
+        "sites": _table([asdict(site) for site in graph.sites], Site),
+        "processes": _table([asdict(process) for process in graph.processes], Process),
+        "strands": _table([asdict(strand) for strand in graph.strands], Strand),
+        "texts": _texts(graph),
+    }
+
+
+_TYPES = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_(), "tuple[str, ...]": pa.list_(pa.string())}
+_UNSIGNED = frozenset({"uid", "parent_uid", "key"})
+
+
+def _table(rows: list[dict[str, Any]], of: type) -> pa.Table:
+    schema = pa.schema(
+        [(field.name, pa.uint64() if field.name in _UNSIGNED else _TYPES[str(field.type)]) for field in fields(of)]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _texts(graph: ExecutionGraph) -> pa.Table:
+    """The texts that are not empty: row in the extensions, event, the name of the channel, text."""
+    texts = graph.extensions.texts
+    row_of = np.full(len(graph.extensions.key), -1, np.int64)
+    extended = np.flatnonzero(graph.ext >= 0)
+    row_of[graph.ext[extended]] = extended
+    kept = [(row, text) for row in range(len(row_of)) if (text := texts[row])]
+    rows = np.array([row for row, _ in kept], np.int64)
+    names = pa.array(graph.strings)
+    return pa.table(
+        {
+            "extension": rows,
+            "event": row_of[rows],
+            "channel": names.take(pa.array(graph.extensions.channel[rows])),
+            "text": pa.array([text for _, text in kept], pa.string()),
+        }
+    )
+
+
+class StoredTexts:
+    """The texts of a store's `texts.parquet`, read when the first one is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if not path.is_file():
+            raise FileNotFoundError(path)
+
+    @cached_property
+    def _columns(self) -> tuple[npt.NDArray[np.int64], pa.ChunkedArray]:
+        table = pq.read_table(self._path, columns=["extension", "text"])
+        return table.column("extension").to_numpy(), table.column("text").combine_chunks()
+
+    def __getitem__(self, row: int) -> str:
+        rows, texts = self._columns
+        place = int(np.searchsorted(rows, row))
+        return str(texts[place]) if place < len(rows) and rows[place] == row else ""
