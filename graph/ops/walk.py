@@ -6,11 +6,12 @@ Invariant: a walk back never comes to an event twice, so it always ends.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from clew.graph.model import ExecutionGraph
+from clew.graph.ops.waits import edges_into, path_to_state
 from clew.graph.regions import opens
 from clew.records.event import EdgeKind
 
@@ -53,26 +54,30 @@ class Cause:
 def why(graph: ExecutionGraph, event: int) -> list[Step]:
     """The chain of causes of an event, itself first, its root last.
 
-    In each region the latest cause is followed among state edges and those that opened the region; without one, the latest
-    joined one that is no round trip, that is, whose own chain does not lead back into the region. A region that nothing
-    caused ends the chain with the event that opened it.
+    In each region the latest use of a state is followed first, whether the region made it or others did on its behalf while
+    it waited; else the edge that opened the region; else the latest joined one that is no round trip, that is, whose own
+    chain does not lead back into the region. A region that nothing caused ends the chain with the event that opened it.
     """
     chooser = _Chooser(graph)
-    steps: list[Step] = []
-    edge, target = -1, -1
-    seen: set[int] = set()
+    steps: list[Step] = [Step(event, None, "", -1, -1, 0)]
+    seen = {event}
     while True:
-        seen.add(event)
-        following = chooser.choose((int(graph.region[event]), event))
-        if following >= 0 and int(graph.edge_src[following]) in seen:
-            following = -1
-        others = len(_into(graph, int(graph.region[event]), event)) - (following >= 0)
-        kind, channel = (EdgeKind(int(graph.edge_kind[edge])), _channel(graph, edge)) if edge >= 0 else (None, "")
-        steps.append(Step(event, kind, channel, target, edge, others))
-        if following < 0:
+        region = int(graph.region[event])
+        path = path_to_state(graph, region, event)
+        if not path or any(int(graph.edge_src[edge]) in seen for edge in path):
+            edge = chooser.choose((region, event))
+            path = [edge] if edge >= 0 and int(graph.edge_src[edge]) not in seen else []
+        if not path:
             break
-        edge, target, event = following, int(graph.edge_dst[following]), int(graph.edge_src[following])
-    opener = int(graph.regions.opener[graph.region[event]])
+        for edge in path:
+            others = len(edges_into(graph, int(graph.region[event]), event)) - 1
+            steps[-1] = replace(steps[-1], other_causes=others)
+            event = int(graph.edge_src[edge])
+            seen.add(event)
+            kind = EdgeKind(int(graph.edge_kind[edge]))
+            steps.append(Step(event, kind, _channel(graph, edge), int(graph.edge_dst[edge]), edge, 0))
+    steps[-1] = replace(steps[-1], other_causes=len(edges_into(graph, region, event)))
+    opener = int(graph.regions.opener[region])
     if opener >= 0 and opener not in seen and opener < event:
         steps.append(Step(opener, None, "", event, -1, 0))
     return steps
@@ -80,16 +85,6 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
 
 def _channel(graph: ExecutionGraph, edge: int) -> str:
     return graph.strings[int(graph.edge_channel[edge])]
-
-
-def _into(graph: ExecutionGraph, region: int, event: int) -> list[int]:
-    """The edges from other regions to events of a region up to `event`, in the order of their targets."""
-    index = graph.index.into
-    first, last = int(index.first[region]), int(index.first[region + 1])
-    last = first + int(np.searchsorted(index.near[first:last], event, "right"))
-    places = first + np.flatnonzero(index.far_region[first:last] != region)
-    edges: list[int] = index.edge[places].tolist()
-    return edges
 
 
 class _Chooser:
@@ -130,7 +125,7 @@ class _Chooser:
         graph, (region, row) = self.graph, position
         if position in self.known:
             return self.known[position]
-        edges = _into(graph, region, row)
+        edges = edges_into(graph, region, row)
         joins = []
         for edge in reversed(edges):
             target = int(graph.edge_dst[edge])

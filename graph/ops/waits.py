@@ -1,0 +1,76 @@
+"""What lies behind the waits of a region: the state that others found on its behalf.
+
+A handler that hands its work to a batch, a pool or another process and waits for the answer did not itself look at the state
+that decided the answer. The use of that state lies on a trip that left the region and came back, and such a trip is searched
+here: only through events since the region began, and never through the region itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from clew.graph.model import ExecutionGraph
+from clew.graph.regions import opens
+from clew.records.event import EdgeKind
+
+EDGES_SEARCHED = 50_000
+"""A wait behind which more lies than this is too vague to name one state as its cause."""
+
+
+def edges_into(graph: ExecutionGraph, region: int, row: int) -> list[int]:
+    """The edges from other regions to events of a region up to `row`, in the order of their targets."""
+    index = graph.index.into
+    first, last = int(index.first[region]), int(index.first[region + 1])
+    last = first + int(np.searchsorted(index.near[first:last], row, "right"))
+    places = first + np.flatnonzero(index.far_region[first:last] != region)
+    edges: list[int] = index.edge[places].tolist()
+    return edges
+
+
+def path_to_state(graph: ExecutionGraph, region: int, row: int) -> list[int]:
+    """The edges from the region's row back to the latest use of a state that it or a trip of it made, the state edge last.
+
+    Empty when there is none. A region that nothing opened (a main loop, say) has made trips for many reasons; only its last
+    wait counts.
+    """
+    into = edges_into(graph, region, row)
+    opened = any(opens(graph, int(graph.edge_dst[edge])) for edge in into)
+    begun = int(graph.ts[graph.regions.first[region]])
+    direct = [edge for edge in into if graph.edge_kind[edge] == EdgeKind.STATE]
+    waits = [
+        edge for edge in into if graph.edge_kind[edge] != EdgeKind.STATE and not opens(graph, int(graph.edge_dst[edge]))
+    ]
+    found: list[tuple[int, list[int]]] = [(int(graph.ts[graph.edge_dst[edge]]), [edge]) for edge in direct[-1:]]
+    found += _behind(graph, region, begun, waits if opened else waits[-1:])
+    return max(found, key=lambda candidate: candidate[0])[1] if found else []
+
+
+def _behind(graph: ExecutionGraph, region: int, begun: int, waits: list[int]) -> list[tuple[int, list[int]]]:
+    """(time of the use, edges that lead to it) for every state edge that trips ending in `waits` came upon."""
+    reached: dict[int, int] = {}
+    found: list[tuple[int, list[int]]] = []
+    # The latest wait first, so that of several ways to a use the one that ends closest to the row is kept.
+    queue: deque[tuple[int, tuple[int, ...]]] = deque((edge, (edge,)) for edge in reversed(waits))
+    budget = EDGES_SEARCHED
+    while queue and budget > 0:
+        edge, path = queue.popleft()
+        source = int(graph.edge_src[edge])
+        away = int(graph.region[source])
+        before = reached.get(away, -1)
+        if source <= before or graph.ts[source] < begun:
+            continue
+        reached[away] = source
+        for further in reversed(edges_into(graph, away, source)):
+            budget -= 1
+            target = int(graph.edge_dst[further])
+            if target <= before or graph.ts[target] < begun:
+                break
+            if int(graph.region[graph.edge_src[further]]) == region:
+                continue
+            if graph.edge_kind[further] == EdgeKind.STATE:
+                found.append((int(graph.ts[target]), [*path, further]))
+            else:
+                queue.append((further, (*path, further)))
+    return found
