@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from clew.records.errors import Problem
 from clew.records.run import workspace_of
 
 if TYPE_CHECKING:
@@ -68,3 +69,12 @@ def show(what: Table) -> None:
     with plain.capture() as captured:
         plain.print(what)
     sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+
+
+def print_problems(problems: Sequence[Problem], limit: int = 3) -> None:
+    """What was odd about a run, on stderr, so that no answer is trusted more than it should be."""
+    for problem in problems[:limit]:
+        lost = f" ({problem.lost})" if problem.lost else ""
+        click.echo(f"clew: note: {problem.where}: {problem.what}{lost}", err=True)
+    if len(problems) > limit:
+        click.echo(f"clew: note: and {len(problems) - limit} more; `clew runs --json` has them all", err=True)

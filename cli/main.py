@@ -120,7 +120,8 @@ def call(arguments: list[str] | None = None) -> int:
     """Runs a command line and returns its exit code; what went wrong is said on stderr."""
     try:
         code = clew.main(arguments, prog_name="clew", standalone_mode=False)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # the language server closes it at the client's wish
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except ClewError as error:
         return _fail(str(error), error.exit_code)

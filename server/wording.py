@@ -76,7 +76,8 @@ def short_label(label: str) -> str:
     if not qualname:
         return label
     qualname = qualname.replace(".<locals>", "")
-    return qualname if "." in qualname else f"{module.rpartition('.')[2]}.{qualname}"
+    # A package's __main__ is known by the package's name.
+    return qualname if "." in qualname else f"{module.removesuffix('.__main__').rpartition('.')[2]}.{qualname}"
 
 
 def printable(text: str) -> str:

@@ -57,8 +57,8 @@ def _step(graph: ExecutionGraph, step: Step, node_of: Callable[[int], str]) -> C
 
 def _detail(graph: ExecutionGraph, step: Step) -> str:
     """`Connection.send at wire.py:61 · 1.2 ms before · 3 other causes`"""
-    place = graph.location(step.event)
-    parts = [titles.actor(graph, step.event) + (f" at {Path(place[0]).name}:{place[1]}" if place else "")]
+    place = location(graph, step.event)
+    parts = [titles.actor(graph, step.event) + (f" at {Path(place.path).name}:{place.line}" if place else "")]
     if step.target_event >= 0:
         parts.append(f"{wording.duration(int(graph.ts[step.target_event]) - int(graph.ts[step.event]))} before")
     if step.other_causes:
@@ -67,5 +67,9 @@ def _detail(graph: ExecutionGraph, step: Step) -> str:
 
 
 def location(graph: ExecutionGraph, event: int) -> Location | None:
+    """Where the event happened in the program; for what an adapter recorded inside a library, the function around it."""
+    call = int(graph.owner[event])
+    if graph.site_is_adapter[int(graph.site[event])] and call >= 0:
+        event = call
     place = graph.location(event)
     return Location(place[0], place[1]) if place else None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -122,6 +123,7 @@ def _log_file_line(session: Session, which: str, location: Location, task: Task)
 def _source_line(session: Session, run: Run, location: Location, task: Task, direction: Direction) -> Found:
     """The newest log line that the place wrote, else the last call of the function around it."""
     graph = run.graph
+    location = replace(location, path=_recorded_path(graph, location.path))
     key = same_file_key(location.path)
     sites = [
         index
@@ -146,6 +148,16 @@ def _source_line(session: Session, run: Run, location: Location, task: Task, dir
         raise NothingFound(f"{wording.short_label(function.label)} was never called in run {run.info.name}")
     newest = int(calls[np.argmax(graph.ts[calls])])
     return Found(run, (newest,), f"last call of {wording.short_label(function.label)}", len(calls))
+
+
+def _recorded_path(graph: ExecutionGraph, path: str) -> str:
+    """The recorded file that `path` is, or, when it is no file, the only one that it is the end of."""
+    if Path(path).exists():
+        return path
+    from clew.graph.ops.find import same_file
+
+    found = {site.file for site in graph.sites if same_file(site.file, path)}
+    return found.pop() if len(found) == 1 else path
 
 
 def _function(session: Session, run: Run, label: str, task: Task, direction: Direction) -> Found:

@@ -1,0 +1,108 @@
+"""`clew aggregate`: a run, or what led to something in it, summed at a level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from clew.cli.common import (
+    json_option,
+    print_json,
+    print_problems,
+    run_option,
+    show,
+    table,
+    the_workspace,
+    workspace_option,
+)
+from clew.records.errors import ClewError
+
+SORTS = {
+    "self": "self_ns",
+    "total": "total_ns",
+    "waiting": "waiting_ns",
+    "calls": "calls",
+    "errors": "errors",
+    "events": "events",
+}
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--level", default="function", show_default=True, help="function, class, module, component, process, …")
+@click.option("--sort", type=click.Choice(list(SORTS)), default="self", show_default=True, help="Largest first.")
+@click.option("--rows", type=click.IntRange(1), default=25, show_default=True, help="How many lines.")
+@run_option
+@workspace_option
+@json_option
+def aggregate(
+    *, text: str | None, level: str, sort: str, rows: int, run: str | None, workspace: Path | None, as_json: bool
+) -> None:
+    """Sum a run by function, class, module, component, task, thread, process, machine, or a level of the spec.
+
+    With TEXT, a part of a log message, only what led to the newest such line is summed.
+
+    \b
+    Examples:
+      clew aggregate
+      clew aggregate --level process --sort events
+      clew aggregate 'Write request failed' --level component --json
+    """
+    from clew.graph.ops.aggregate import aggregate as condense
+    from clew.graph.ops.slice import slice_events
+    from clew.server import wording
+    from clew.server.panel.target import find_target
+    from clew.server.protocol import Target
+    from clew.server.session import Session, Task
+
+    if level == "event":
+        raise ClewError("at level event there is nothing to sum; `clew slice` lists events")
+    session = Session(the_workspace(workspace))
+    if text is None:
+        opened = session.open(run or "")
+        summed = condense(opened.graph, level)
+        what = f"run {opened.info.name}"
+    else:
+        found = find_target(session, run or "", Target(text=text), Task())
+        opened = found.run
+        summed = condense(slice_events(opened.graph, found.events), level)
+        what = f"what led to {found.title!r} in run {opened.info.name}"
+    nodes = sorted(summed.by_label().nodes, key=lambda node: (-int(getattr(node, SORTS[sort])), node.label))
+    if as_json:
+        labels = [
+            {
+                "label": node.label,
+                "events": node.events,
+                "calls": node.calls,
+                "selfNs": node.self_ns,
+                "totalNs": node.total_ns,
+                "waitingNs": node.waiting_ns,
+                "errors": node.errors,
+                "location": {"path": node.location[0], "line": node.location[1]} if node.location else None,
+            }
+            for node in nodes
+        ]
+        print_json({"run": session.ref(opened), "level": level, "labels": labels})
+        return
+    click.echo(f"{what}: {wording.count(len(nodes), 'label')} at level {level}")
+    click.echo()
+    figures = table(
+        "self", "total", "waiting", "calls", "errors", "events", level, "source",
+        right=("self", "total", "waiting", "calls", "errors", "events"),
+    )  # fmt: skip
+    for node in nodes[:rows]:
+        figures.add_row(
+            wording.duration(node.self_ns),
+            wording.duration(node.total_ns),
+            wording.duration(node.waiting_ns) if node.waiting_ns else "",
+            f"{node.calls:,}" if node.calls else "",
+            f"{node.errors:,}" if node.errors else "",
+            f"{node.events:,}",
+            node.label,
+            wording.place(*node.location) if node.location else "",
+        )
+    show(figures)
+    if len(nodes) > rows:
+        click.echo(f"and {len(nodes) - rows:,} more; --rows shows more")
+    print_problems(opened.problems)

@@ -1,0 +1,78 @@
+"""`clew path`: where the time up to an event went, stretch by stretch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from clew.cli.common import json_option, print_json, run_option, show, table, the_workspace, workspace_option
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--event", type=int, help="An event by its number in the run.")
+@click.option("--function", "function", metavar="MODULE:QUALNAME", help="The newest call of a function.")
+@click.option("--level", default="function", show_default=True, help="function, class, module, component, process, …")
+@run_option
+@workspace_option
+@json_option
+def path(
+    *,
+    text: str | None,
+    event: int | None,
+    function: str | None,
+    level: str,
+    run: str | None,
+    workspace: Path | None,
+    as_json: bool,
+) -> None:
+    """Show the critical path to an event: the one chain of work and waiting that its time consists of.
+
+    TEXT is any part of a log message. Without anything, the newest error is meant, or the newest request when there was none.
+    Slack says how much sooner a stretch could have ended before something else would have been waited for.
+
+    \b
+    Examples:
+      clew path 'Write request failed'
+      clew path --function chunkstore.client:Client.write --run after
+      clew path --level component
+    """
+    from clew.server import wording
+    from clew.server.panel.critical_path import critical_path_view
+    from clew.server.panel.target import NothingFound
+    from clew.server.protocol import CriticalPathParams, Target
+    from clew.server.session import Session, Task
+
+    if sum(given is not None for given in (text, event, function)) > 1:
+        raise click.UsageError("give one of TEXT, --event and --function")
+    params = CriticalPathParams(Target(event=event, text=text, function=function), run or "", level)
+    found = critical_path_view(Session(the_workspace(workspace)), params, Task())
+    if not found.segments:
+        raise NothingFound(found.message or f"{found.title}: nothing led to it")
+    if as_json:
+        print_json(found)
+        return
+    click.echo(f"run {found.run.name}: {found.title}")
+    if found.message:
+        click.echo(found.message)
+    click.echo()
+    figures = table(
+        "at", "self", "waiting", "slack", level, "where it ran", "source", right=("at", "self", "waiting", "slack")
+    )
+    for segment in found.segments:
+        figures.add_row(
+            wording.offset(segment.startNs),
+            wording.duration(segment.selfNs),
+            wording.duration(segment.waitNs) if segment.waitNs else "",
+            wording.duration(segment.slackNs) if segment.slackNs else "",
+            segment.label,
+            f"{segment.process} / {segment.strand}",
+            wording.place(segment.location.path, segment.location.line) if segment.location else "",
+        )
+    show(figures)
+    busy, idle = sum(s.selfNs for s in found.segments), sum(s.waitNs for s in found.segments)
+    click.echo(
+        f"{wording.duration(found.totalNs)} in all: {wording.duration(busy)} of work and {wording.duration(idle)} of waiting, "
+        f"in {wording.count(len(found.segments), 'stretch')}"
+    )

@@ -1,0 +1,118 @@
+"""`clew slice`: all events that led to some events, or followed from them, as a table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clew.cli.common import json_option, print_json, run_option, show, table, the_workspace, workspace_option
+
+OPERATORS = {
+    "=~": "matches", "!=": "ne", "<=": "le", ">=": "ge", "=": "eq", "~": "contains", "<": "lt", ">": "gt",
+}  # fmt: skip
+CONDITION = re.compile(rf"\s*(\w+)\s*({'|'.join(map(re.escape, OPERATORS))})(.*)", re.S)
+NUMBERS = ("id", "ts", "line")
+
+
+@click.command("slice")
+@click.option(
+    "--where", "conditions", multiple=True, metavar="COND", help="Which events it starts from; all must hold."
+)
+@click.option("--direction", type=click.Choice(["backward", "forward"]), default="backward", show_default=True)
+@click.option("--only", "filters", multiple=True, metavar="COND", help="Which events of the slice are listed.")
+@click.option("--select", "fields", default="ts,process,strand,kind,function,text", show_default=True)
+@click.option("--max-hops", type=click.IntRange(0), help="Follow at most so many edges.")
+@click.option("--max-network-hops", type=click.IntRange(0), help="Follow at most so many edges between processes.")
+@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="How many lines; JSON has all.")
+@run_option
+@workspace_option
+@json_option
+def slice_(
+    *,
+    conditions: tuple[str, ...],
+    direction: Any,
+    filters: tuple[str, ...],
+    fields: str,
+    max_hops: int | None,
+    max_network_hops: int | None,
+    limit: int,
+    run: str | None,
+    workspace: Path | None,
+    as_json: bool,
+) -> None:
+    """List everything that led to some events, or followed from them, in the order of time.
+
+    A condition is FIELD OPERATOR VALUE. Fields: id ts kind level text channel key function module component file line process
+    strand thread. Operators: = != < <= > >=, ~ (contains), =~ (regular expression). `ts` is in nanoseconds since the start.
+
+    \b
+    Examples:
+      clew slice --where 'text~Write request failed' --only kind=log --select process,text
+      clew slice --where level=ERROR --direction forward
+      clew slice --where 'function=app:work' --where 'ts>1000000' --select function,file,line --json
+    """
+    from clew.server import wording
+    from clew.server.panel.explain import summary
+    from clew.server.panel.slice import numbers
+    from clew.server.panel.target import NothingFound
+    from clew.server.session import Session
+
+    if not conditions:
+        raise click.UsageError("say which events it starts from, for example --where 'text~failed'")
+    session = Session(the_workspace(workspace))
+    opened = session.open(run or "")
+    start = opened.events.where(**_conditions(conditions))
+    if not start.count():
+        raise NothingFound(f"no event of run {opened.info.name} has {' and '.join(conditions)}")
+    cut = start.slice(direction, max_hops=max_hops, max_network_hops=max_network_hops)
+    names = [name.strip() for name in fields.split(",") if name.strip()]
+    listed = (cut.where(**_conditions(filters)) if filters else cut).select(*names)
+    figures = numbers(cut.result, 0)
+    if as_json:
+        events = [dict(zip(names, row, strict=True)) for row in listed]
+        print_json({"run": session.ref(opened), "direction": direction, "numbers": figures, "events": events})
+        return
+    rows = table(*names, right=tuple(name for name in names if name in NUMBERS))
+    shown = 0
+    for row in listed:
+        if shown == limit:
+            break
+        rows.add_row(*(_cell(name, value) for name, value in zip(names, row, strict=True)))
+        shown += 1
+    show(rows)
+    if listed.count() > shown:
+        click.echo(f"and {listed.count() - shown:,} more; --limit shows more")
+    click.echo(f"{wording.count(start.count(), 'start')} · {summary(figures, direction)}")
+
+
+def _conditions(given: tuple[str, ...]) -> dict[str, Any]:
+    """Keyword arguments of `EventQuery.where`. Raises `click.UsageError`."""
+    found: dict[str, Any] = {}
+    for text in given:
+        match = CONDITION.fullmatch(text)
+        if match is None:
+            raise click.UsageError(f"{text!r} is no condition; write FIELD=VALUE, FIELD~PART, FIELD>NUMBER, …")
+        field, comparison, value = match[1], OPERATORS[match[2]], match[3].strip()
+        name = f"{field}__{comparison}"
+        if name in found:
+            raise click.UsageError(f"{field} {match[2]} is given twice; use =~ with an alternative (a|b) instead")
+        found[name] = _value(field, value, text)
+    return found
+
+
+def _value(field: str, value: str, text: str) -> str | int:
+    if field not in NUMBERS:
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise click.UsageError(f"{text!r}: {field} is a whole number") from None
+
+
+def _cell(name: str, value: Any) -> str:
+    from clew.server import wording
+
+    return wording.offset(value) if name == "ts" else wording.printable(str(value)).replace("\n", "⏎")

@@ -1,0 +1,110 @@
+"""`clew why`: from a log line (or another event) back to its root cause, one step a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.common import (
+    json_option,
+    print_json,
+    print_problems,
+    run_option,
+    show,
+    table,
+    the_workspace,
+    workspace_option,
+)
+
+if TYPE_CHECKING:
+    from clew.server.panel.explain import Explanation
+    from clew.server.protocol import ChainStep, Target
+
+EDGE_WORDS = {"": "", "scope": "began it", "use": "", "sync": "lock", "state": "state"}
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--at", metavar="FILE:LINE", help="A line of a log file, a logging call, or a function's last call.")
+@click.option("--event", type=int, help="An event by its number in the run, as in the JSON output.")
+@click.option("--all", "every", is_flag=True, help="Every log line that matches, not only the newest.")
+@run_option
+@workspace_option
+@json_option
+def why(
+    *,
+    text: str | None,
+    at: str | None,
+    event: int | None,
+    every: bool,
+    run: str | None,
+    workspace: Path | None,
+    as_json: bool,
+) -> None:
+    """Walk back from a log line to its cause.
+
+    TEXT is any part of a log message; without it, the newest error is meant. The first line printed is the event itself,
+    the last one is the root: a request, or the beginning of a task, thread or process.
+
+    \b
+    Examples:
+      clew why 'Write request failed'
+      clew why --at server.log:17
+      clew why --at chunkstore/client.py:42 --run before
+      clew why 'timed out' --all --json
+    """
+    from clew.server import wording
+    from clew.server.panel.explain import explain
+    from clew.server.panel.target import find_target
+    from clew.server.session import Session, Task
+
+    session = Session(the_workspace(workspace))
+    found = find_target(session, run or "", _target(text, at, event), Task(), every=every)
+    answers = [explain(found.run.graph, one) for one in found.events]
+    if as_json:
+        print_json({"run": session.ref(found.run), "matches": found.matches, "answers": answers})
+        return
+    head = f"run {found.run.info.name} ({wording.when(found.run.info.started)})"
+    if found.matches > len(found.events):
+        head += f": {found.matches:,} match, this is the newest; --all shows every one"
+    click.echo(head)
+    for answer in answers:
+        click.echo()
+        _print(answer)
+    print_problems(found.run.problems)
+
+
+def _target(text: str | None, at: str | None, event: int | None) -> Target:
+    from clew.server.protocol import Location, Target
+
+    if sum(given is not None for given in (text, at, event)) > 1:
+        raise click.UsageError("give one of TEXT, --at and --event")
+    if at is None:
+        return Target(event=event, text=text)
+    file, colon, line = at.rpartition(":")
+    if not colon or not line.isdecimal():
+        raise click.UsageError(f"--at is a file and a line, as in app.py:42, not {at!r}")
+    path = Path(file)
+    return Target(location=Location(str(path.absolute()) if path.exists() else file, int(line)))
+
+
+def _print(answer: Explanation) -> None:
+    from clew.server import wording
+    from clew.server.panel.explain import summary
+
+    rows = table("time", "where it ran", "what happened", "source", "because of", right=("time",))
+    for step in answer.chain:
+        place = wording.place(step.location.path, step.location.line) if step.location else ""
+        rows.add_row(wording.offset(step.timeNs), f"{step.process} / {step.strand}", step.title, place, _because(step))
+    show(rows)
+    click.echo(f"{wording.count(len(answer.chain), 'step')} · {summary(answer.numbers)}")
+
+
+def _because(step: ChainStep) -> str:
+    """How the line above depends on this one: `message client-1:7`, `state chunk 17`."""
+    from clew.server import wording
+
+    words = " ".join(part for part in (EDGE_WORDS[step.edge], step.channel, step.key) if part)
+    return words + (f" (+{wording.count(step.otherCauses, 'other cause')})" if step.otherCauses else "")
