@@ -152,12 +152,12 @@ def test_functions_of_the_standard_library_are_named_as_the_compiler_names_them(
     import asyncio.tasks
     import dataclasses
     import enum
-    import typing
+    import inspect as inspection
 
-    modules = [argparse, asyncio.tasks, dataclasses, enum, typing]
+    modules = [argparse, asyncio.tasks, dataclasses, enum, inspection]
     folder = workspace({f"{m.__name__}.py": Path(m.__file__).read_text("utf-8") for m in modules if m.__file__})
     found = index_of(folder)
-    assert sum(map(len, found.values())) > 500
+    assert sum(map(len, found.values())) > 300
     for path, functions in found.items():
         assert facts(functions) == truth(Path(path).read_bytes(), path), path
 
