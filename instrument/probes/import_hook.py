@@ -140,8 +140,11 @@ def _rewrite_imported(code: object, fullname: str) -> CodeType | None:
 
 def _change_others() -> None:
     for name in [name for name in _waiting if name in sys.modules]:
+        module = sys.modules[name]
+        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+            continue
         try:
-            _waiting.pop(name)(sys.modules[name])
+            _waiting.pop(name)(module)
         except Exception as error:
             sites.note(f"what {name} loads is not recorded ({type(error).__name__}: {error})")
 
