@@ -7,6 +7,7 @@ callback that merely belongs to a task.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import sys
@@ -114,17 +115,22 @@ def _strand(task: Any) -> int:
     try:
         strand: int = task._clew_strand
     except AttributeError:
-        strand = task._clew_strand = fresh_key()
-        _define(strand, task)
+        strand = _begin_strand(task, task.get_coro(), fresh_key())
     return strand
 
 
-def _define(strand: int, task: Any, coroutine: Any = None) -> None:
-    coroutine = coroutine or task.get_coro()
+def _begin_strand(task: Any, coroutine: Any, strand: int) -> int:
     kind = type(coroutine)
-    of = coroutine.__qualname__ if kind in (CoroutineType, GeneratorType) else kind.__qualname__
-    text = {"kind": "task", "name": str(task.get_name()), "thread": core.thread(), "coroutine": of}
-    core.define(Kind.STRAND, strand, json.dumps(text).encode())
+    task._clew_strand = strand
+    # Kept, because asking a task that is done for its coroutine crashes Python 3.12.1.
+    task._clew_coroutine = coroutine.__qualname__ if kind in (CoroutineType, GeneratorType) else kind.__qualname__
+    _define_strand(task)
+    return strand
+
+
+def _define_strand(task: Any) -> None:
+    text = {"kind": "task", "name": str(task.get_name()), "thread": core.thread(), "coroutine": task._clew_coroutine}
+    core.define(Kind.STRAND, task._clew_strand, json.dumps(text).encode())
 
 
 def _patch_futures(module: Any) -> None:
@@ -178,7 +184,7 @@ def _patch_tasks(module: Any) -> None:
 
 def _traced_task(original: Any, future: Any) -> Any:
     """A subclass of the C task, for the same reason as the future's, and to see a cancellation that no handle carries."""
-    emit, cancel_key, cancel_ = _emit, _cancel_key, original.cancel
+    emit, cancel_key, cancel_, set_name_ = _emit, _cancel_key, original.cancel, original.set_name
     channel, site = intern("asyncio.handle"), adapter_site(original)
 
     def cancel(self: Any, msg: Any = None) -> bool:
@@ -189,8 +195,16 @@ def _traced_task(original: Any, future: Any) -> Any:
             self._clew_cancelled = True
         return cancelled
 
-    methods = {"cancel": cancel, **_taking(original, site, intern("asyncio.future"))}
-    return _subclass(original, (original, future), methods, slots=("_clew_cancelled", "_clew_strand"))
+    def set_name(self: Any, value: Any, /) -> None:
+        set_name_(self, value)
+        if hasattr(self, "_clew_strand"):
+            # Of several definitions the last one holds. An eager task gets its name after its first step.
+            _define_strand(self)
+
+    methods = {"cancel": cancel, "set_name": set_name, **_taking(original, site, intern("asyncio.future"))}
+    return _subclass(
+        original, (original, future), methods, slots=("_clew_cancelled", "_clew_coroutine", "_clew_strand")
+    )
 
 
 class _Taking:
@@ -262,8 +276,8 @@ def _eager(original: Callable[..., Any]) -> Callable[..., Any]:
             task = None
             try:
                 task = custom_task_constructor(coro, **options)
-                task._clew_strand = strand
-                _define(strand, task, coroutine=coro)
+                with contextlib.suppress(Exception):  # whatever the constructor makes is the program's
+                    _begin_strand(task, coro, strand)
                 return task
             finally:
                 if task is not None and task.done():
