@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import mmap
 import os
@@ -16,8 +17,8 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from clew.records.event import CALLS, RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.header import (
@@ -40,7 +41,6 @@ from clew.records.header import (
 )
 
 _FIRST_CHUNKS = 16
-_FULL_CHUNKS = 1024
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
 
@@ -56,10 +56,11 @@ _ticks = time.monotonic_ns
 class _Chunk:
     """Where one writer stores: a chunk as bytes and as 8-byte words, the next free word, and the words there are."""
 
-    __slots__ = ("bytes", "end", "epoch", "extended", "place", "storing", "words")
+    __slots__ = ("bytes", "end", "epoch", "extended", "number", "place", "storing", "words")
 
-    def __init__(self, data: memoryview, epoch: int) -> None:
+    def __init__(self, data: memoryview, epoch: int, number: int) -> None:
         self.bytes = data
+        self.number = number
         self.words = data.cast("Q")
         self.place = CHUNK_HEADER_SIZE // 8
         self.end = CHUNK_SIZE // 8
@@ -95,12 +96,20 @@ class _Thread(threading.local):
 
     epoch = -1
     serial = 0
-    number = 0
     chunk: _Chunk | None = None
     busy = False
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+
+
+class _Segment(NamedTuple):
+    """The last chunks that were mapped, from number `first` to before `stop`."""
+
+    number: int
+    first: int
+    stop: int
+    view: memoryview
 
 
 class _Store:
@@ -119,17 +128,14 @@ class _Store:
         self.file = -1
         self.path = ""
         self.header: memoryview | None = None
-        self.segments = 0
-        self.chunks: Iterator[memoryview] = iter(())
+        self.segment = _Segment(-1, 0, 0, memoryview(b""))
+        self.claims = itertools.count()
         self.claimed = 0
-        self.capacity = 0
         self.limit = 0
         self.serials = 0
         self.dropped = 0
         self.definitions: _Chunk | None = None
-        self.definition_chunks = 0
         self.counters: _Chunk | None = None
-        self.counter_chunks = 0
         self.counted: dict[int, tuple[_Chunk, int]] = {}
         """For every site that is counted, where its number is."""
         self.share = 0.0
@@ -147,13 +153,20 @@ _self = _Thread()
 
 
 def _run(operation: Callable[..., None], *arguments: Any) -> None:
-    """Runs it now, or after what this thread is in the middle of."""
+    """Runs it now, or after what this thread is in the middle of. No error of its own comes out, but a signal handler's does:
+    the program's timeouts and Ctrl-C pass through here like through any other code."""
     if _self.busy:
         _self.waiting.append((operation, arguments))
         return
     _self.busy = True
     try:
         operation(*arguments)
+    except Exception as error:
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        if at is None or at.tb_frame.f_code.co_filename != _run.__code__.co_filename:
+            raise
     finally:
         _self.busy = False
     while _self.waiting:
@@ -194,15 +207,13 @@ def _map(file: int, offset: int, length: int) -> memoryview:
 
 def _grow() -> None:
     """Adds a segment. Raises `OSError`, with errno 0 for the quota."""
-    count = min(_FIRST_CHUNKS << min(_store.segments, 6), _FULL_CHUNKS, _store.limit - _store.capacity)
+    number, first = _store.segment.number + 1, _store.segment.stop
+    count = min(_FIRST_CHUNKS << min(number, 6), _store.limit - first)
     if count <= 0:
         raise OSError(0, "quota")
-    offset = HEADER_SIZE + _store.capacity * CHUNK_SIZE
+    offset = HEADER_SIZE + first * CHUNK_SIZE
     _allocate(_store.file, offset, count * CHUNK_SIZE)
-    view = _map(_store.file, offset, count * CHUNK_SIZE)
-    _store.segments += 1
-    _store.capacity += count
-    _store.chunks = (view[i * CHUNK_SIZE : (i + 1) * CHUNK_SIZE] for i in range(count))
+    _store.segment = _Segment(number, first, first + count, _map(_store.file, offset, count * CHUNK_SIZE))
 
 
 def _put_header(offset: int, value: int) -> None:
@@ -219,18 +230,24 @@ def _clock_pair() -> int:
     return now
 
 
-def _claim(kind: ChunkKind, serial: int, number: int) -> _Chunk | None:
-    """A new chunk, its header complete; None when recording had to stop. Call with `_store.lock` held."""
+def _claim(kind: ChunkKind, serial: int, last: _Chunk | None) -> _Chunk | None:
+    """The chunk after `last`, its header complete; None when recording had to stop. Call with `_store.lock` held.
+
+    A signal handler's exception may come out of it: then the chunk stays empty, and the next one has its number.
+    """
     if not _store.active or _store.pid != os.getpid():
         return None
+    number = last.number + 1 if last is not None and last.epoch == _store.epoch else 0
     try:
-        if _store.claimed == _store.capacity:
+        claim = next(_store.claims)
+        while claim >= _store.segment.stop:
             _grow()
-        chunk = _Chunk(next(_store.chunks), _store.epoch)
-    except (OSError, ValueError, MemoryError, StopIteration) as error:
+    except (OSError, ValueError, MemoryError) as error:
         _give_up(error)
         return None
-    _store.claimed += 1
+    start = (claim - _store.segment.first) * CHUNK_SIZE
+    chunk = _Chunk(_store.segment.view[start : start + CHUNK_SIZE], _store.epoch, number)
+    _store.claimed = claim + 1
     _put_header(CHUNKS_OFFSET, _store.claimed)
     now = _clock_pair()
     native = threading.get_native_id() if serial else 0
@@ -266,7 +283,7 @@ def _finish(state: State) -> None:
         os.ftruncate(_store.file, HEADER_SIZE + _store.claimed * CHUNK_SIZE)
     os.close(_store.file)
     _store.file = -1
-    _store.chunks = iter(())
+    _store.segment = _Segment(-1, 0, 0, memoryview(b""))
     _store.definitions = _store.counters = None
     _store.counted = {}
 
@@ -342,16 +359,17 @@ def _thread_known() -> bool:
         return False
     if _self.epoch != _store.epoch:
         with _store.lock:
+            epoch = _store.epoch
             _store.serials += 1
-            _self.serial = _store.serials
-            _self.epoch = _store.epoch
-        _self.number = 0
+            serial = _store.serials
         # Not current_thread(): it would make up an entry for a thread that Python did not start.
         threads: dict[int, threading.Thread] = getattr(threading, "_active", {})
         values = getattr(threads.get(threading.get_ident()), "__dict__", {})
         name, daemon = values.get("_name"), values.get("_daemonic") is True
         text = {"name": name if type(name) is str else "", "native_id": threading.get_native_id(), "daemon": daemon}
-        _define(Kind.THREAD, _self.serial, json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+        _define(Kind.THREAD, serial, json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+        _self.serial = serial
+        _self.epoch = epoch
     return _store.active
 
 
@@ -362,15 +380,14 @@ def _room(words: int) -> _Chunk | None:
         chunk.recover()
     if chunk is not None and chunk.epoch == _store.epoch and chunk.place + words <= chunk.end:
         return chunk
-    hot = 0
-    _self.chunk = None
+    hot, new = 0, None
     if _thread_known():
         if chunk is not None and chunk.epoch == _store.epoch:
             hot = _filled(chunk)
         with _store.lock:
-            _self.chunk = _claim(ChunkKind.EVENTS, _self.serial, _self.number)
-        _self.number += 1
-    if _self.chunk is None:
+            new = _claim(ChunkKind.EVENTS, _self.serial, chunk)
+    _self.chunk = new
+    if new is None:
         if _store.header is not None:
             _store.dropped += 1
             _put_header(DROPPED_OFFSET, _store.dropped)
@@ -406,9 +423,7 @@ def _define(kind: int, key: int, text: bytes) -> None:
         if chunk is not None and chunk.storing:
             chunk.recover()
         if chunk is None or chunk.place + 2 + len(extension) // 8 > chunk.end:
-            chunk = _claim(ChunkKind.DEFINITIONS, 0, _store.definition_chunks)
-            _store.definitions = chunk
-            _store.definition_chunks += 1
+            chunk = _store.definitions = _claim(ChunkKind.DEFINITIONS, 0, chunk)
         if chunk is not None:
             chunk.store(pack_word(kind & 0xFF, 0, len(extension) // 16), extension)
 
@@ -444,14 +459,10 @@ class Probe:
         return counted[0].words[counted[1]] if counted else 0
 
     def __invert__(self) -> None:
-        try:
-            if self.site in _store.counted:
-                if self.kind == Kind.ENTER:
-                    _run(_count, self.site)
-            else:
-                _run(_write, self._word, b"")
-        except Exception:
-            return  # no error of the recorder's reaches the program
+        if self.site not in _store.counted:
+            _run(_write, self._word, b"")
+        elif self.kind == Kind.ENTER:
+            _run(_count, self.site)
 
     def __call__(self, *ignored: object) -> None:
         self.__invert__()
@@ -467,7 +478,7 @@ def calibrate() -> float:
     kept, best = _self.chunk, 1e9
     try:
         for _ in range(4):
-            _self.chunk = _Chunk(memoryview(bytearray(CHUNK_SIZE)), _store.epoch)
+            _self.chunk = _Chunk(memoryview(bytearray(CHUNK_SIZE)), _store.epoch, 0)
             started = time.monotonic_ns()
             for number in range(250):
                 _run(_write, number << 32 | Kind.ENTER, b"")
@@ -517,8 +528,7 @@ def _degrade(site: int) -> None:
     with _store.lock:
         chunk = _store.counters
         if chunk is None or chunk.place == chunk.end:
-            chunk = _store.counters = _claim(ChunkKind.COUNTERS, 0, _store.counter_chunks)
-            _store.counter_chunks += 1
+            chunk = _store.counters = _claim(ChunkKind.COUNTERS, 0, chunk)
         if chunk is None:
             return
         chunk.words[chunk.place] = site

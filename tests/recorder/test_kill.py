@@ -34,7 +34,7 @@ EXTENDED = 'core.emit(Kind.SEND, 5, number, 1, b"t" * (number % 90))'
 
 
 @pytest.mark.parametrize("event", [PLAIN, EXTENDED], ids=["plain", "extended"])
-@pytest.mark.parametrize("after", [0.02, 0.3])
+@pytest.mark.parametrize("after", [0.0, 0.05])
 def test_a_killed_process_loses_at_most_the_record_it_was_storing(implementation, tmp_path, event, after):
     counter = tmp_path / "counted"
     counter.write_bytes(bytes(8))
