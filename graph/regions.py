@@ -12,7 +12,7 @@ Invariant: every event gets the innermost scope that is open there, and that sco
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,24 +23,26 @@ from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
 
+# Plain numbers: the loop below compares them a million times.
+_ENTER, _PAYLOAD, _RECEIVE, _REQUEST = int(Kind.ENTER), int(Kind.PAYLOAD), int(Kind.RECEIVE), int(Kind.REQUEST)
+_SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
 _KINDS = {
-    int(Kind.RECEIVE): RegionKind.RECEIVE,
-    int(Kind.SCOPE_BEGIN): RegionKind.SCOPE,
-    int(Kind.REQUEST): RegionKind.REQUEST,
+    _RECEIVE: int(RegionKind.RECEIVE),
+    _SCOPE_BEGIN: int(RegionKind.SCOPE),
+    _REQUEST: int(RegionKind.REQUEST),
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class _Scope:
     region: int
-    start: int
     end: int
     """Last row that can belong to it."""
     owner: int
     """The call around it, -1 for none."""
-    kind: RegionKind
-    channels: set[int] = field(default_factory=set)
-    explicit: bool = False
+    channels: set[int]
+    """Of the receives that opened it: the next one on any of them ends it."""
+    explicit: bool
     """Opened by a SCOPE_BEGIN, so that only its SCOPE_END or the end of its call ends it."""
 
 
@@ -66,11 +68,12 @@ class CallEnds:
         exit_of[enter], caller_of[enter] = exits, caller
         self._exit, self._caller = exit_of.data, caller_of.data
 
-    def end(self, call: int, otherwise: int) -> int:
-        """The last row of a call; of one without an end, that of the nearest caller that has one."""
+    def end(self, call: int, since: int, otherwise: int) -> int:
+        """The last row of a call that is open at row `since`; of one without an end, that of the nearest caller that ends
+        after it."""
         while call >= 0:
-            row = self._exit[call]
-            if row >= 0:
+            row: int = self._exit[call]
+            if row >= since:
                 return row
             call = self._caller[call]
         return otherwise
@@ -96,13 +99,13 @@ def split(
     """The region of every event, and the regions. `channel` is 0 for events without one; `strand_start` as in `nest`."""
     events, strands = len(kind), len(strand_start) - 1
     is_marker = np.zeros(256, bool)
-    is_marker[[*_KINDS, int(Kind.SCOPE_END)]] = True
+    is_marker[[*_KINDS, _SCOPE_END]] = True
     markers = np.flatnonzero(is_marker[kind])
     bounds = np.searchsorted(markers, strand_start).tolist()
     result = _Split(ends, np.ascontiguousarray(kind).data)
     starts = strand_start.tolist()
     for strand in range(strands):
-        root = result.table.add(strand, RegionKind.ROOT, starts[strand], -1)
+        root = result.table.add(strand, int(RegionKind.ROOT), starts[strand], -1)
         if starts[strand] == starts[strand + 1]:
             continue
         result.changes.append(starts[strand])
@@ -134,7 +137,7 @@ class _Table:
         self.opener: list[int] = []
         self.parent: list[int] = []
 
-    def add(self, strand: int, kind: RegionKind, opener: int, parent: int) -> int:
+    def add(self, strand: int, kind: int, opener: int, parent: int) -> int:
         self.strand.append(strand)
         self.kind.append(kind)
         self.opener.append(opener)
@@ -164,83 +167,117 @@ class _Walk:
         self.table, self.ends, self.kind = split_.table, split_.ends, split_.kind
         self.changes, self.regions = split_.changes, split_.regions
         self.strand, self.start, self.stop = strand, start, stop
+        self.current = root
         self.root = root
         self.open: list[_Scope] = []
+        self.next_end = stop
+        """The smallest `end` of the open scopes."""
         self.last_opening = -1
-        """Row of the latest opening event when only payloads followed it."""
+        """Row of the latest opening event, for one that directly follows it."""
 
     def run(self, rows: list[int], kinds: list[int], channels: list[int], calls: list[int]) -> None:
-        for row, kind, channel, call in zip(rows, kinds, channels, calls, strict=True):
-            self._expire(row)
-            if kind == Kind.SCOPE_END:
+        place, count = 0, len(rows)
+        while place < count:
+            row, kind = rows[place], kinds[place]
+            if self.next_end < row:
+                self._expire(row)
+            if kind == _SCOPE_END:
                 self._end_explicit(row)
+            elif (
+                kind == _SCOPE_BEGIN
+                and place + 1 < count
+                and kinds[place + 1] == _SCOPE_END
+                and calls[place] == calls[place + 1]
+                and self.next_end >= rows[place + 1]
+            ):
+                # Most scopes have nothing in them that opens or ends another.
+                place += 1
+                self._whole(row, rows[place], calls[place])
             else:
-                self._begin(row, kind, channel, call)
-        self._expire(self.stop)
+                self._begin(row, kind, channels[place], calls[place])
+            place += 1
+        if self.next_end < self.stop:
+            self._expire(self.stop)
 
-    def _current(self) -> int:
-        return self.open[-1].region if self.open else self.root
+    def _opened(self) -> None:
+        """The open scopes are others than before."""
+        self.current = self.open[-1].region if self.open else self.root
+        self.next_end = min([scope.end for scope in self.open], default=self.stop)
 
     def _change(self, row: int) -> None:
-        """From `row` on, the innermost open scope is another one."""
+        """From `row` on, events are in the current region."""
         if row >= self.stop:
             return
         if self.changes[-1] == row:
-            self.regions[-1] = self._current()
-        elif self.regions[-1] != self._current():
+            self.regions[-1] = self.current
+        elif self.regions[-1] != self.current:
             self.changes.append(row)
-            self.regions.append(self._current())
+            self.regions.append(self.current)
 
     def _expire(self, row: int) -> None:
         """Ends the scopes whose last row is before `row`, in the order of their ends."""
-        while self.open:
-            end = min(scope.end for scope in self.open)
-            if end >= row:
-                return
+        while self.next_end < row:
+            end = self.next_end
             self.open = [scope for scope in self.open if scope.end > end]
+            self._opened()
             self._change(end + 1)
+            if not self.open:
+                return
 
     def _end_explicit(self, row: int) -> None:
         for place in range(len(self.open) - 1, -1, -1):
             if self.open[place].explicit:
                 # The end itself belongs to the scope, and so ends what was opened inside it.
-                self.open[place + 1 :] = []
-                self._change(row)
+                del self.open[place + 1 :]
                 self.open[place].end = row
+                self._opened()
+                self._change(row)
                 return
+
+    def _whole(self, row: int, end: int, call: int) -> None:
+        """A scope from its SCOPE_BEGIN to its SCOPE_END."""
+        around = self.current
+        before = self._before(row)
+        self.current = self.table.add(self.strand, _KINDS[_SCOPE_BEGIN], row, around)
+        self._change(before if self._enters(before, call) else row)
+        self.current = around
+        self._change(end + 1)
 
     def _begin(self, row: int, kind: int, channel: int, call: int) -> None:
         before = self._before(row)
         if self._joins_last(before, kind, call):
             scope = self.open[-1]
             scope.channels.add(channel)
-            if kind == Kind.REQUEST:
-                scope.kind = RegionKind.REQUEST
-                self.table.kind[scope.region] = RegionKind.REQUEST
+            if kind == _REQUEST:
+                self.table.kind[scope.region] = _KINDS[_REQUEST]
             self.last_opening = row
             return
-        start = before if before == call and before >= 0 and self.kind[before] == Kind.ENTER else row
-        if kind == Kind.RECEIVE:
+        start = before if self._enters(before, call) else row
+        if kind == _RECEIVE:
             self._end_same_channel(channel, call)
-        region = self.table.add(self.strand, _KINDS[kind], row, self._current())
-        explicit = kind == Kind.SCOPE_BEGIN
-        end = self.ends.end(call, self.stop - 1)
-        channels = {channel} if kind == Kind.RECEIVE else set()
-        self.open.append(_Scope(region, start, end, call, _KINDS[kind], channels, explicit))
+        region = self.table.add(self.strand, _KINDS[kind], row, self.current)
+        end = self.ends.end(call, row, self.stop - 1)
+        self.open.append(_Scope(region, end, call, {channel} if kind == _RECEIVE else set(), kind == _SCOPE_BEGIN))
+        self.current = region
+        self.next_end = min(self.next_end, end)
         self._change(start)
         self.last_opening = row
+
+    def _enters(self, before: int, call: int) -> bool:
+        """Is the row before an opening the ENTER of the call around it?"""
+        return before >= 0 and before == call and self.kind[before] == _ENTER
 
     def _before(self, row: int) -> int:
         """The last row before it that is no payload; -1 when the strand begins here."""
         row -= 1
-        while row >= self.start and self.kind[row] == Kind.PAYLOAD:
+        while row >= self.start and self.kind[row] == _PAYLOAD:
             row -= 1
         return row if row >= self.start else -1
 
     def _joins_last(self, before: int, kind: int, call: int) -> bool:
         """Does an opening that directly follows another one share its scope? A SCOPE_BEGIN has an end of its own."""
         return (
-            kind != Kind.SCOPE_BEGIN
+            kind != _SCOPE_BEGIN
             and before >= 0
             and before == self.last_opening
             and bool(self.open)
@@ -255,4 +292,5 @@ class _Walk:
             if channel in scope.channels:
                 if not self.ends.runs_inside(call, scope.owner):
                     del self.open[place:]
+                    self._opened()
                 return

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clew.graph.build import build
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand
+from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
 from clew.records.errors import Problem
 from clew.records.plan import Level, Target
 from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, trace_files
@@ -184,20 +184,32 @@ def _table(rows: list[dict[str, Any]], of: type) -> pa.Table:
 def _texts(graph: ExecutionGraph) -> pa.Table:
     """The texts that are not empty: row in the extensions, event, the name of the channel, text."""
     texts = graph.extensions.texts
+    if isinstance(texts, Texts):
+        rows = np.flatnonzero(texts.start[1:] > texts.start[:-1])
+        column = _strings(texts, rows)
+    else:
+        every = [(row, text) for row in range(len(graph.extensions.key)) if (text := texts[row])]
+        rows = np.array([row for row, _ in every], np.int64)
+        column = pa.array([text for _, text in every], pa.large_string())
     row_of = np.full(len(graph.extensions.key), -1, np.int64)
     extended = np.flatnonzero(graph.ext >= 0)
     row_of[graph.ext[extended]] = extended
-    kept = [(row, text) for row in range(len(row_of)) if (text := texts[row])]
-    rows = np.array([row for row, _ in kept], np.int64)
-    names = pa.array(graph.strings)
-    return pa.table(
-        {
-            "extension": rows,
-            "event": row_of[rows],
-            "channel": names.take(pa.array(graph.extensions.channel[rows])),
-            "text": pa.array([text for _, text in kept], pa.string()),
-        }
+    channel = pa.array(graph.strings, pa.string()).take(pa.array(graph.extensions.channel[rows]))
+    return pa.table({"extension": rows, "event": row_of[rows], "channel": channel, "text": column})
+
+
+def _strings(texts: Texts, rows: npt.NDArray[np.int64]) -> pa.Array:
+    """The texts of some rows; those left out have to be empty, so that the others follow each other."""
+    offsets = np.append(texts.start[rows], texts.start[-1]).astype(np.int64)
+    column = pa.LargeStringArray.from_buffers(
+        len(rows), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(texts.data))
     )
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        # A text that was cut inside a character.
+        return pa.array([texts[row] for row in rows.tolist()], pa.large_string())
+    return column
 
 
 class StoredTexts:
