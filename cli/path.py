@@ -14,6 +14,9 @@ from clew.cli.common import json_option, print_json, run_option, show, table, th
 @click.option("--event", type=int, help="An event by its number in the run.")
 @click.option("--function", "function", metavar="MODULE:QUALNAME", help="The newest call of a function.")
 @click.option("--level", default="function", show_default=True, help="function, class, module, component, process, …")
+@click.option(
+    "--rows", type=click.IntRange(3), default=40, show_default=True, help="How many lines; short ones are summed."
+)
 @run_option
 @workspace_option
 @json_option
@@ -23,6 +26,7 @@ def path(
     event: int | None,
     function: str | None,
     level: str,
+    rows: int,
     run: str | None,
     workspace: Path | None,
     as_json: bool,
@@ -46,7 +50,7 @@ def path(
 
     if sum(given is not None for given in (text, event, function)) > 1:
         raise click.UsageError("give one of TEXT, --event and --function")
-    params = CriticalPathParams(Target(event=event, text=text, function=function), run or "", level)
+    params = CriticalPathParams(Target(event=event, text=text, function=function), run or "", level, rows)
     found = critical_path_view(Session(the_workspace(workspace)), params, Task())
     if not found.segments:
         raise NothingFound(found.message or f"{found.title}: nothing led to it")
@@ -67,12 +71,11 @@ def path(
             wording.duration(segment.waitNs) if segment.waitNs else "",
             wording.duration(segment.slackNs) if segment.slackNs else "",
             segment.label,
-            f"{segment.process} / {segment.strand}",
+            f"{segment.process} / {segment.strand}" if segment.strand else "",
             wording.place(segment.location.path, segment.location.line) if segment.location else "",
         )
     show(figures)
     busy, idle = sum(s.selfNs for s in found.segments), sum(s.waitNs for s in found.segments)
     click.echo(
-        f"{wording.duration(found.totalNs)} in all: {wording.duration(busy)} of work and {wording.duration(idle)} of waiting, "
-        f"in {wording.count(len(found.segments), 'stretch')}"
+        f"{wording.duration(found.totalNs)} in all: {wording.duration(busy)} of work and {wording.duration(idle)} of waiting"
     )

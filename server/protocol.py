@@ -164,6 +164,7 @@ class CriticalPathParams:
     run: str = ""
     level: str = "function"
     """As in a slice, without "event"."""
+    maxSegments: int = 400
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,9 @@ class CriticalPathResult:
     level: str
     levels: list[str]
     segments: list[PathSegment]
+    """In the order of time. Where there are too many, neighbours that are short become one segment without a node."""
+    hiddenSegments: int
+    """How many segments such joint ones stand for."""
     totalNs: float
     message: str = ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from clew.graph.levels import level_names
 from clew.graph.ops.critical_path import CriticalPath, critical_path
 from clew.graph.ops.slice import slice_events
@@ -9,8 +11,10 @@ from clew.server import wording
 from clew.server.panel.chain import location
 from clew.server.panel.slice import EVENT, several
 from clew.server.panel.target import NothingFound, find_target
-from clew.server.protocol import CriticalPathParams, CriticalPathResult, PathSegment
+from clew.server.protocol import CriticalPathParams, CriticalPathResult, Location, PathSegment
 from clew.server.session import Session, Task
+
+MAX_SEGMENTS = 5000
 
 
 def critical_path_view(session: Session, params: CriticalPathParams, task: Task) -> CriticalPathResult:
@@ -24,6 +28,7 @@ def critical_path_view(session: Session, params: CriticalPathParams, task: Task)
             level=params.level,
             levels=_levels(level_names(run.graph)),
             segments=[],
+            hiddenSegments=0,
             totalNs=0.0,
             message=text[:1].upper() + text[1:],
         )
@@ -33,12 +38,15 @@ def critical_path_view(session: Session, params: CriticalPathParams, task: Task)
     slice_ = slice_events(graph, [found.event])
     task.phase("walking the critical path")
     path = critical_path(graph, slice_, params.level)
+    limit = max(3, min(params.maxSegments, MAX_SEGMENTS))
+    segments = coalesce(_segments(path), limit)
     return CriticalPathResult(
         run=session.ref(found.run),
         title=f"{found.title}: {wording.duration(path.total_ns)}",
         level=params.level,
         levels=_levels(level_names(graph)),
-        segments=_segments(path),
+        segments=segments,
+        hiddenSegments=len(path.segments) - sum(bool(segment.nodeId) for segment in segments),
         totalNs=float(path.total_ns),
         message=several(found, shown=1),
     )
@@ -50,18 +58,60 @@ def _levels(names: list[str]) -> list[str]:
 
 def _segments(path: CriticalPath) -> list[PathSegment]:
     graph = path.graph
-    return [
-        PathSegment(
-            label=segment.label,
-            process=graph.process_of(segment.first_event).name,
-            strand=graph.strands[segment.strand].name,
-            selfNs=float(segment.self_ns),
-            waitNs=float(segment.wait_ns),
-            slackNs=float(segment.slack_ns),
-            startNs=float(segment.start),
-            endNs=float(segment.end),
-            nodeId=segment.label,
-            location=location(graph, segment.first_event),
+    places = {site.label: site for site in graph.sites if site.file} if path.level == "function" else {}
+    made = []
+    for segment in path.segments:
+        site = places.get(segment.label)
+        made.append(
+            PathSegment(
+                label=segment.label,
+                process=graph.process_of(segment.first_event).name,
+                strand=graph.strands[segment.strand].name,
+                selfNs=float(segment.self_ns),
+                waitNs=float(segment.wait_ns),
+                slackNs=float(segment.slack_ns),
+                startNs=float(segment.start),
+                endNs=float(segment.end),
+                nodeId=segment.label,
+                # A stretch may begin with the return from another function, whose place would be the wrong one.
+                location=Location(site.file, site.line) if site else location(graph, segment.first_event),
+            )
         )
-        for segment in path.segments
-    ]
+    return made
+
+
+def coalesce(segments: list[PathSegment], limit: int) -> list[PathSegment]:
+    """At most `limit` segments with the same sums: the longest ones stay, and the others between two of them become one.
+
+    When even that is too many, fewer of the longest stay.
+    """
+    if len(segments) <= limit:
+        return segments
+    by_length = sorted(range(len(segments)), key=lambda at: segments[at].selfNs + segments[at].waitNs, reverse=True)
+    kept = limit
+    while True:
+        chosen = set(by_length[:kept])
+        joined: list[PathSegment] = []
+        for together, group in itertools.groupby(range(len(segments)), key=lambda at: at in chosen):
+            part = [segments[at] for at in group]
+            joined += part if together else [_join(part)]
+        if len(joined) <= limit or kept == 0:
+            return joined
+        # A joint segment stands on either side of each that stays.
+        kept = min(kept - 1, kept - (len(joined) - limit) // 2)
+
+
+def _join(part: list[PathSegment]) -> PathSegment:
+    if len(part) == 1:
+        return part[0]
+    return PathSegment(
+        label=f"{len(part):,} short stretches",
+        process=part[0].process if len({segment.process for segment in part}) == 1 else "",
+        strand=part[0].strand if len({(segment.process, segment.strand) for segment in part}) == 1 else "",
+        selfNs=sum(segment.selfNs for segment in part),
+        waitNs=sum(segment.waitNs for segment in part),
+        slackNs=0.0,
+        startNs=part[0].startNs,
+        endNs=part[-1].endNs,
+        nodeId="",
+    )

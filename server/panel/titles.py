@@ -6,7 +6,7 @@ Invariant: every event of any kind has a title, also one whose function, key or 
 from __future__ import annotations
 
 from clew.graph.model import LEVEL_NAMES, ExecutionGraph, RegionKind
-from clew.records.event import EdgeKind, Kind
+from clew.records.event import CALLS, EdgeKind, Kind
 from clew.server import wording
 
 MAX_TEXT = 200
@@ -48,7 +48,6 @@ _LED = {
     "executor.result": "{target} went on with the result of {source}",
     "queue": "{target} took from a queue what {source} had put into it",
     "asyncio.queue": "{target} took from a queue what {source} had put into it",
-    "asyncio.handle": "{target} was run by the event loop, which {source} had asked to",
     "asyncio.future": "{target} went on when {source} settled a future",
     "process.start": "{target} began in a process that {source} started",
     "traceparent": "{target} handled a request that {source} sent",
@@ -59,7 +58,11 @@ def actor(graph: ExecutionGraph, event: int) -> str:
     """Who an event is of: the function around it, else its thread or task."""
     call = int(graph.owner[event])
     if call >= 0:
-        return wording.short_label(graph.sites[int(graph.site[call])].label)
+        name = wording.short_label(graph.sites[int(graph.site[call])].label)
+        region = int(graph.region[event])
+        # A loop's call encloses its callbacks without owning them.
+        owned = int(graph.region[call]) == region or int(graph.regions.kind[region]) != RegionKind.SCOPE
+        return name if owned else f"a callback in {name}"
     strand = graph.strand_of(event)
     return f"{strand.kind} {strand.name}" if strand.name else f"a {strand.kind}"
 
@@ -121,7 +124,18 @@ def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, chann
     if kind == EdgeKind.SYNC:
         return f"{whom} waited until {who} released {about or 'a lock'}"
     phrase = _LED.get(channel, "{target} received {about} from {source}")
+    if channel == "asyncio.handle":
+        phrase = _scheduled(graph, target)
     return phrase.format(source=who, target=whom, about=about or channel or "something")
+
+
+def _scheduled(graph: ExecutionGraph, target: int) -> str:
+    """What the event loop was asked to do: to run a callback, a task's first step, or a later one."""
+    strand = graph.strand_of(target)
+    if strand.kind != "task":
+        return "{target} was scheduled by {source}"
+    began = not any(int(kind) in CALLS for kind in graph.kind[strand.start : target])
+    return "{target} was started as a task by {source}" if began else "{target} was woken by {source}"
 
 
 def root_title(graph: ExecutionGraph, event: int) -> str:

@@ -164,5 +164,7 @@ async def test_files_without_a_run_have_no_lenses_and_no_messages(client, worksp
     path.write_text("def present():\n    pass\n")
     uri = open_file(client, path, "python")
     lenses = await client.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri)))
-    hover = await client.text_document_hover_async(types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(0, 5)))
+    hover = await client.text_document_hover_async(
+        types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(0, 5))
+    )
     assert not lenses and hover is None and client.messages == []

@@ -152,6 +152,7 @@ export interface CriticalPathParams {
   run?: string;
   /** As in a slice, without "event". */
   level?: string;
+  maxSegments?: number;
 }
 
 export interface PathSegment {
@@ -172,7 +173,10 @@ export interface CriticalPathResult {
   title: string;
   level: string;
   levels: string[];
+  /** In the order of time. Where there are too many, neighbours that are short become one segment without a node. */
   segments: PathSegment[];
+  /** How many segments such joint ones stand for. */
+  hiddenSegments: number;
   totalNs: number;
   message: string;
 }

@@ -1,0 +1,44 @@
+"""A small program, recorded once by the real recorder: as it is, and with a slow function."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.server.session import Session
+
+PROGRAM = Path(__file__).parent / "shop"
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory):
+    """The workspace: runs `before` and, newer, `after`, in which every look-up takes 3 ms longer; both write shop.log."""
+    folder = tmp_path_factory.mktemp("shop") / "work space"
+    shutil.copytree(PROGRAM, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, slow in (("before", "0"), ("after", "3000000")):
+        done = subprocess.run(
+            [sys.executable, "-m", "clew", "run", "--workspace", ".", "--spec", "shop.esl", "--name", name, "--",
+             sys.executable, "-m", "shop.app"],
+            cwd=folder, env={**os.environ, "SHOP_SLOW_NS": slow}, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def session(shop):
+    return Session(shop)
+
+
+@pytest.fixture
+def line_of(shop):
+    """The line (from 1) of the first occurrence of some words in a file of the shop."""
+
+    def find(file, words):
+        lines = (shop / file).read_text().splitlines()
+        return next(number for number, line in enumerate(lines, 1) if words in line)
+
+    return find
