@@ -85,7 +85,7 @@ def check(
     compiled = _compile(text, str(path), root, index.annotated_channels)
     found = match(compiled.rules, index)
     problems = in_order([*compiled.problems, *check_source(compiled.tree, found, index)])
-    return Checked(**{**vars(compiled), "problems": problems}, matches=found, notes=tuple(index.notes))
+    return Checked(**{**vars(compiled), "problems": problems}, matches=found, notes=index.notes)
 
 
 def _compile(text: str, path: str, root: Path, annotated: Callable[[], Collection[str]]) -> Compiled:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from clew.esl.index import FunctionInfo, SourceFile, SourceIndex
+from clew.esl.functions import FunctionInfo
+from clew.esl.index import SourceFile, SourceIndex
 from clew.esl.lower import LoweredRule
 from clew.records.match import matches, matches_module
 from clew.records.plan import Rule, Target

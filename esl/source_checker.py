@@ -24,7 +24,8 @@ from clew.esl.ast import (
     Watch,
 )
 from clew.esl.checker import error, has_wildcard, warning
-from clew.esl.index import FunctionInfo, SourceIndex
+from clew.esl.functions import FunctionInfo
+from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import RuleMatch, functions_of
 from clew.esl.problem import EslProblem, did_you_mean, listing, nearest

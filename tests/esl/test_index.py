@@ -11,7 +11,8 @@ from types import CodeType
 import pytest
 
 from clew.esl import SourceIndex
-from clew.esl.index import FunctionInfo, module_names, project_files
+from clew.esl.functions import FunctionInfo
+from clew.esl.index import module_names, project_files
 
 TRICKY = '''
 import functools
@@ -81,6 +82,16 @@ def decorated(default=lambda: 2) -> (lambda: 3): pass
 
 @(lambda f: f)
 class Decorated(metaclass=(lambda *a: type(*a))): pass
+
+@(lambda c: c)
+class Plain:
+    attribute = 1
+
+class __Mangled:
+    def method(self, __secret, __dunder__, *__rest, _one):
+        def inner(__deep): return lambda __deeper: 1
+class __:
+    def method(self, __secret): pass
 '''
 GENERIC = """
 def generic[T](x: T) -> T:
@@ -255,6 +266,13 @@ def test_source_that_cannot_be_read_is_a_note_and_nothing_more(workspace: Callab
     assert {"f", "café"} <= set(names)
     assert {Path(note.partition(":")[0]).name for note in index.notes} >= {"bad.py", "null.py", "latin.py", "deep.py"}
     assert all("its functions are not known" in note for note in index.notes)
+    notes = index.notes
+    index.refresh()
+    assert index.notes == notes
+    (folder / "bad.py").write_text("def fine(): pass")
+    index.refresh()
+    assert "fine" in [function.name for function in index.all_functions()]
+    assert len(index.notes) == len(notes) - 1
 
 
 def test_a_changed_file_is_read_again_and_others_are_not(workspace: Callable[..., Path]) -> None:
