@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from types import CellType, CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.instrument import context
 from clew.instrument.probes import bytecode, expressions, sites, values
@@ -199,8 +199,8 @@ def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, chan
             carrier = evaluated(action.carrier)
             return lambda arguments: _carry(carry, carrier(arguments), site)
         case "request":
-            key = evaluated(action.key) if action.key else None
-            return lambda arguments: _emit_key(kind, site, action.channel, channel, key and (key(arguments),))
+            if not action.key:
+                return lambda arguments: core.emit(kind, site, 0, channel)
         case "payload":
             return _payload(site, evaluated(action.key), channel, action.limit)
         case "entity":
@@ -208,23 +208,11 @@ def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, chan
     key = evaluated(action.key)
     if action.each:
         return lambda arguments: _emit_each(kind, site, action.channel, channel, key(arguments))
-    return lambda arguments: _emit_key(kind, site, action.channel, channel, (key(arguments),))
+    return lambda arguments: _emit_key(kind, site, action.channel, channel, key(arguments))
 
 
 def _carry(carry: Callable[..., int], carrier: Any, site: int) -> None:
     carry(carrier, site)
-
-
-class _Named(NamedTuple):
-    key: int
-    flags: int
-
-
-def _named(channel: str, value: Any) -> _Named:
-    try:
-        return _Named(key_of(channel, value), 0)
-    except NotAKey:
-        return _Named(key_of(channel, _with_addresses(value)), FLAG_AMBIGUOUS)
 
 
 def _with_addresses(value: Any) -> Any:
@@ -234,20 +222,21 @@ def _with_addresses(value: Any) -> Any:
     return value if type(value) in values.SCALARS else (_PROCESS, id(value))
 
 
-def _emit_key(kind: Kind, site: int, name: str, channel: int, value: tuple[Any] | None) -> None:
-    """One record; `value` is None when nothing identifies it."""
-    if value is None:
-        core.emit(kind, site, 0, channel)
-        return
-    key, flags = _named(name, value[0])
-    core.emit(kind, site, key, channel, values.render(value[0], _KEY_TEXT)[0].encode("utf-8", "replace"), flags)
+def _emit_key(kind: Kind, site: int, name: str, channel: int, value: Any) -> None:
+    flags = 0
+    try:
+        key = key_of(name, value)
+    except NotAKey:
+        key, flags = key_of(name, _with_addresses(value)), FLAG_AMBIGUOUS
+    text = values.render(value, _KEY_TEXT)[0]
+    core.emit(kind, site, key, channel, text.encode("utf-8", "replace"), flags)
 
 
 def _emit_each(kind: Kind, site: int, name: str, channel: int, items: Any) -> None:
     if type(items) not in _SEQUENCES:
         raise TypeError(f"each needs a list, tuple, set or dict, not a {values.class_name(items)}")
     for item in list(items):
-        _emit_key(kind, site, name, channel, (item,))
+        _emit_key(kind, site, name, channel, item)
 
 
 def _payload(site: int, value: Evaluate, channel: int, limit: int) -> Step:

@@ -23,7 +23,8 @@ def register(  # noqa: PLR0917  # the fields of SiteInfo, in its order
     """The number of a new site; defined in the trace when one is being written. Fields as in `SiteInfo`."""
     site = SiteInfo(next(_next), module, qualname, file, line, end_line, kind, rule)
     _sites[site.id] = site
-    _define(site)
+    if core.active():
+        _define(site)
     return site.id
 
 

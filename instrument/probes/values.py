@@ -140,5 +140,6 @@ def _nested(value: Any, limit: int, depth: int) -> str:
 
 def render(value: Any, limit: int) -> tuple[str, bool]:
     """`value` as text of at most `limit` characters, and whether it was cut. A str is its own text."""
-    text = value[: limit + 1] if type(value) is str else _nested(value, limit + 1, 0)
+    kind = type(value)
+    text = value[: limit + 1] if kind is str else _integer(value) if kind is int else _nested(value, limit + 1, 0)
     return text[:limit], len(text) > limit

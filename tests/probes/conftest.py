@@ -118,7 +118,9 @@ class Workshop:
         assert trace_files(run), f"nothing was recorded: {done.stderr}"
         return Recorded(done, read_run(run))
 
-    def _run(self, command: list[str], more: dict[str, str], options: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, command: list[str], more: dict[str, str], options: dict[str, Any]
+    ) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW", "PYTHON"))}
         return subprocess.run(
             command, cwd=self.folder, env={**environment, **more}, capture_output=True, text=True, timeout=60, **options

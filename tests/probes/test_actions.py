@@ -35,7 +35,9 @@ class Recorder:
         self.log, self.notes, self.on = [], [], True
         monkeypatch.setattr(core, "active", lambda: self.on)
         monkeypatch.setattr(core, "emit", self.emit)
-        monkeypatch.setattr(core, "define", lambda kind, key, text: self.notes.append(text.decode()) if kind == Kind.NOTE else None)
+        monkeypatch.setattr(
+            core, "define", lambda kind, key, text: self.notes.append(text.decode()) if kind == Kind.NOTE else None
+        )
 
     def emit(self, kind, site, key, channel=0, text=b"", flags=0):
         names = {number: name for name, number in strings._numbers.items()}
@@ -88,7 +90,14 @@ def test_finish_actions_stand_on_their_side_of_the_exit(recorder):
     wanted = [Action(kind, "finish", kind, key=RESULT) for kind in kinds]
     recorder.load("def f(x): return x + 1", *wanted)["f"](1)
     assert recorder.shown() == [
-        "ENTER", "SEND send 2", "DEFINE define 2", "PAYLOAD payload 2", "EXIT", "RECEIVE receive 2", "JOIN join 2", "USE use 2",
+        "ENTER",
+        "SEND send 2",
+        "DEFINE define 2",
+        "PAYLOAD payload 2",
+        "EXIT",
+        "RECEIVE receive 2",
+        "JOIN join 2",
+        "USE use 2",
     ]
 
 
@@ -100,7 +109,9 @@ def test_keys_are_equal_wherever_the_value_is_seen(recorder):
 
 
 def test_an_object_is_named_by_its_address_and_marked_ambiguous(recorder):
-    run = recorder.load("def f(x): pass", Action("send", "start", "job", key=X), Action("receive", "start", "job", key=["tuple", [X]]))["f"]
+    run = recorder.load(
+        "def f(x): pass", Action("send", "start", "job", key=X), Action("receive", "start", "job", key=["tuple", [X]])
+    )["f"]
     first, second = object(), object()
     for value in (first, second, first):
         run(value)
@@ -120,7 +131,9 @@ def test_each_item_of_a_list_is_a_cause(recorder):
 
 
 def test_a_condition_decides(recorder):
-    run = recorder.load("def f(x): pass", Action("send", "start", "m", key=X, condition=["compare", ">", X, ["const", 1]]))["f"]
+    run = recorder.load(
+        "def f(x): pass", Action("send", "start", "m", key=X, condition=["compare", ">", X, ["const", 1]])
+    )["f"]
     run(1)
     run(2)
     assert recorder.shown() == ["ENTER", "EXIT", "ENTER", "SEND m 2", "EXIT"]
@@ -197,9 +210,21 @@ def test_a_deleted_cell_is_a_failure_not_an_error(recorder):
     "source, action, reason",
     [
         ("def f(y): pass\nf(1)", Action("send", "start", "m", key=X), "it has no parameter `x`; its parameters: y"),
-        ("def f(): pass\nf()", Action("send", "start", "m", key=["name", "this"]), "it has no parameter that could be `this`"),
-        ("def f(x):\n    del x\nf(1)", Action("send", "finish", "m", key=X), "it may have deleted `x` when it ends; record at start"),
-        ("def f(x):\n    try: 1 / 0\n    except ZeroDivisionError as x: pass\nf(1)", Action("send", "finish", "m", key=X), "deleted `x`"),
+        (
+            "def f(): pass\nf()",
+            Action("send", "start", "m", key=["name", "this"]),
+            "it has no parameter that could be `this`",
+        ),
+        (
+            "def f(x):\n    del x\nf(1)",
+            Action("send", "finish", "m", key=X),
+            "it may have deleted `x` when it ends; record at start",
+        ),
+        (
+            "def f(x):\n    try: 1 / 0\n    except ZeroDivisionError as x: pass\nf(1)",
+            Action("send", "finish", "m", key=X),
+            "deleted `x`",
+        ),
         ("def f(x): pass\nf(1)", Action("send", "start", "m", key=["name", "result"]), "it has no parameter `result`"),
     ],
 )
@@ -235,12 +260,16 @@ def test_inject_and_extract_go_through_the_context(recorder, monkeypatch):
     monkeypatch.setattr(context, "inject_into", lambda carrier, site=0: seen.append(("inject", carrier, site)) or 1)
     monkeypatch.setattr(context, "extract_from", lambda carrier, site=0: seen.append(("extract", carrier, site)) or 0)
     headers = {}
-    recorder.load("def f(x): pass", Action("inject", "start", carrier=X), Action("extract", "start", carrier=X))["f"](headers)
+    recorder.load("def f(x): pass", Action("inject", "start", carrier=X), Action("extract", "start", carrier=X))["f"](
+        headers
+    )
     assert seen == [("extract", headers, 1), ("inject", headers, 1)]
 
 
 def test_nothing_is_evaluated_when_nothing_is_recorded(recorder):
-    run = recorder.load("def f(x): return x", Action("send", "start", "m", key=["unsafe", ["method", X, "boom", []]]))["f"]
+    run = recorder.load("def f(x): return x", Action("send", "start", "m", key=["unsafe", ["method", X, "boom", []]]))[
+        "f"
+    ]
     recorder.on = False
     assert run(1) == 1
     assert recorder.shown() == ["ENTER", "EXIT"]

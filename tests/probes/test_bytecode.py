@@ -156,8 +156,21 @@ PROGRAMS = {
     "a throw through yield from that goes on": (
         "def h():\n    try: yield 1\n    except KeyError: yield 2\n    yield 3\ndef g(): yield from h()\n"
         "i = g()\nnext(i)\nresult = i.throw(KeyError), list(i)",
-        ["ENTER g", "ENTER h", "SUSPEND h", "SUSPEND g", "SUSPEND h", "RESUME g", "RESUME h", "SUSPEND h", "SUSPEND g",
-         "RESUME g", "RESUME h", "EXIT h", "EXIT g"],
+        [
+            "ENTER g",
+            "ENTER h",
+            "SUSPEND h",
+            "SUSPEND g",
+            "SUSPEND h",
+            "RESUME g",
+            "RESUME h",
+            "SUSPEND h",
+            "SUSPEND g",
+            "RESUME g",
+            "RESUME h",
+            "EXIT h",
+            "EXIT g",
+        ],
     ),
     "yield from a list closed": (
         "def g(): yield from [1, 2]\ni = g()\nnext(i)\nresult = i.gi_yieldfrom is not None, i.close()",
@@ -172,9 +185,13 @@ PROGRAMS = {
         "def f(x):\n    del x\n    return 1\nresult = f(1)",
         ["ENTER f", "EXIT f"],
     ),
-    "an assertion": ("def f(): assert 0, 'no'\ntry: f()\nexcept AssertionError as e: result = str(e)", ["ENTER f", "UNWIND f"]),
+    "an assertion": (
+        "def f(): assert 0, 'no'\ntry: f()\nexcept AssertionError as e: result = str(e)",
+        ["ENTER f", "UNWIND f"],
+    ),
     "a failing match": (
-        "def f(x):\n    match x:\n        case [1, *rest]: return rest\n        case {'a': y}: return y\n        case _: raise KeyError\n"
+        "def f(x):\n    match x:\n        case [1, *rest]: return rest\n"
+        "        case {'a': y}: return y\n        case _: raise KeyError\n"
         "result = f([1, 2]), f({'a': 3})\ntry: f(0)\nexcept KeyError: pass",
         ["ENTER f", "EXIT f", "ENTER f", "EXIT f", "ENTER f", "UNWIND f"],
     ),
@@ -203,8 +220,20 @@ ASYNC_PROGRAMS = {
     "tasks interleave": (
         "async def a(): await asyncio.sleep(0)\nasync def b(): await asyncio.sleep(0)\n"
         "async def main(): await asyncio.gather(a(), b())",
-        ["ENTER main", "SUSPEND main", "ENTER a", "SUSPEND a", "ENTER b", "SUSPEND b", "RESUME a", "EXIT a", "RESUME b",
-         "EXIT b", "RESUME main", "EXIT main"],
+        [
+            "ENTER main",
+            "SUSPEND main",
+            "ENTER a",
+            "SUSPEND a",
+            "ENTER b",
+            "SUSPEND b",
+            "RESUME a",
+            "EXIT a",
+            "RESUME b",
+            "EXIT b",
+            "RESUME main",
+            "EXIT main",
+        ],
     ),
     "cancelling unwinds": (
         "async def g(): await asyncio.sleep(9)\nasync def main():\n    t = asyncio.ensure_future(g())\n"
@@ -215,8 +244,20 @@ ASYNC_PROGRAMS = {
         "class C:\n    async def __aenter__(self): return 1\n    async def __aexit__(self, *e): return True\n"
         "async def g():\n    yield 1\n    yield 2\nasync def main():\n    async with C():\n"
         "        async for x in g(): pass\n        raise KeyError",
-        ["ENTER main", "ENTER C.__aenter__", "EXIT C.__aenter__", "ENTER g", "SUSPEND g", "RESUME g", "SUSPEND g", "RESUME g",
-         "EXIT g", "ENTER C.__aexit__", "EXIT C.__aexit__", "EXIT main"],
+        [
+            "ENTER main",
+            "ENTER C.__aenter__",
+            "EXIT C.__aenter__",
+            "ENTER g",
+            "SUSPEND g",
+            "RESUME g",
+            "SUSPEND g",
+            "RESUME g",
+            "EXIT g",
+            "ENTER C.__aexit__",
+            "EXIT C.__aexit__",
+            "EXIT main",
+        ],
     ),
     "an async generator that is closed": (
         "async def g():\n    yield 1\nasync def main():\n    i = g()\n    await i.__anext__()\n    await i.aclose()",
@@ -224,9 +265,20 @@ ASYNC_PROGRAMS = {
     ),
     "an async generator thrown into": (
         "async def g():\n    try: yield 1\n    except KeyError:\n        await asyncio.sleep(0)\n        yield 2\n"
-        "async def main():\n    i = g()\n    await i.__anext__()\n    r = await i.athrow(KeyError)\n    await i.aclose()\n    return r",
-        ["ENTER main", "ENTER g", "SUSPEND g", "SUSPEND g", "SUSPEND main", "RESUME main", "RESUME g", "SUSPEND g", "UNWIND g",
-         "EXIT main"],
+        "async def main():\n    i = g()\n    await i.__anext__()\n    r = await i.athrow(KeyError)\n"
+        "    await i.aclose()\n    return r",
+        [
+            "ENTER main",
+            "ENTER g",
+            "SUSPEND g",
+            "SUSPEND g",
+            "SUSPEND main",
+            "RESUME main",
+            "RESUME g",
+            "SUSPEND g",
+            "UNWIND g",
+            "EXIT main",
+        ],
     ),
     "a timeout": (
         "async def g(): await asyncio.sleep(9)\nasync def main():\n    try: await asyncio.wait_for(g(), 0.001)\n"
@@ -323,7 +375,9 @@ def test_an_exception_keeps_its_context_and_the_handled_one_stays_current(trace)
     assert sys.exc_info() == (None, None, None)
 
 
-TRACED = FAILING + """
+TRACED = (
+    FAILING
+    + """
 def loops(n):
     total = 0
     for i in range(n):
@@ -353,6 +407,7 @@ def all_of_them():
         pass
     return list(zip(generator(), (1,)))
 """
+)
 
 CLOSED = """
 def closes():
@@ -367,7 +422,9 @@ def all_of_them():
 
 
 # From 3.13 on `close()` spares a generator without handlers from being run; one with probes is run, as all were before.
-@pytest.mark.parametrize("program", [TRACED.replace("generator(), (1,)", "(1,)"), TRACED + CLOSED][: 1 + (VERSION < (3, 13))])
+@pytest.mark.parametrize(
+    "program", [TRACED.replace("generator(), (1,)", "(1,)"), TRACED + CLOSED][: 1 + (VERSION < (3, 13))]
+)
 @pytest.mark.parametrize("how", [sys.settrace, sys.setprofile])
 def test_tracing_sees_the_same_lines(trace, tmp_path, how, program):
     file = tmp_path / "traced.py"
@@ -504,8 +561,9 @@ def test_more_constants_than_a_byte_can_number(trace):
 
 @pytest.mark.parametrize("length", [1, 15, 20, 25, 30, 60, 250, 3000])
 def test_jumps_that_grow_beyond_their_prefixes(trace, length):
-    body = "\n".join("        if n == %d: yield n" % number for number in range(length))
-    source = f"def g(m):\n    for n in range(m):\n        if n < 0: continue\n{body}\n    else:\n        yield -1\nresult = list(g(5))"
+    body = "\n".join(f"        if n == {number}: yield n" for number in range(length))
+    source = f"def g(m):\n    for n in range(m):\n        if n < 0: continue\n{body}\n"
+    source += "    else:\n        yield -1\nresult = list(g(5))"
     assert trace.load(source)["result"] == trace.load(source, traced=False)["result"]
     log = trace.take()
     assert log.count("SUSPEND g") == log.count("RESUME g") == min(length, 5) + 1
@@ -525,10 +583,20 @@ def test_the_rewritten_code_says_what_the_old_one_said(trace):
     def f(a, *b, c=1, **d):
         def g():
             return a
+
         return g
 
     before, after = f.__code__, trace.rewrite(f.__code__)
-    for name in ("co_flags", "co_freevars", "co_cellvars", "co_varnames", "co_firstlineno", "co_name", "co_qualname", "co_filename"):
+    for name in (
+        "co_flags",
+        "co_freevars",
+        "co_cellvars",
+        "co_varnames",
+        "co_firstlineno",
+        "co_name",
+        "co_qualname",
+        "co_filename",
+    ):
         assert getattr(after, name) == getattr(before, name)
     assert after.co_stacksize <= before.co_stacksize + 2
     assert after == after.replace() and hash(after) == hash(after.replace())
@@ -571,17 +639,32 @@ def every_call(trace):
 
 
 CALLS = {
-    "a return": ("def f(a, *b, **c): return a + 1\nf(1, 2, d=3)",
-                 ["ENTER f", "start [1, (2,), {'d': 3}]", "before_exit [2, 1, (2,), {'d': 3}]", "EXIT f",
-                  "after_exit [2, 1, (2,), {'d': 3}]"]),
-    "a constant": ("def f(a):\n    a = 5\nf(1)",
-                   ["ENTER f", "start [1]", "before_exit [None, 5]", "EXIT f", "after_exit [None, 5]"]),
-    "an exception": ("def f(a): raise KeyError(a)\ntry: f(1)\nexcept KeyError: pass",
-                     ["ENTER f", "start [1]", "before_unwind [KeyError(1), 1]", "UNWIND f", "after_unwind [KeyError(1), 1]"]),
-    "a parameter in a cell": ("def f(a, b):\n    g = lambda: a\n    a += 1\n    return b\nf(1, 2)",
-                              ["ENTER f", "start [1, 2]", "before_exit [2, 2, 2]", "EXIT f", "after_exit [2, 2, 2]"]),
-    "a generator": ("def f(a):\n    yield a\n    return 7\nlist(f(1))",
-                    ["ENTER f", "start [1]", "SUSPEND f", "RESUME f", "before_exit [7, 1]", "EXIT f", "after_exit [7, 1]"]),
+    "a return": (
+        "def f(a, *b, **c): return a + 1\nf(1, 2, d=3)",
+        [
+            "ENTER f",
+            "start [1, (2,), {'d': 3}]",
+            "before_exit [2, 1, (2,), {'d': 3}]",
+            "EXIT f",
+            "after_exit [2, 1, (2,), {'d': 3}]",
+        ],
+    ),
+    "a constant": (
+        "def f(a):\n    a = 5\nf(1)",
+        ["ENTER f", "start [1]", "before_exit [None, 5]", "EXIT f", "after_exit [None, 5]"],
+    ),
+    "an exception": (
+        "def f(a): raise KeyError(a)\ntry: f(1)\nexcept KeyError: pass",
+        ["ENTER f", "start [1]", "before_unwind [KeyError(1), 1]", "UNWIND f", "after_unwind [KeyError(1), 1]"],
+    ),
+    "a parameter in a cell": (
+        "def f(a, b):\n    g = lambda: a\n    a += 1\n    return b\nf(1, 2)",
+        ["ENTER f", "start [1, 2]", "before_exit [2, 2, 2]", "EXIT f", "after_exit [2, 2, 2]"],
+    ),
+    "a generator": (
+        "def f(a):\n    yield a\n    return 7\nlist(f(1))",
+        ["ENTER f", "start [1]", "SUSPEND f", "RESUME f", "before_exit [7, 1]", "EXIT f", "after_exit [7, 1]"],
+    ),
 }
 
 
@@ -615,7 +698,7 @@ def test_deleted_parameters_are_known():
         try:
             pass
         except KeyError as b:
-            pass
+            print(b)
         return lambda: (d, c)
 
     found = parameters(f.__code__)

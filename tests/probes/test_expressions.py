@@ -135,7 +135,19 @@ def test_a_deleted_name_has_no_value():
 
 
 @pytest.mark.parametrize(
-    "damaged", [["name", "z"], ["what"], [], ["attr"], ["call", "eval", []], ["compare", "~", X, X], ["method", X, "format", []], "name", None, [["name", "x"]]]
+    "damaged",
+    [
+        ["name", "z"],
+        ["what"],
+        [],
+        ["attr"],
+        ["call", "eval", []],
+        ["compare", "~", X, X],
+        ["method", X, "format", []],
+        "name",
+        None,
+        [["name", "x"]],
+    ],
 )
 def test_what_is_no_expression_is_named(damaged):
     with pytest.raises(PlanError):
@@ -143,7 +155,10 @@ def test_what_is_no_expression_is_named(damaged):
 
 
 def test_names_are_found_at_any_depth():
-    expression = ["and", [["compare", "==", ["attr", X, "name"], ["const", ["name", "no"]]], ["unsafe", ["call", "len", [Y]]]]]
+    expression = [
+        "and",
+        [["compare", "==", ["attr", X, "name"], ["const", ["name", "no"]]], ["unsafe", ["call", "len", [Y]]]],
+    ]
     assert names(expression) == {"x", "y"}
 
 

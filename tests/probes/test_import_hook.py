@@ -54,7 +54,9 @@ def test_rules_choose_and_except(program):
 def test_a_root_keeps_other_files_out(program):
     inside = Rule(Target("**", "**", root=str(program.folder / "pkg")))
     assert program.recorded([inside], "app.py").functions() == {
-        "pkg.inner:work", "pkg.inner:<lambda>", "pkg.inner:Box.get",
+        "pkg.inner:work",
+        "pkg.inner:<lambda>",
+        "pkg.inner:Box.get",
     }
 
 
@@ -85,7 +87,9 @@ def test_a_folder_and_an_archive_run_as_ever(program, scope):
     assert run.out == "8\n" and run.functions() == {"__main__:f"}
 
 
-@pytest.mark.parametrize("command, text", [(["-c", "def f(): return 5\nprint(f())"], None), (["-"], "def f(): return 5\nprint(f())\n")])
+@pytest.mark.parametrize(
+    "command, text", [(["-c", "def f(): return 5\nprint(f())"], None), (["-"], "def f(): return 5\nprint(f())\n")]
+)
 def test_code_without_a_file_is_left_alone(program, scope, command, text):
     run = program.recorded([scope("**", "f")], *command, input=text)
     assert run.out == "5\n" and run.functions() == set()
@@ -123,7 +127,8 @@ def test_modules_look_as_ever(program, scope):
             print(importlib.resources.files("pkg").joinpath("data.txt").read_text())
             print(m.__loader__.get_resource_reader("pkg.inner") is not None, m.__loader__.is_package("pkg.inner"))
             print(pickle.loads(pickle.dumps(m.Box)) is m.Box, m.__doc__, inspect.signature(m.work))
-            print(importlib.util.find_spec("pkg.inner") == m.__spec__, importlib.util.find_spec("pkg.inner").loader == m.__loader__)
+            again = importlib.util.find_spec("pkg.inner")
+            print(again == m.__spec__, again.loader == m.__loader__)
             import space.inside
             print(type(space.__path__).__name__, space.inside.f())
             print(importlib.reload(m).work(1))
@@ -143,7 +148,8 @@ def test_modules_look_as_ever(program, scope):
 
 
 def test_cached_bytecode_is_the_programs_own(program, scope):
-    script = "import pkg.inner, marshal\nprint(len(marshal.dumps(marshal.loads(open(pkg.inner.__cached__, 'rb').read()[16:]))))\n"
+    script = "import pkg.inner, marshal\ndata = open(pkg.inner.__cached__, 'rb').read()[16:]\n"
+    script += "print(len(marshal.dumps(marshal.loads(data))))\n"
     program.write(cache=script)
     recorded = program.recorded([scope("pkg.**")], "cache.py").out
     assert recorded == program.plain("cache.py").stdout
@@ -185,11 +191,14 @@ def test_functions_behind_decorators_are_found(program, scope):
 
 def test_pytest_rewrites_assertions_and_its_tests_are_recorded(program, scope):
     program.write(
-        test_app="import app\n\ndef test_works():\n    assert app.main() == 'done'\n\ndef test_fails():\n    left = [1, 2]\n    assert left == [1, 3]\n",
+        test_app="import app\n\ndef test_works():\n    assert app.main() == 'done'\n\n"
+        "def test_fails():\n    left = [1, 2]\n    assert left == [1, 3]\n",
         conftest="import pytest\n\n@pytest.fixture\ndef value(): return 1\n",
     )
     for _ in range(2):  # the second time from pytest's cache
-        run = program.recorded([scope("test_app"), scope("app"), scope("conftest")], "-m", "pytest", "-q", "-p", "no:cacheprovider")
+        run = program.recorded(
+            [scope("test_app"), scope("app"), scope("conftest")], "-m", "pytest", "-q", "-p", "no:cacheprovider"
+        )
         assert "assert [1, 2] == [1, 3]" in run.out and "1 failed, 1 passed" in run.out
         assert {"test_app:test_works", "test_app:test_fails", "app:main", "conftest:value"} <= run.functions()
         assert "UNWIND test_app:test_fails" in run.calls()
@@ -222,13 +231,18 @@ def test_code_pickled_by_value_runs_where_there_is_no_clew(program, scope):
             print(function(3), function(0))
         """)
     )
-    actions = [Action("send", "start", "m", key=["name", "n"]), Action("payload", "finish", "p", key=["name", "result"])]
+    actions = [
+        Action("send", "start", "m", key=["name", "n"]),
+        Action("payload", "finish", "p", key=["name", "result"]),
+    ]
     run = program.recorded([scope("pkg.inner", "work", *actions)], "ships.py")
     assert run.err == "" and run.out == "False\n2 1\n"
 
 
 def test_a_warning_in_a_recorded_module_names_the_same_line(program, scope):
-    program.write(warns="import warnings, sys\ndef f(): warnings.warn('careful', stacklevel=2)\ndef g():\n    f()\ng()\n")
+    program.write(
+        warns="import warnings, sys\ndef f(): warnings.warn('careful', stacklevel=2)\ndef g():\n    f()\ng()\n"
+    )
     plain, run = program.plain("warns.py"), program.recorded([scope("warns")], "warns.py")
     assert run.err == plain.stderr and "warns.py:4" in run.err
 
@@ -248,7 +262,8 @@ def test_the_hook_for_the_main_script_is_gone_when_it_runs(program, scope):
 
 def test_python_without_the_c_module_says_what_is_missing(program, scope):
     program.write(
-        blocks="import sys\nimport clew.instrument.probes as probes\ndel probes._entry\nsys.modules[probes.__name__ + '._entry'] = None\n"
+        blocks="import sys\nimport clew.instrument.probes as probes\ndel probes._entry\n"
+        "sys.modules[probes.__name__ + '._entry'] = None\n"
         "from clew.instrument.probes import entry\n"
         "sys.argv = ['app.py']\nprint(entry.install())\n"
     )

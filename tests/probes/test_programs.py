@@ -78,7 +78,7 @@ def helpers(x):
 def outcome(call):
     try:
         return "value", repr(call())
-    except Exception as error:
+    except (Exception, GeneratorExit) as error:
         frames = [
             (frame.name, frame.lineno, frame.end_lineno, frame.colno, frame.end_colno)
             for frame in traceback.extract_tb(error.__traceback__)
@@ -126,7 +126,9 @@ def assert_nested(log):
     assert not stack, log
 
 
-slow = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+slow = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @slow
@@ -143,7 +145,11 @@ def test_functions_do_the_same_with_probes(trace, body, n):
 
 
 @slow
-@given(yielding_bodies, st.integers(0, 2), st.lists(st.sampled_from(["next", "next", "send", "throw", "stop", "close"]), max_size=6))
+@given(
+    yielding_bodies,
+    st.integers(0, 2),
+    st.lists(st.sampled_from(["next", "next", "send", "throw", "stop", "close"]), max_size=6),
+)
 def test_generators_do_the_same_with_probes(trace, body, n, steps):
     source = f"{PRELUDE}\ndef f(n, a=1, b=2, c=0):\n{body}\n    yield\n"
     results = []

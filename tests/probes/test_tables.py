@@ -45,7 +45,13 @@ def test_inserted_units_move_no_position(code, data):
     units = len(code.co_code) // 2
     before = positions(code.co_linetable, units)
     insertions = sorted(
-        data.draw(st.lists(st.tuples(st.integers(0, units - 1), st.integers(1, 20), st.booleans()), max_size=6, unique_by=lambda i: i[0]))
+        data.draw(
+            st.lists(
+                st.tuples(st.integers(0, units - 1), st.integers(1, 20), st.booleans()),
+                max_size=6,
+                unique_by=lambda i: i[0],
+            )
+        )
     )
     expected, copied = [], 0
     for unit, count, located in insertions:
@@ -81,7 +87,9 @@ def test_exception_tables_are_read_as_the_interpreter_reads_them(table):
     written = exception_table.serialise(table)
     assert exception_table.parse(written) == table
     code = (lambda: 0).__code__.replace(co_exceptiontable=written)
-    assert [(e.start // 2, e.end // 2, e.target // 2, e.depth << 1 | e.lasti) for e in dis._parse_exception_table(code)] == table
+    assert [
+        (e.start // 2, e.end // 2, e.target // 2, e.depth << 1 | e.lasti) for e in dis._parse_exception_table(code)
+    ] == table
 
 
 def test_the_compilers_exception_tables_are_written_as_they_were():
@@ -110,7 +118,9 @@ def test_cutting_takes_the_units_from_one_target_only(table, lengths):
         at += gap + length
     target = table[0].target if table else 0
     inside = {unit for begin, end in spans for unit in range(begin, end)}
-    left = {unit: (e.target, e.depth) for e in exception_table.cut(table, target, spans) for unit in range(e.start, e.end)}
+    left = {
+        unit: (e.target, e.depth) for e in exception_table.cut(table, target, spans) for unit in range(e.start, e.end)
+    }
     assert left == {
         unit: (e.target, e.depth)
         for e in table

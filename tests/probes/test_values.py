@@ -146,8 +146,16 @@ def test_a_cached_property_is_read_once_it_is_computed():
 
 @pytest.mark.parametrize(
     "kind, name",
-    [(Plain, "computed"), (Plain, "method"), (Plain, "absent"), (Slotted, "unset"), (Hostile, "x"), (Shadow, "x"),
-     (int, "absent"), (list, "x")],
+    [
+        (Plain, "computed"),
+        (Plain, "method"),
+        (Plain, "absent"),
+        (Slotted, "unset"),
+        (Hostile, "x"),
+        (Shadow, "x"),
+        (int, "absent"),
+        (list, "x"),
+    ],
 )
 def test_what_would_run_code_is_refused(kind, name):
     with pytest.raises((TypeError, AttributeError)):
@@ -172,9 +180,22 @@ def test_truth_is_told_of_builtins_only():
 
 @pytest.mark.parametrize(
     "value, text",
-    [("a\nb", "a\nb"), (12, "12"), (None, "None"), (b"x", "b'x'"), ([1, "a"], "[1, 'a']"), ((1,), "(1,)"), ((), "()"),
-     ({1}, "{1}"), (set(), "set()"), (frozenset({1}), "frozenset({1})"), ({"a": [1.5]}, "{'a': [1.5]}"), (ValueError("no", 1), "ValueError('no', 1)"),
-     (1 << 5000, "<int of 5001 bits>"), ([[[[1]]]], None)],
+    [
+        ("a\nb", "a\nb"),
+        (12, "12"),
+        (None, "None"),
+        (b"x", "b'x'"),
+        ([1, "a"], "[1, 'a']"),
+        ((1,), "(1,)"),
+        ((), "()"),
+        ({1}, "{1}"),
+        (set(), "set()"),
+        (frozenset({1}), "frozenset({1})"),
+        ({"a": [1.5]}, "{'a': [1.5]}"),
+        (ValueError("no", 1), "ValueError('no', 1)"),
+        (1 << 5000, "<int of 5001 bits>"),
+        ([[[[1]]]], None),
+    ],
 )
 def test_builtins_are_rendered(value, text):
     found, cut = render(value, 100)
@@ -192,7 +213,13 @@ def test_other_objects_are_named_by_class_and_address():
 
 
 def test_text_is_bounded_however_large_the_value():
-    for value in ("x" * 10**6, b"x" * 10**6, list(range(10**6)), {i: "y" * 1000 for i in range(1000)}, [["z" * 999] * 99] * 99):
+    for value in (
+        "x" * 10**6,
+        b"x" * 10**6,
+        list(range(10**6)),
+        dict.fromkeys(range(1000), "y" * 1000),
+        [["z" * 999] * 99] * 99,
+    ):
         text, cut = render(value, 50)
         assert len(text) == 50 and cut
 
