@@ -6,16 +6,19 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 
+WORDS = 2
+"""As many words of a command line are in a process's name."""
+
 
 def process_names(commands: Sequence[Sequence[str]]) -> list[str]:
     """A short name per process, given their command lines in the order of their start.
 
-    The module or script; with its arguments where several processes run the same one; numbered where even those agree.
+    The module or script; with its first words where several processes run the same one; numbered where even those agree.
     """
     short = [_program(argv) for argv in commands]
     often = Counter(short)
     names = [
-        " ".join([name, *_arguments(argv)])[:60] if often[name] > 1 else name
+        " ".join([name, *_words(argv)[:WORDS]]) if often[name] > 1 else name
         for name, argv in zip(short, commands, strict=True)
     ]
     often = Counter(names)
@@ -54,5 +57,6 @@ def _program(argv: Sequence[str]) -> str:
     return _split(argv)[0]
 
 
-def _arguments(argv: Sequence[str]) -> list[str]:
-    return _split(argv)[1]
+def _words(argv: Sequence[str]) -> list[str]:
+    """What tells people one process from another: no options, and no paths, which differ from run to run."""
+    return [word for word in _split(argv)[1] if not word.startswith("-") and os.sep not in word]
