@@ -160,11 +160,8 @@ export class GraphElement extends LitElement {
     const all = { x: 0, y: 0, width: layout.width, height: layout.height };
     const chain = new Set(this.shown.nodes.filter((node) => node.onChain || node.root).map((node) => node.id));
     const first = start(this.shown);
-    this.viewport.home([
-      all,
-      frame(layout.boxes.filter((box) => chain.has(box.id))),
-      frame(layout.boxes.filter((box) => box.id === first)),
-    ]);
+    const chained = frame(layout.boxes.filter((box) => chain.has(box.id)));
+    this.viewport.home([all, chained], frame(layout.boxes.filter((box) => box.id === first)));
   }
 
   private showSelection(): void {
@@ -228,7 +225,7 @@ export class GraphElement extends LitElement {
   private content(graph: PanelGraph, layout: Layout): SVGTemplateResult {
     const selected = new Set(this.selected);
     const matches = new Set(this.found);
-    const colours = processColours(this.graph?.processes ?? []);
+    const colours = processColours([...(this.graph?.processes.keys() ?? [])]);
     const routes = new Map(layout.routes.map((route) => [route.id, route]));
     const boxes = new Map(layout.boxes.map((box) => [box.id, box]));
     // Those the eye follows are drawn last, over the others.

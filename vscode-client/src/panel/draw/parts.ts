@@ -71,7 +71,7 @@ export function placeLink(
 /** How edges and boxes are drawn and what that means. */
 export function sliceLegend(graph: PanelGraph, showPath: boolean): TemplateResult {
   const kinds = new Set(graph.edges.map((edge) => edge.kind));
-  const colours = processColours(graph.processes);
+  const colours = processColours([...graph.processes.keys()]);
   const rows: [string, string, boolean][] = [
     ["edge call", "calls", kinds.has("call")],
     ["edge use", "causes (message, task, queue …)", kinds.has("use")],
@@ -87,13 +87,13 @@ export function sliceLegend(graph: PanelGraph, showPath: boolean): TemplateResul
       ${rows.filter(([, , shown]) => shown).map(([classes, text]) => html`<li>${edgeSample(classes)} ${text}</li>`)}
     </ul>
     <ul class="processes" aria-label="Processes">
-      ${graph.processes.map(
-        (process) =>
-          html`<li>
+      ${[...graph.processes].map(
+        ([process, short]) =>
+          html`<li title=${process}>
             <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
               <rect class="stripe p${colours.get(process) ?? "none"}" width="12" height="12" rx="3" />
             </svg>
-            ${process}
+            ${short}
           </li>`,
       )}
     </ul>

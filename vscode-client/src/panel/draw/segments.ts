@@ -1,19 +1,26 @@
 /** The critical path as a list: where the time went, segment by segment, over the time from its start to its end. */
-import { html, nothing, svg, type TemplateResult } from "lit";
+import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
 import type { CriticalPathResult, Location, PathSegment } from "../../shared/protocol";
-import { duration, shortLabel } from "../model/format";
+import { count, duration, shortLabel } from "../model/format";
+import { shortProcesses } from "../model/processes";
+import { ROWS_OF_THEIR_OWN, type SegmentRow, segmentRows } from "../model/segments";
 
 export interface SegmentActions {
   selected: ReadonlySet<string>;
+  /** Folded rows that are shown segment by segment, by their start. */
+  opened: ReadonlySet<number>;
   select(segment: PathSegment): void;
   reveal(location: Location): void;
+  open(row: SegmentRow): void;
 }
 
 export function segmentList(result: CriticalPathResult, actions: SegmentActions, wide: boolean): TemplateResult {
   const begin = Math.min(...result.segments.map((segment) => segment.startNs));
   const end = Math.max(...result.segments.map((segment) => segment.endNs));
   const span = Math.max(1, end - begin);
-  const longest = Math.max(1, ...result.segments.map((segment) => segment.selfNs + segment.waitNs));
+  const processes = shortProcesses(result.segments.map((segment) => segment.process));
+  const rows = segmentRows(result.segments, wide ? ROWS_OF_THEIR_OWN : ROWS_OF_THEIR_OWN / 2, actions.opened);
+  const longest = Math.max(1, ...rows.map((row) => row.selfNs + row.waitNs));
   return html`<table class="segments ${wide ? "wide" : ""}">
     <thead>
       <tr>
@@ -27,36 +34,42 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
       </tr>
     </thead>
     <tbody>
-      ${result.segments.map((segment) => {
-        const chosen = segment.nodeId !== "" && actions.selected.has(segment.nodeId);
-        const heavy = segment.selfNs + segment.waitNs >= longest * 0.5;
+      ${rows.map((row) => {
+        const [segment] = row.segments;
+        if (!segment) return nothing;
+        const folded = row.segments.length > 1;
+        const chosen = row.segments.some((one) => one.nodeId !== "" && actions.selected.has(one.nodeId));
+        const heavy = !folded && row.selfNs + row.waitNs >= longest * 0.5;
+        const act = (): void => {
+          if (folded) {
+            actions.open(row);
+            return;
+          }
+          actions.select(segment);
+          if (segment.location) actions.reveal(segment.location);
+        };
         return html`<tr
-          class="${chosen ? "selected" : ""} ${heavy ? "heavy" : ""}"
+          class="${chosen && !folded ? "selected" : ""} ${heavy ? "heavy" : ""} ${folded ? "folded" : ""}"
           tabindex="0"
           aria-selected=${chosen ? "true" : "false"}
-          @click=${() => {
-            actions.select(segment);
-            if (segment.location) actions.reveal(segment.location);
-          }}
+          @click=${act}
           @keydown=${(event: KeyboardEvent) => {
-            if (event.key !== "Enter") return;
-            actions.select(segment);
-            if (segment.location) actions.reveal(segment.location);
+            if (event.key === "Enter") act();
           }}
         >
-          <th scope="row" title=${segment.label}>
-            <span class="name">${shortLabel(segment.label)}</span>
-            <span class="where">${segment.process}</span>
-            ${wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${timeBar(segment, begin, span)}</svg>`}
-          </th>
           ${
-            wide
-              ? html`<td class="timeline"><svg aria-hidden="true">${timeBar(segment, begin, span)}</svg></td>`
-              : nothing
+            folded
+              ? html`<th scope="row" title="Show them one by one">${count(row.segments.length, "short segment")} …</th>`
+              : html`<th scope="row" title=${segment.label}>
+                  <span class="name">${shortLabel(segment.label)}</span>
+                  <span class="where" title=${segment.process}>${processes.get(segment.process) ?? ""}</span>
+                  ${wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${timeBar(row, begin, span)}</svg>`}
+                </th>`
           }
-          <td class="number">${segment.selfNs > 0 ? duration(segment.selfNs) : "–"}</td>
-          <td class="number">${segment.waitNs > 0 ? duration(segment.waitNs) : "–"}</td>
-          <td class="number">${segment.slackNs > 0 ? duration(segment.slackNs) : "–"}</td>
+          ${wide ? html`<td class="timeline"><svg aria-hidden="true">${timeBar(row, begin, span)}</svg></td>` : nothing}
+          ${[row.selfNs, row.waitNs, row.slackNs].map(
+            (ns) => html`<td class="number">${ns > 0 ? duration(ns) : "–"}</td>`,
+          )}
         </tr>`;
       })}
     </tbody>
@@ -64,17 +77,18 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
 }
 
 /** Waiting (hatched) comes before working (full), as it does in time. */
-function timeBar(segment: PathSegment, begin: number, span: number): TemplateResult {
+function timeBar(row: SegmentRow, begin: number, span: number): SVGTemplateResult {
   const percent = (ns: number): number => (100 * ns) / span;
-  const start = percent(segment.startNs - begin);
-  const whole = Math.max(percent(segment.endNs - segment.startNs), 0.4);
-  const both = segment.selfNs + segment.waitNs;
-  const waited = both > 0 ? (whole * segment.waitNs) / both : 0;
-  return html`${svg`
+  const whole = Math.max(percent(row.endNs - row.startNs), 0.4);
+  const start = Math.min(percent(row.startNs - begin), 100 - whole);
+  const both = row.selfNs + row.waitNs;
+  const waited = both > 0 ? (whole * row.waitNs) / both : 0;
+  const worked = Math.max(whole - waited, row.selfNs > 0 ? 0.4 : 0);
+  return svg`
     <rect class="track" width="100%" height="100%" rx="2" />
-    <rect class="wait" x="${start}%" width="${waited}%" height="100%" rx="2" />
-    <rect class="self" x="${start + waited}%" width="${Math.max(whole - waited, segment.selfNs > 0 ? 0.4 : 0)}%" height="100%" rx="2" />
-  `}`;
+    ${waited > 0 ? svg`<rect class="wait" x="${start}%" width="${waited}%" height="100%" rx="2" />` : nothing}
+    <rect class="self" x="${start + waited}%" width="${worked}%" height="100%" rx="2" />
+  `;
 }
 
 function axis(span: number): TemplateResult {

@@ -10,7 +10,8 @@ export interface Frame {
 }
 
 const MARGIN = 28;
-const READABLE = 0.62;
+const READABLE = 0.55;
+const COMFORTABLE = 0.8;
 const SMALLEST = 0.04;
 const LARGEST = 4;
 /** Below this scale second lines are left out, and below that it is all shapes. */
@@ -46,13 +47,18 @@ export class Viewport {
     this.show(frame, Math.min(1.15, this.scaleFor(frame)));
   }
 
-  /** Shows the first of the frames that stays readable; the last one at a readable size in any case. */
-  home(frames: readonly Frame[]): void {
+  /** Shows the first of the frames that stays readable; else `anchor`, where in the view it is in the whole (`frames[0]`). */
+  home(frames: readonly Frame[], anchor: Frame): void {
     this.moved = false;
-    const last = frames.at(-1);
     const readable = frames.find((frame) => frame.width > 0 && this.scaleFor(frame) >= READABLE);
+    const [whole] = frames;
     if (readable) this.show(readable, Math.min(1.15, this.scaleFor(readable)));
-    else if (last) this.show(last, READABLE);
+    else if (whole) {
+      const inside = (low: number, size: number, all: number): number =>
+        Math.min(0.9, Math.max(0.1, (low + size / 2) / all));
+      const at = { x: inside(anchor.x, anchor.width, whole.width), y: inside(anchor.y, anchor.height, whole.height) };
+      this.show(anchor, COMFORTABLE, at);
+    }
   }
 
   /** Moves just so far that the frame is seen. */
@@ -77,12 +83,16 @@ export class Viewport {
     return Math.min((width - 2 * MARGIN) / Math.max(frame.width, 1), (height - 2 * MARGIN) / Math.max(frame.height, 1));
   }
 
-  private show(frame: Frame, scale: number): void {
+  /** `at`: where in the view the frame's middle is to be, as shares of its width and height. */
+  private show(frame: Frame, scale: number, at = { x: 0.5, y: 0.5 }): void {
     const canvas = this.canvas;
     if (!canvas) return;
     const { width, height } = canvas.getBoundingClientRect();
     const to = zoomIdentity
-      .translate(width / 2 - (frame.x + frame.width / 2) * scale, height / 2 - (frame.y + frame.height / 2) * scale)
+      .translate(
+        width * at.x - (frame.x + frame.width / 2) * scale,
+        height * at.y - (frame.y + frame.height / 2) * scale,
+      )
       .scale(scale);
     this.behaviour.transform(select(canvas), to);
   }

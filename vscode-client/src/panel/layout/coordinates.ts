@@ -22,9 +22,19 @@ export interface Segment {
 const SWEEPS = 40;
 /** Below this length an edge counts as straight (px). */
 const STRAIGHT = 3;
+const STRAIGHTENINGS = 4;
+/** How much more a long edge's line matters than a box's place. */
+const EDGE_STIFFNESS = 6;
 
-/** `gaps[layer][i]`: the least distance between the centres of i - 1 and i; `gaps[layer][0]` is not used. Gives centres. */
-export function align(gaps: readonly (readonly number[])[], segments: readonly Segment[]): number[][] {
+/**
+ * `gaps[layer][i]`: the least distance between the centres of i - 1 and i; `gaps[layer][0]` is not used. `bends[layer][i]`:
+ * the number of the long edge that passes there, -1 for a box. Gives centres.
+ */
+export function align(
+  gaps: readonly (readonly number[])[],
+  segments: readonly Segment[],
+  bends: readonly (readonly number[])[],
+): number[][] {
   const centres = gaps.map(compact);
   const above = gaps.map((layer) => layer.map((): Neighbour[] => []));
   const below = gaps.map((layer) => layer.map((): Neighbour[] => []));
@@ -50,7 +60,38 @@ export function align(gaps: readonly (readonly number[])[], segments: readonly S
       }
     }
   }
+  straighten(centres, gaps, bends);
   return centres;
+}
+
+/** Puts the places where a long edge passes layers on one line, as far as the boxes let it, which give way a little. */
+function straighten(
+  centres: number[][],
+  gaps: readonly (readonly number[])[],
+  bends: readonly (readonly number[])[],
+): void {
+  for (let round = 0; round < STRAIGHTENINGS; round += 1) {
+    const passes = new Map<number, number[]>();
+    bends.forEach((layer, number) => {
+      layer.forEach((edge, index) => {
+        if (edge >= 0) passes.set(edge, [...(passes.get(edge) ?? []), centres[number]?.[index] ?? 0]);
+      });
+    });
+    const lines = new Map([...passes].map(([edge, places]) => [edge, median(places)]));
+    bends.forEach((layer, number) => {
+      const wishes = layer.map((edge, index): Wish => {
+        const now = centres[number]?.[index] ?? 0;
+        const line = lines.get(edge);
+        return line === undefined ? { at: now, weight: 1 } : { at: line, weight: EDGE_STIFFNESS };
+      });
+      centres[number] = nearest(wishes, gaps[number] ?? []);
+    });
+  }
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
 interface Neighbour {

@@ -125,7 +125,15 @@ const coordinates: Coord<Box, Link[]> = (layers, separation) => {
       })),
     ),
   );
-  const centres = align(gaps, segments);
+  const numbers = new Map<unknown, number>();
+  const bends = layers.map((layer) =>
+    layer.map(({ data }) => {
+      if (data.role === "node") return -1;
+      if (!numbers.has(data.link)) numbers.set(data.link, numbers.size);
+      return numbers.get(data.link) ?? -1;
+    }),
+  );
+  const centres = align(gaps, segments, bends);
   const edges = layers.flatMap((layer, number) => borders(layer, centres[number] ?? [], separation));
   const left = Math.min(...edges.map((edge) => edge.left));
   layers.forEach((layer, number) => {

@@ -21,14 +21,15 @@ export interface ChainLine {
 }
 
 /** `edge` of a step is the edge by which the step before it, the later one, depends on it. */
-export function chainLines(chain: readonly ChainStep[]): ChainLine[] {
+export function chainLines(chain: readonly ChainStep[], processes: ReadonlyMap<string, string>): ChainLine[] {
   return chain.map((step, index) => {
     const next = chain[index + 1];
     return {
       number: index + 1,
       title: shortLabel(step.title),
-      detail: step.detail,
-      where: [step.process, step.strand === step.process ? "" : step.strand].filter(Boolean).join(" · "),
+      // The other causes have a button of their own.
+      detail: step.detail.replace(/(^| · )\d[\d,]* other causes?$/, ""),
+      where: [processes.get(step.process) ?? step.process, step.strand].filter(Boolean).join(" · "),
       time: offset(step.timeNs),
       because: next ? because(next) : "",
       kind: kind(next?.edge),

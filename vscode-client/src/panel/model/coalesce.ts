@@ -53,7 +53,7 @@ function merge(graph: PanelGraph, groupOf: ReadonlyMap<string, string>): PanelGr
         label: name,
         name,
         kind: "group",
-        meta: [node.process, count(members.length, "function")].filter(Boolean).join(" · "),
+        meta: [graph.processes.get(node.process), count(members.length, "function")].filter(Boolean).join(" · "),
         detail: "Drawn together because there are too many to lay out. Press Enter to take them apart.",
         location: null,
         firstEvent: -1,
@@ -85,5 +85,5 @@ function merge(graph: PanelGraph, groupOf: ReadonlyMap<string, string>): PanelGr
       status: known && known.status !== edge.status ? "both" : edge.status,
     });
   }
-  return makeGraph([...nodes.values()], [...edges.values()]);
+  return makeGraph([...nodes.values()], [...edges.values()], graph.processes);
 }

@@ -5,6 +5,7 @@
  */
 import { groupBy } from "../../shared/group";
 import type { DiffResult, Location, SliceResult } from "../../shared/protocol";
+import { shortProcesses } from "./processes";
 import { count, duration, change, shortLabel, thousands } from "./format";
 
 export type EdgeKind = "call" | "use" | "sync" | "state" | "next" | "diff";
@@ -61,11 +62,15 @@ export interface PanelGraph {
   byId: ReadonlyMap<string, PanelNode>;
   outgoing: ReadonlyMap<string, PanelEdge[]>;
   incoming: ReadonlyMap<string, PanelEdge[]>;
-  /** Every process, in the order in which it first acts. */
-  processes: string[];
+  /** Every process, in the order in which it first acts, with its short name. */
+  processes: ReadonlyMap<string, string>;
 }
 
-export function makeGraph(nodes: PanelNode[], edges: PanelEdge[]): PanelGraph {
+export function makeGraph(
+  nodes: PanelNode[],
+  edges: PanelEdge[],
+  processes: ReadonlyMap<string, string> = new Map(),
+): PanelGraph {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const kept = edges.filter((edge) => byId.has(edge.source) && byId.has(edge.target));
   return {
@@ -74,7 +79,7 @@ export function makeGraph(nodes: PanelNode[], edges: PanelEdge[]): PanelGraph {
     byId,
     outgoing: groupBy(kept, (edge) => edge.source),
     incoming: groupBy(kept, (edge) => edge.target),
-    processes: [...new Set(nodes.map((node) => node.process).filter(Boolean))],
+    processes,
   };
 }
 
@@ -85,13 +90,15 @@ export function fromSlice(result: SliceResult): PanelGraph {
     steps.set(step.nodeId, [...known, index + 1]);
   });
   const ordered = [...result.nodes].sort((a, b) => a.firstNs - b.firstNs || compare(a.id, b.id));
+  const processes = shortProcesses([...ordered, ...result.chain].map((one) => one.process));
   const nodes = ordered.map((node): PanelNode => {
+    const process = processes.get(node.process) ?? node.process;
     const work = node.calls > 0 ? count(node.calls, "call") : count(node.events, "event");
     return {
       id: node.id,
       label: node.label,
       name: shortLabel(node.label),
-      meta: [node.process, work, node.selfNs > 0 ? duration(node.selfNs) : ""].filter(Boolean).join(" · "),
+      meta: [process, work, node.selfNs > 0 ? duration(node.selfNs) : ""].filter(Boolean).join(" · "),
       detail: node.detail,
       kind: node.kind,
       process: node.process,
@@ -122,7 +129,7 @@ export function fromSlice(result: SliceResult): PanelGraph {
     id: edgeId(edge, edge.channel, index),
     status: "both",
   }));
-  return makeGraph(nodes, edges);
+  return makeGraph(nodes, edges, processes);
 }
 
 export function fromDiff(result: DiffResult): PanelGraph {
@@ -177,9 +184,9 @@ export function search(graph: PanelGraph, text: string): string[] {
     .map((node) => node.id);
 }
 
-/** Nodes of a function, or, where nodes are not functions, nodes whose place lies in the function's lines. */
-export function nodesOf(graph: PanelGraph, label: string, location: Location | null): string[] {
-  const same = graph.nodes.filter((node) => node.label === label);
+/** Nodes of a function (`module:qualname`), or, where nodes are not functions, those placed in the function's lines. */
+export function nodesOf(graph: PanelGraph, name: string, location: Location | null): string[] {
+  const same = graph.nodes.filter((node) => node.id === name || node.label === name);
   const inside = graph.nodes.filter((node) => {
     if (!location || node.location?.path !== location.path) return false;
     const end = Math.max(location.endLine ?? 0, location.line);

@@ -19,6 +19,7 @@ export class CriticalPathView implements View<Answer> {
   private readonly answers = new History<Answer>();
   private asked = 0;
   private selected: ReadonlySet<string> = new Set();
+  private opened: ReadonlySet<number> = new Set();
 
   constructor(private readonly context: Context) {}
 
@@ -33,6 +34,7 @@ export class CriticalPathView implements View<Answer> {
   handle(answer: Answer): void {
     this.answers.push(answer);
     this.selected = new Set();
+    this.opened = new Set();
     this.context.store.changed();
   }
 
@@ -54,7 +56,7 @@ export class CriticalPathView implements View<Answer> {
     const segments = this.answers.current?.result.segments ?? [];
     const chosen = segments.filter(
       (one) =>
-        one.label === label ||
+        [one.label, one.nodeId].includes(label) ||
         (location && one.location?.path === location.path && one.location.line === location.line),
     );
     this.selected = new Set(chosen.map((one) => one.nodeId));
@@ -89,6 +91,11 @@ export class CriticalPathView implements View<Answer> {
         result,
         {
           selected: this.selected,
+          opened: this.opened,
+          open: (row) => {
+            this.opened = new Set([...this.opened, row.startNs]);
+            this.context.store.changed();
+          },
           select: (segment: PathSegment) => {
             this.selected = new Set([segment.nodeId]);
             this.context.store.changed();
@@ -105,7 +112,7 @@ export class CriticalPathView implements View<Answer> {
 
 /** What a reader wants first: the whole, and the part that it hangs on. */
 function sentence(result: CriticalPathResult): string {
-  const whole = `${duration(result.totalNs)} in ${count(result.segments.length, "segment")}`;
+  const whole = `${duration(result.totalNs)} in ${count(result.segments.length + result.hiddenSegments, "segment")}`;
   const [largest] = [...result.segments].sort((a, b) => b.selfNs + b.waitNs - (a.selfNs + a.waitNs));
   if (!largest || result.totalNs <= 0) return `${whole}.`;
   const share = Math.round((100 * (largest.selfNs + largest.waitNs)) / result.totalNs);

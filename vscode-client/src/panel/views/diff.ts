@@ -275,8 +275,8 @@ export class DiffView implements View<Answer> {
         >
         ${line.change} ${line.factor ? html`<small>${line.factor}</small>` : nothing}
       </td>
-      <td class="number">${line.calls}</td>
-      <td class="number">${line.perCall}</td>
+      <td class="number">${steps(line.calls)}</td>
+      <td class="number">${steps(line.perCall)}</td>
     </tr>`;
   }
 
@@ -298,6 +298,11 @@ export class DiffView implements View<Answer> {
     this.selected = nodes;
     this.context.store.changed();
   }
+}
+
+/** `a → b` breaks only at its arrow. */
+function steps(text: string): TemplateResult[] {
+  return text.split(/(?<= →) /).map((part) => html`<span class="whole">${part}</span> `);
 }
 
 registerView("diff", (context) => new DiffView(context));

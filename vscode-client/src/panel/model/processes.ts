@@ -1,0 +1,51 @@
+/**
+ * Short names of processes, whose full names are command lines: the words by which they differ.
+ *
+ * Invariant: different processes get different names, and a name is made of words of the full one, in their order.
+ */
+
+import { groupBy } from "../../shared/group";
+
+/** Full name to short name. */
+export function shortProcesses(processes: readonly string[]): ReadonlyMap<string, string> {
+  const full = [...new Set(processes)].filter(Boolean);
+  const uses = new Map<string, number>();
+  for (const name of full) {
+    for (const word of new Set(words(name))) uses.set(word, (uses.get(word) ?? 0) + 1);
+  }
+  const tells = (word: string): boolean => (uses.get(word) ?? 0) <= full.length / 2 && !word.startsWith("-");
+  const named = (name: string): boolean => words(name).length > 1;
+  // Numbers alone say little: they are kept only where nothing else tells two processes apart.
+  const attempts = [
+    new Map(full.map((name) => [name, named(name) ? pick(name, (word) => tells(word) && hasLetter(word)) : name])),
+    new Map(full.map((name) => [name, named(name) ? pick(name, tells) : name])),
+  ].map((names) => ({ names, taken: tally([...names.values()]) }));
+  const choose = (name: string): string => {
+    for (const { names, taken } of attempts) {
+      const short = names.get(name);
+      if (short !== undefined && taken.get(short) === 1) return short;
+    }
+    return name;
+  };
+  return new Map(full.map((name) => [name, choose(name)]));
+}
+
+/** The words of a name that tell something, repeated ones once; its first word if none has a letter. */
+function pick(name: string, tells: (word: string) => boolean): string {
+  const kept = words(name).filter(tells);
+  const once = kept.filter((word, index) => word !== kept[index - 1]);
+  if (!once.some(hasLetter)) once.unshift(words(name)[0] ?? name);
+  return once.join(" ");
+}
+
+function tally(names: readonly string[]): ReadonlyMap<string, number> {
+  return new Map([...groupBy(names, (name) => name)].map(([name, same]) => [name, same.length]));
+}
+
+function hasLetter(word: string): boolean {
+  return /\p{L}/u.test(word);
+}
+
+function words(name: string): string[] {
+  return name.split(/\s+/).filter(Boolean);
+}

@@ -1,0 +1,65 @@
+/**
+ * The critical path's segments as rows: the long ones each on its own, runs of short ones between them folded into one row.
+ *
+ * Invariant: rows keep the order in time, and every segment is in exactly one row.
+ */
+import type { PathSegment } from "../../shared/protocol";
+
+export interface SegmentRow {
+  /** One segment, or several that are folded. */
+  segments: readonly PathSegment[];
+  startNs: number;
+  endNs: number;
+  selfNs: number;
+  waitNs: number;
+  slackNs: number;
+}
+
+export const ROWS_OF_THEIR_OWN = 24;
+/** Below this share of the whole a segment is short, unless there are few. */
+const SHORT = 0.004;
+const FEW = 12;
+
+/** `opened`: start times of folded rows that the user opened. */
+export function segmentRows(
+  segments: readonly PathSegment[],
+  longest: number,
+  opened: ReadonlySet<number> = new Set(),
+): SegmentRow[] {
+  const whole = segments.reduce((sum, segment) => sum + length(segment), 0);
+  const ranked = [...segments].sort((a, b) => length(b) - length(a)).slice(0, longest);
+  const apart = new Set(segments.length <= FEW ? segments : ranked.filter((one) => length(one) >= whole * SHORT));
+  const rows: SegmentRow[] = [];
+  let fold: PathSegment[] = [];
+  const close = (): void => {
+    const [first] = fold;
+    if (!first) return;
+    if (fold.length === 1 || opened.has(first.startNs)) rows.push(...fold.map((one) => row([one])));
+    else rows.push(row(fold));
+    fold = [];
+  };
+  for (const segment of segments) {
+    if (apart.has(segment)) {
+      close();
+      rows.push(row([segment]));
+    } else fold.push(segment);
+  }
+  close();
+  return rows;
+}
+
+function row(segments: readonly PathSegment[]): SegmentRow {
+  const sum = (value: (segment: PathSegment) => number): number => segments.reduce((all, one) => all + value(one), 0);
+  return {
+    segments,
+    startNs: Math.min(...segments.map((one) => one.startNs)),
+    endNs: Math.max(...segments.map((one) => one.endNs)),
+    selfNs: sum((one) => one.selfNs),
+    waitNs: sum((one) => one.waitNs),
+    slackNs: Math.max(...segments.map((one) => one.slackNs)),
+  };
+}
+
+function length(segment: PathSegment): number {
+  return segment.selfNs + segment.waitNs;
+}
