@@ -23,6 +23,8 @@ _TOLERANCE_NS = 1_000_000
 _TOLERANCE = 0.001
 """A pair further from the common line than 1 ms plus 0.1 % of its distance from the middle is damage; a clock that is being
 set right drifts by half of that at most."""
+_FAR_NS = 100_000_000
+"""Pairs further apart weigh no more: they are exact already, and a damaged one must not outweigh the rest."""
 _SAMPLES = 48
 _GUESS = 0.4
 
@@ -74,19 +76,19 @@ def fit(pairs: Iterable[Pair]) -> ClockMap:
 
 
 def _rate(ordered: list[Pair]) -> float | None:
-    """The median slope between pairs, the ones far apart preferred (Theil and Sen); None when no two give one."""
+    """The median slope between pairs (Theil and Sen), weighted by their distance; None when no two give one."""
     step = max(1, len(ordered) // _SAMPLES)
-    sample = ordered[::step] + ordered[-1:]
-    span = sample[-1][1] - sample[0][1] if sample else 0
-    for least in (span // 3, 1):
-        slopes = [
-            (b[1] - a[1]) / (b[0] - a[0])
-            for a, b in itertools.combinations(sample, 2)
-            if b[0] > a[0] and b[1] - a[1] >= max(least, 1)
-        ]
-        slopes = [slope for slope in slopes if _PLAUSIBLE[0] <= slope <= _PLAUSIBLE[1]]
-        if slopes:
-            return statistics.median(slopes)
+    slopes = []
+    for (ticks, ns), (later_ticks, later_ns) in itertools.combinations(ordered[::step] + ordered[-1:], 2):
+        if later_ticks > ticks and later_ns > ns:
+            slope = (later_ns - ns) / (later_ticks - ticks)
+            if _PLAUSIBLE[0] <= slope <= _PLAUSIBLE[1]:
+                slopes.append((slope, min(later_ns - ns, _FAR_NS)))
+    half = sum(weight for _, weight in slopes) / 2
+    for slope, weight in sorted(slopes):
+        half -= weight
+        if half <= 0:
+            return slope
     return None
 
 

@@ -69,7 +69,7 @@ def run_program(implementation, tmp_path) -> Callable[..., subprocess.CompletedP
     def run(source: str, *, folder: Path = tmp_path, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
         program = textwrap.dedent(prelude) + textwrap.dedent(source)
         return subprocess.run(
-            [sys.executable, "-c", program, str(folder)],
+            [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(folder)],
             env={**os.environ, "CLEW_RECORDER": implementation, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True, text=True, timeout=timeout,
         )  # fmt: skip

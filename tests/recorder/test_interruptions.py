@@ -148,7 +148,7 @@ def test_records_made_while_the_interpreter_ends_are_safe(run_program, read_all)
         threading.Thread(target=spin, daemon=True).start()
         atexit.register(lambda: core.emit(Kind.MARK, 2, 3))
         sys.modules["late"] = Late()
-        time.sleep(0.05)
+        time.sleep(0.01)
         """
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -32,7 +32,7 @@ def test_two_far_pairs_make_a_line():
 def test_pairs_close_together_give_no_wild_rate():
     found = fit([pair(0), pair(10 * SECOND), pair(10 * SECOND + 300, 150), pair(10 * SECOND + 900, -200)])
     for ns in (0, 5 * SECOND, 10 * SECOND, 100 * SECOND):
-        assert error_at(found, ns) <= 1000
+        assert error_at(found, ns) <= 3000
 
 
 def test_a_clock_that_is_being_slewed_is_followed():
