@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 
 import pytest
@@ -12,6 +13,9 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, 
 
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, finish_run
+
+# One server serves all tests about the recorded program.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 def record(workspace, name):
@@ -44,16 +48,18 @@ def workspace(tmp_path):
 
 
 @pytest_lsp.fixture(
-    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client)
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
+    loop_scope="module",
 )
 async def client(lsp_client: LanguageClient, workspace):
-    await lsp_client.initialize_session(
+    result = await lsp_client.initialize_session(
         types.InitializeParams(
             capabilities=client_capabilities("visual-studio-code"),
             workspace_folders=[types.WorkspaceFolder(uri=workspace.as_uri(), name="w")],
             initialization_options={"panel": True},
         )
     )
+    lsp_client.offered = result.capabilities.execute_command_provider.commands
     yield
     await lsp_client.shutdown_session()
 
@@ -77,9 +83,8 @@ def plain(value):
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 
-async def test_a_client_with_the_panel_keeps_its_commands(client, workspace):
-    capabilities = client.protocol._server_capabilities if hasattr(client.protocol, "_server_capabilities") else None
-    assert capabilities is None or not capabilities.execute_command_provider.commands
+async def test_a_client_with_the_panel_keeps_its_commands(client):
+    assert list(client.offered) == []
 
 
 async def test_runs_are_listed_and_a_new_one_is_announced(client, workspace):
@@ -168,3 +173,224 @@ async def test_files_without_a_run_have_no_lenses_and_no_messages(client, worksp
         types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(0, 5))
     )
     assert not lenses and hover is None and client.messages == []
+
+
+# A recorded program
+
+
+@pytest_lsp.fixture(
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
+    scope="module",
+    loop_scope="module",
+)
+async def editor(lsp_client: LanguageClient, shop):
+    await lsp_client.initialize_session(
+        types.InitializeParams(
+            capabilities=client_capabilities("visual-studio-code"),
+            workspace_folders=[types.WorkspaceFolder(uri=shop.as_uri(), name="w")],
+            initialization_options={"panel": True},
+        )
+    )
+    yield
+    await lsp_client.shutdown_session()
+
+
+async def lenses_of(editor, uri):
+    """(line from 1, title, command, argument) of every lens, resolved."""
+    found = await editor.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri)))
+    assert all(lens.command is None for lens in found)
+    resolved = [await editor.code_lens_resolve_async(lens) for lens in found]
+    return [
+        (lens.range.start.line + 1, lens.command.title, lens.command.command, (lens.command.arguments or [None])[0])
+        for lens in resolved
+    ]
+
+
+def change(editor, uri, text, version=2):
+    editor.text_document_did_change(
+        types.DidChangeTextDocumentParams(
+            types.VersionedTextDocumentIdentifier(version=version, uri=uri),
+            [types.TextDocumentContentChangeWholeDocument(text)],
+        )
+    )
+
+
+FIGURES = re.compile(
+    r"(\d+) calls? · p50 [\d.]+ (?:ns|µs|ms)(?: · p95 [\d.]+ (?:ns|µs|ms))? · self <?[\d.]+ %(?: · 1 error)?"
+)
+
+
+async def test_each_recorded_function_has_a_lens_at_its_def(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop/stock.py", "python")
+    lenses = await lenses_of(editor, uri)
+    calls = {line: int(FIGURES.fullmatch(title)[1]) for line, title, _, _ in lenses}
+    assert calls == {
+        line_of("shop/stock.py", "def __init__(self) -> None"): 1,
+        line_of("shop/stock.py", "def mark_sold"): 1,
+        line_of("shop/stock.py", "def lookup"): 20,
+        line_of("shop/stock.py", "def __init__(self, stock"): 1,
+        line_of("shop/stock.py", "def run"): 1,
+    }
+    lookup = next(lens for lens in lenses if lens[0] == line_of("shop/stock.py", "def lookup"))
+    assert lookup[2] == "clew.openSlice"
+    assert lookup[3]["target"]["function"] == "shop.stock:Stock.lookup" and lookup[3]["run"].endswith("-after")
+
+
+async def test_an_exception_shows_in_the_lens(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop/app.py", "python")
+    titles = {line: title for line, title, _, _ in await lenses_of(editor, uri)}
+    assert titles[line_of("shop/app.py", "def check")].endswith(" · 1 error")
+
+
+async def test_lenses_move_with_their_functions_and_a_removed_one_is_stale(editor, shop, line_of):
+    path = shop / "shop/stock.py"
+    uri = open_file(editor, path, "python")
+    before = await lenses_of(editor, uri)
+    change(editor, uri, "# new\n" * 7 + path.read_text())
+    assert [(line - 7, title) for line, title, _, _ in await lenses_of(editor, uri)] == [lens[:2] for lens in before]
+    change(editor, uri, path.read_text().replace("def lookup", "def find"), 3)
+    stale = [(line, title) for line, title, _, _ in await lenses_of(editor, uri) if title.startswith("stale")]
+    assert [line for line, _ in stale] == [line_of("shop/stock.py", "def lookup")]
+    assert stale[0][1].startswith("stale: Stock.lookup · 20 calls · ")
+
+
+async def test_lenses_stay_while_the_text_does_not_parse(editor, shop):
+    path = shop / "shop/stock.py"
+    uri = open_file(editor, path, "python")
+    change(editor, uri, path.read_text() + "\ndef (:\n")
+    lenses = await lenses_of(editor, uri)
+    assert len(lenses) == 5 and all(title.startswith("stale: ") for _, title, _, _ in lenses)
+
+
+async def test_a_file_that_was_not_recorded_has_no_lens(editor, shop, tmp_path):
+    (tmp_path / "other.py").write_text("def lookup():\n    pass\n")
+    assert await lenses_of(editor, open_file(editor, tmp_path / "other.py", "python")) == []
+
+
+async def hover(editor, uri, line, character=5):
+    found = await editor.text_document_hover_async(
+        types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line - 1, character))
+    )
+    return found.contents.value if found else ""
+
+
+async def test_a_hover_tells_what_a_function_did_and_who_called_it(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop/app.py", "python")
+    text = await hover(editor, uri, line_of("shop/app.py", "def check"))
+    assert "`app.check` in run after" in text
+    assert "| calls | 20 |" in text
+    assert "| errors | 1 call ended by an exception |" in text
+    assert "| callers | `app.order` 20× |" in text
+    assert "| callees | `Stock.lookup` 20× |" in text
+    assert "command:clew.openSlice?" in text
+    assert await hover(editor, uri, line_of("shop/app.py", "return item")) == ""
+
+
+async def test_error_lines_of_a_log_say_why(editor, shop):
+    uri = open_file(editor, shop / "shop.log", "log")
+    lenses = await lenses_of(editor, uri)
+    lines = (shop / "shop.log").read_text().splitlines()
+    assert [number for number, *_ in lenses] == [
+        number for number, line in enumerate(lines, 1) if "ERROR" in line or "WARNING" in line
+    ]
+    for (_, title, command, argument), run in zip(lenses, ["before", "before", "after", "after"], strict=True):
+        assert re.fullmatch(r"why · [\d,]+ events · \d+ process(es)?", title)
+        assert command == "clew.why"
+        # Each line belongs to the run that wrote it.
+        assert argument["run"].endswith(f"-{run}")
+        answer = await ask(editor, "clew/slice", argument)
+        assert answer["chain"][0]["title"] in {
+            "ERROR Order failed: item 17 is sold out", "WARNING audit: only 19 of 20 orders were served"
+        }  # fmt: skip
+        assert title.startswith(f"why · {answer['numbers']['events']} events · {answer['numbers']['processes']} ")
+
+
+async def test_a_line_that_no_run_wrote_says_so(editor, shop, tmp_path):
+    (tmp_path / "other.log").write_text("2001-01-01 00:00:00,000 ERROR shop Order failed: item 17 is sold out\n")
+    uri = open_file(editor, tmp_path / "other.log", "log")
+    assert [lens[1:] for lens in await lenses_of(editor, uri)] == [("not written by a recorded run", "", None)]
+    assert await hover(editor, uri, 1) == ""
+
+
+async def test_any_line_of_a_log_leads_to_its_logging_call(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop.log", "log")
+    for words, file, call in (
+        ("Order failed", "shop/app.py", "log.error"),
+        ("is sold out", "shop/stock.py", "log.info"),
+        ("audit: only", "shop/audit.py", "log.warning"),
+    ):
+        row = line_of("shop.log", words) - 1
+        place = await editor.text_document_definition_async(
+            types.DefinitionParams(types.TextDocumentIdentifier(uri), types.Position(row, 30))
+        )
+        assert (place.uri, place.range.start.line + 1) == ((shop / file).as_uri(), line_of(file, call))
+
+
+async def test_a_hover_on_a_log_line_shows_the_head_of_the_chain(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop.log", "log")
+    text = await hover(editor, uri, line_of("shop.log", "Order failed"))
+    assert "**shop.app / order 17**" in text and "in run before, app.py:" in text
+    assert "1. Stock.lookup (item 17) used what Stock.mark\\_sold defined" in text
+
+
+async def test_behind_the_end_of_a_log_there_is_nothing(editor, shop):
+    uri = open_file(editor, shop / "shop.log", "log")
+    assert await hover(editor, uri, 10_000) == ""
+
+
+async def test_lenses_are_of_the_selected_run(editor, shop):
+    uri = open_file(editor, shop / "shop/stock.py", "python")
+    refreshed = editor.refreshed
+    await ask(editor, "clew/selectRun", {"run": "before"})
+    await asyncio.wait_for(editor.runs_changed.wait(), 20)
+    assert editor.refreshed == refreshed + 1
+    assert all(argument["run"].endswith("-before") for *_, argument in await lenses_of(editor, uri))
+    await ask(editor, "clew/selectRun", {"run": ""})
+    assert all(argument["run"].endswith("-after") for *_, argument in await lenses_of(editor, uri))
+
+
+async def test_a_panel_request_is_answered_over_the_editors_connection(editor):
+    answer = await ask(editor, "clew/diff", {"before": "before", "after": "after"})
+    assert answer["rows"][0]["label"] == "shop.stock:Stock.lookup"
+
+
+# An editor without the panel
+
+
+@pytest_lsp.fixture(
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
+    loop_scope="module",
+)
+async def plain_editor(lsp_client: LanguageClient, shop):
+    result = await lsp_client.initialize_session(
+        types.InitializeParams(
+            capabilities=client_capabilities("neovim"),
+            workspace_folders=[types.WorkspaceFolder(uri=shop.as_uri(), name="w")],
+        )
+    )
+    lsp_client.offered = result.capabilities.execute_command_provider.commands
+    yield
+    await lsp_client.shutdown_session()
+
+
+async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_editor, shop):
+    assert set(plain_editor.offered) == {"clew.why", "clew.openSlice", "clew.selectRun"}
+    await plain_editor.workspace_execute_command_async(
+        types.ExecuteCommandParams("clew.why", [{"target": {"text": "Order failed"}}])
+    )
+    assert plain_editor.messages[-1].message == (
+        "ERROR Order failed: item 17 is sold out\n"
+        "← Stock.lookup (item 17) used what Stock.mark_sold defined\n"
+        "← Sweeper.run began as a thread that app.main started\n"
+        "← thread MainThread of shop.app began"
+    )
+    await plain_editor.workspace_execute_command_async(
+        types.ExecuteCommandParams("clew.why", [{"target": {"text": "nonsense"}}])
+    )
+    assert "No log line of run after has 'nonsense'" in plain_editor.messages[-1].message
+    await plain_editor.workspace_execute_command_async(types.ExecuteCommandParams("clew.selectRun", [{"run": "gone"}]))
+    assert "no run is called 'gone'" in plain_editor.messages[-1].message
+    await plain_editor.workspace_execute_command_async(
+        types.ExecuteCommandParams("clew.selectRun", [{"run": "before"}])
+    )
+    assert (await ask(plain_editor, "clew/runs"))["selected"].endswith("-before")
