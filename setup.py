@@ -1,5 +1,7 @@
 """Maps the folders at the top onto the package `clew`, and builds the C core where there is a compiler."""
 
+from glob import glob
+
 from setuptools import Extension, setup
 
 FOLDERS = ("records", "instrument", "esl", "graph", "server", "cli")
@@ -33,7 +35,7 @@ setup(
         Extension(
             "clew.instrument.recorder._core",
             sources=["instrument/recorder/csrc/core.c"],
-            depends=["instrument/recorder/csrc/layout.h"],
+            depends=sorted(glob("instrument/recorder/csrc/*.h")),
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),

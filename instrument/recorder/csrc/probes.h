@@ -170,34 +170,29 @@ static void site_degraded(uint64_t site) {
     define(KIND_NOTE, site, text, (size_t)length);
 }
 
-static COLD void probe_count(struct probe *probe) {
-    if (!store.active)
-        return;
-    if (probe->epoch == store.epoch) {
-        *probe->calls += probe->kind == KIND_ENTER;
-        return;
+/* Counts a call, or stores what `put_fast` could not. */
+static COLD PyObject *probe_slow(struct probe *probe) {
+    if (!probe->word && store.active) {
+        if (probe->epoch == store.epoch)
+            *probe->calls += probe->kind == KIND_ENTER;
+        else /* A new recording (after a fork, say) starts with every site recorded. */
+            probe->word = pack_word(probe->kind, probe->site, 0, 0);
     }
-    /* A new recording (after a fork, say) starts with every site recorded. */
-    probe->word = pack_word(probe->kind, probe->site, 0, 0);
-    put(probe->word);
-}
-
-static inline void probe_fire(struct probe *probe) {
-    uint64_t word = probe->word;
-    if (UNLIKELY(!word))
-        probe_count(probe);
-    else
-        put(word);
+    if (probe->word)
+        put_slow(probe->word);
+    Py_RETURN_NONE;
 }
 
 static PyObject *probe_invert(PyObject *object) {
-    probe_fire((struct probe *)object);
+    struct probe *probe = (struct probe *)object;
+    uint64_t word = probe->word;
+    if (UNLIKELY(!word || !put_fast(word)))
+        return probe_slow(probe);
     Py_RETURN_NONE;
 }
 
 static PyObject *probe_vectorcall(PyObject *object, PyObject *const *arguments, size_t count, PyObject *names) {
-    probe_fire((struct probe *)object);
-    Py_RETURN_NONE;
+    return probe_invert(object);
 }
 
 static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {

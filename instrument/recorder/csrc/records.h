@@ -1,7 +1,7 @@
 /* Records into chunks: plain ones, ones with an extension, definitions.
  *
- * Invariants: a record's ticks are stored last; the common case of `put` is two loads, two stores and the clock, with no
- * lock, no allocation, no system call and no Python object touched, so it can neither fail nor be entered twice. */
+ * Invariants: a record's ticks are stored last; `put_fast` is two loads, three stores and the clock: no lock, no
+ * allocation, no system call, no Python object, so it can neither fail nor be entered twice. */
 
 #ifndef CLEW_RECORDS_H
 #define CLEW_RECORDS_H
@@ -66,17 +66,34 @@ static COLD bool claim(void) {
     return store.active;
 }
 
-/* Stores a plain record. */
-static inline void put(uint64_t word) {
+/* Stores a plain record if that takes no more than storing it. Calls nothing, so that its callers save no register. */
+static inline bool put_fast(uint64_t word) {
+#if defined(__x86_64__)
     struct record *record = (struct record *)self.cur;
-    if (UNLIKELY((char *)record >= self.end)) {
-        if (!claim())
-            return;
-        record = (struct record *)self.cur;
-    }
+    if (UNLIKELY((char *)record >= self.end || !clock_cycles))
+        return false;
+    __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->ticks, __rdtsc(), __ATOMIC_RELEASE);
+    self.cur = (char *)(record + 1);
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Stores a plain record, whatever it takes. */
+static COLD void put_slow(uint64_t word) {
+    if (self.cur >= self.end && !claim())
+        return;
+    struct record *record = (struct record *)self.cur;
     __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
     __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
     self.cur = (char *)(record + 1);
+}
+
+static inline void put(uint64_t word) {
+    if (UNLIKELY(!put_fast(word)))
+        put_slow(word);
 }
 
 /* 16-byte slots of an extension with `length` bytes of text. */
