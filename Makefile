@@ -21,8 +21,10 @@ $(VENV)/.installed: pyproject.toml setup.py $(wildcard instrument/*/csrc/*)
 	$(SAY) "Python environment in $(VENV) (with $(PYTHON))"
 	@test -n "$(PYTHON)" || { echo "clew needs Python 3.11 or later: apt-get install python3 python3-venv"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "this Python cannot make virtual environments: apt-get install python3-venv"; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip setuptools wheel 2> >(grep -v WARNING >&2 || true)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,bench]' 2> >(grep -v WARNING >&2 || true)
+	@echo "downloading and building; the log is $(VENV)/install.log"
+	@{ $(BIN)/pip install --disable-pip-version-check --upgrade pip setuptools wheel && \
+	   $(BIN)/pip install --disable-pip-version-check -e '.[test,bench]'; } > $(VENV)/install.log 2>&1 \
+	 || { tail -n 30 $(VENV)/install.log; echo "the Python environment could not be made"; exit 1; }
 	@$(BIN)/python -c 'from clew.instrument.recorder import select; print("recorder:", select.implementation, "-", select.reason)'
 	@touch $@
 
