@@ -7,9 +7,10 @@ go through `subprocess.Popen`; `os.fork` is the recorder's.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, replace, when_imported
@@ -22,7 +23,32 @@ from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE
 
 _ENV = 6
 """Which argument of `Popen._execute_child` is the environment."""
-_environment_lock = threading.Lock()
+
+
+class _Announcing:
+    """Which thread has its child's cause in the environment that all threads share."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        # Re-entrant, for a `preexec_fn` that starts a process itself.
+        self.lock = threading.RLock()
+        self.thread = 0
+
+
+_announcing = _Announcing()
+
+
+def _after_fork_in_child() -> None:
+    # Forked while another thread, which is not here, was starting a child: its lock and its cause are not ours.
+    if _announcing.thread not in (0, threading.get_ident()):
+        os.environ.pop(CAUSE_VARIABLE, None)
+        _announcing.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def install() -> None:
@@ -37,26 +63,42 @@ def _announce(site: int) -> str:
     return f"{key:x}-{core.uid():x}"
 
 
+@contextlib.contextmanager
+def _inherited_cause(site: int) -> Iterator[None]:
+    """Around the start of a child that inherits this process's environment, with what C code put into it, too."""
+    with _announcing.lock:
+        outer, _announcing.thread = _announcing.thread, threading.get_ident()
+        os.environ[CAUSE_VARIABLE] = _announce(site)
+        try:
+            yield
+        finally:
+            os.environ.pop(CAUSE_VARIABLE, None)
+            _announcing.thread = outer
+
+
 def _patch_subprocess(module: Any) -> None:
     site = adapter_site(module.Popen.__init__)
 
     def execute_child(original: Callable[..., None]) -> Callable[..., None]:
         def hook(self: Any, *arguments: Any) -> None:
-            before, env, after = arguments[:_ENV], arguments[_ENV], arguments[_ENV + 1 :]
-            original(self, *before, _with_cause(env, site), *after)
+            env = arguments[_ENV]
+            if not core.active():
+                original(self, *arguments)
+            elif env is None:
+                with _inherited_cause(site):
+                    original(self, *arguments)
+            else:
+                original(self, *arguments[:_ENV], _with_cause(env, site), *arguments[_ENV + 1 :])
 
         return hook
 
     replace(module.Popen, "_execute_child", execute_child)
 
 
-def _with_cause(env: Mapping[Any, Any] | None, site: int) -> Mapping[Any, Any] | None:
-    if not core.active():
-        return env
+def _with_cause(env: Mapping[Any, Any], site: int) -> Mapping[Any, Any]:
     try:
-        given = os.environ if env is None else env
-        if given.get(RUN_VARIABLE) == os.environ.get(RUN_VARIABLE):
-            return {**given, CAUSE_VARIABLE: _announce(site)}
+        if env.get(RUN_VARIABLE) == os.environ.get(RUN_VARIABLE):
+            return {**env, CAUSE_VARIABLE: _announce(site)}
         note("a child process has an environment without clew's variables (env=…): it is not recorded")
     except Exception:
         # What is wrong with this environment is for Popen to say.
@@ -69,15 +111,8 @@ def _patch_multiprocessing(module: Any) -> None:
 
     def spawnv_passfds(original: Callable[..., int]) -> Callable[..., int]:
         def hook(path: Any, args: Any, passfds: Any) -> int:
-            # It takes no environment: the child inherits this process's.
-            if not core.active():
+            with _inherited_cause(site) if core.active() else contextlib.nullcontext():
                 return original(path, args, passfds)
-            with _environment_lock:
-                os.environ[CAUSE_VARIABLE] = _announce(site)
-                try:
-                    return original(path, args, passfds)
-                finally:
-                    os.environ.pop(CAUSE_VARIABLE, None)
 
         return hook
 

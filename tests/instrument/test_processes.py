@@ -101,6 +101,51 @@ def test_an_environment_of_the_programs_own_is_left_alone(record):
     assert any("not recorded" in note.text for process in run.processes for note in process.notes)
 
 
+def test_what_was_put_into_the_environment_behind_pythons_back_reaches_the_child(record):
+    run = record(
+        """
+        import os, subprocess, sys
+
+        code = "import os; print(os.getenv('FRUIT'), os.getenv('OTHER'))"
+        os.putenv("OTHER", "pear")
+        subprocess.run([sys.executable, "-c", code], preexec_fn=lambda: os.putenv("FRUIT", "apple"), check=True)
+        print("CLEW_CAUSE" in os.environ)
+        """
+    )
+    assert run.stdout == "apple pear\nFalse\n"
+
+
+def test_a_fork_in_one_thread_while_another_starts_a_child_keeps_them_apart(record):
+    run = record(
+        """
+        import os, subprocess, sys, threading
+
+        inside, forked = threading.Event(), threading.Event()
+        original = subprocess._fork_exec
+
+        def slow(*arguments):
+            inside.set()
+            forked.wait()
+            return original(*arguments)
+
+        subprocess._fork_exec = slow
+        starter = threading.Thread(target=subprocess.run, args=([sys.executable, "-c", ""],))
+        starter.start()
+        inside.wait()
+        pid = os.fork()
+        if pid == 0:
+            subprocess._fork_exec = original
+            print("CLEW_CAUSE" in os.environ, flush=True)
+            subprocess.run([sys.executable, "-c", ""])
+            os._exit(0)
+        os.waitpid(pid, 0)
+        forked.set()
+        starter.join()
+        """
+    )
+    assert (run.code, run.stdout) == (0, "False\n"), run.stderr
+
+
 def test_a_command_that_is_not_there_fails_as_ever(record):
     run = record(
         """
