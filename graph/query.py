@@ -35,8 +35,12 @@ Condition = tuple[str, str, Any]
 """Field, comparison, value; ("", "call", function) for a function of an event."""
 
 
-class QueryError(ClewError, AttributeError):
+class QueryError(ClewError):
     """A query that makes no sense; the text says what to write instead."""
+
+
+class StepRefused(QueryError, AttributeError):
+    """A step that this kind of question does not have; for `hasattr` and its like an ordinary missing attribute."""
 
 
 def open_run(path: str | PathLike[str] | None = None, *, workspace: str | PathLike[str] | None = None) -> Run:
@@ -178,7 +182,7 @@ class _Query:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in self._INSTEAD:
-            raise QueryError(self._INSTEAD[name])
+            raise StepRefused(self._INSTEAD[name])
         raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
     def _answer(self) -> Any:

@@ -70,7 +70,7 @@ def idle_gaps(
     idle = np.zeros(len(ts), bool)
     if len(ts):
         same = strand[1:] == strand[:-1]
-        idle[:-1] = same & (sequence[1:] != sequence[:-1] + 1)
+        idle[:-1] = same & ((sequence[1:] != sequence[:-1] + 1) | (kind[:-1] == Kind.STEP_END))
         between = (kind[:-1] == Kind.SCOPE_END) & (kind[1:] == Kind.SCOPE_BEGIN)
         idle[:-1] |= same & between & by_loop[:-1] & by_loop[1:]
         idle[waited] = True

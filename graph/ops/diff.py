@@ -119,12 +119,9 @@ class Diff:
         share = ""
         if change and (change > 0) == (row.delta_ns > 0):
             percent = round(100 * row.delta_ns / change)
-            # Others that got faster make one row's share of the sum exceed it.
-            share = (
-                f" ({percent} % of the change)"
-                if percent <= 100
-                else " (more than the whole change: others got faster)"
-            )
+            # Changes the other way make one row's share of the sum exceed it.
+            others = "faster" if row.delta_ns > 0 else "slower"
+            share = f" ({percent} % of the change)" if percent <= 100 else f" (others got {others} meanwhile)"
         in_all = f"{'+' if row.delta_ns > 0 else '−'}{duration(abs(row.delta_ns))} in all{share}"
         before, after = duration(row.per_call_before_ns), duration(row.per_call_after_ns)
         if row.status == "after":

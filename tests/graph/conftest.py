@@ -29,7 +29,15 @@ class Thread:
     serial: int
     records: list[bytes] = field(default_factory=list)
 
-    def put(self, kind: Kind, site: int = 0, key: int | None = None, channel: str = "", text: str = "", at: int | None = None):
+    def put(
+        self,
+        kind: Kind,
+        site: int = 0,
+        key: int | None = None,
+        channel: str = "",
+        text: str = "",
+        at: int | None = None,
+    ):
         process = self.process
         process.clock.now = process.clock.now + process.clock.step if at is None else at
         ticks = START + process.clock.now
@@ -37,9 +45,7 @@ class Thread:
         if key is not None or channel or text:
             extension = pack_extension(key or 0, process.string(channel), text.encode())
         self.records.append(
-            ticks.to_bytes(8, "little")
-            + pack_word(kind, site, len(extension) // 16).to_bytes(8, "little")
-            + extension
+            ticks.to_bytes(8, "little") + pack_word(kind, site, len(extension) // 16).to_bytes(8, "little") + extension
         )
         return self
 
@@ -74,9 +80,7 @@ class Thread:
         return self.put(Kind.USE, key=key_of(channel, value), channel=channel, text=str(value), **more)
 
     def begin(self, value: object = None, channel: str = "asyncio.handle", **more):
-        return self.put(
-            Kind.SCOPE_BEGIN, key=0 if value is None else key_of(channel, value), channel=channel, **more
-        )
+        return self.put(Kind.SCOPE_BEGIN, key=0 if value is None else key_of(channel, value), channel=channel, **more)
 
     def end(self, **more):
         return self.put(Kind.SCOPE_END, **more)
@@ -271,11 +275,18 @@ def bare_graph(regions_of_strands, edges, processes=None, kinds=None) -> Executi
         edge_kind=np.ones(len(pairs), np.uint8),
         edge_channel=np.zeros(len(pairs), np.uint32),
         extensions=Extensions(
-            np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint16), Texts(np.zeros(1, np.int64), np.zeros(0, np.uint8))
+            np.zeros(0, np.uint64),
+            np.zeros(0, np.uint32),
+            np.zeros(0, np.uint16),
+            Texts(np.zeros(1, np.int64), np.zeros(0, np.uint8)),
         ),
         regions=Regions(
-            home.astype(np.uint32), np.zeros(count, np.uint8), first.astype(np.int64), first.astype(np.int64),
-            last.astype(np.int64), np.full(count, -1),
+            home.astype(np.uint32),
+            np.zeros(count, np.uint8),
+            first.astype(np.int64),
+            first.astype(np.int64),
+            last.astype(np.int64),
+            np.full(count, -1),
         ),  # fmt: skip
         calls=Calls(nothing, nothing, nothing, nothing, nothing, nothing),
         strings=[""],

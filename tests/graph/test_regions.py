@@ -20,20 +20,26 @@ def regions(graph, strand=0):
 
 
 def test_a_receive_opens_a_scope_to_the_end_of_its_call(run):
-    run.process().thread().enter("serve").enter("read").exit("read").receive(1).enter("f").exit("f").exit("serve").log("x")
+    run.process().thread().enter("serve").enter("read").exit("read").receive(1).enter("f").exit("f").exit("serve").log(
+        "x"
+    )
     assert regions(run.graph()) == "aaabbbba"
 
 
 def test_the_next_receive_on_the_channel_ends_the_scope(run):
     thread = run.process().thread()
-    thread.enter("serve").receive(1).log("one").receive(2).log("two").receive(3, channel="other").log("three").exit("serve")
+    thread.enter("serve").receive(1).log("one").receive(2).log("two").receive(3, channel="other").log("three").exit(
+        "serve"
+    )
     # The other channel's scope is nested: it does not end the second message's.
     assert regions(run.graph()) == "aaabbccc"
 
 
 def test_an_inner_scope_ends_with_the_outer_one(run):
     thread = run.process().thread()
-    thread.enter("serve").log("x").receive(1).log("x").receive(2, channel="other").log("x").receive(3).log("x").exit("serve")
+    thread.enter("serve").log("x").receive(1).log("x").receive(2, channel="other").log("x").receive(3).log("x").exit(
+        "serve"
+    )
     graph = run.graph()
     assert regions(graph) == "aabbccddd"
     assert graph.regions.parent.tolist() == [-1, 0, 1, 0]
@@ -41,7 +47,9 @@ def test_an_inner_scope_ends_with_the_outer_one(run):
 
 def test_a_receive_in_a_call_from_inside_a_scope_nests(run):
     thread = run.process().thread()
-    thread.enter("serve").log("x").receive(1).enter("ask").log("x").receive(2).log("x").exit("ask").log("after").exit("serve")
+    thread.enter("serve").log("x").receive(1).enter("ask").log("x").receive(2).log("x").exit("ask").log("after").exit(
+        "serve"
+    )
     assert regions(run.graph()) == "aabbbcccbb"
 
 
@@ -112,7 +120,9 @@ def test_a_generator_that_is_never_finished_ends_its_scope_with_its_caller(run):
 
 def test_a_generators_end_does_not_end_its_callers_scope(run):
     thread = run.process().thread()
-    thread.enter("main").enter("gen").log("x").suspend("gen").receive(1).log("x").resume("gen").exit("gen").log("x").exit("main")
+    thread.enter("main").enter("gen").log("x").suspend("gen").receive(1).log("x").resume("gen").exit("gen").log(
+        "x"
+    ).exit("main")
     assert regions(run.graph()) == "aaaabbbbbb"
 
 

@@ -49,7 +49,11 @@ def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, e
                 continue
             # Without a limit the count does not tell states apart.
             queue.append(
-                (other, hops + hop if max_hops is not None else 0, network_hops + network_hop if max_network_hops is not None else 0)
+                (
+                    other,
+                    hops + hop if max_hops is not None else 0,
+                    network_hops + network_hop if max_network_hops is not None else 0,
+                )
             )
     return sorted(best)
 
@@ -154,7 +158,9 @@ def test_handlers_that_a_loop_runs_one_after_the_other_do_not_depend_on_each_oth
 
 def test_a_filter_may_be_a_function_of_an_edge(graph_of):
     graph = graph_of([[0, 0], [1, 1], [2, 2]], [(0, 2), (1, 4)])
-    assert slice_events(graph, [0], "forward", edge_filter=lambda edge: graph.edge_dst[edge] == 4).events().tolist() == [0, 1, 4, 5]
+    assert slice_events(
+        graph, [0], "forward", edge_filter=lambda edge: graph.edge_dst[edge] == 4
+    ).events().tolist() == [0, 1, 4, 5]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""Critical paths computed by hand."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.graph.ops.critical_path import critical_path
+from clew.graph.ops.slice import slice_events
+
+
+def path_to(graph, event, level="function"):
+    return critical_path(graph, slice_events(graph, [event], "backward"), level)
+
+
+def table(path):
+    return [(s.label.removeprefix("app:"), s.start, s.end, s.self_ns, s.wait_ns, s.slack_ns) for s in path.segments]
+
+
+def end_of(graph, strand):
+    return graph.strands[strand].stop - 1
+
+
+def test_one_strand_is_its_own_path(run):
+    run.process().thread().enter("f", at=0).enter("g", at=10).exit("g", at=30).exit("f", at=100)
+    graph = run.graph()
+    path = path_to(graph, 3)
+    assert table(path) == [("f", 0, 10, 10, 0, 0), ("g", 10, 30, 20, 0, 0), ("f", 30, 100, 70, 0, 0)]
+    assert path.total_ns == 100
+    assert table(path.project("process")) == [("server", 0, 100, 100, 0, 0)]
+
+
+def test_the_path_jumps_to_what_ended_a_wait(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("main", at=0).send("job", at=100)
+    worker.join("job", at=150).enter("work", at=160).exit("work", at=900).send("done", at=910)
+    main.log("meanwhile", at=200).join("done", at=1000).exit("main", at=1100)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 0))
+    # Had the worker been done before main began to wait at 200, main would not have waited: 710 of slack.
+    assert table(path) == [
+        ("main", 0, 100, 100, 0, 0),
+        ("work", 100, 910, 760, 50, 710),
+        ("main", 910, 1100, 100, 90, 0),
+    ]
+    assert path.total_ns == 1100
+
+
+def test_of_several_that_are_waited_for_the_last_one_is_on_the_path(run):
+    process = run.process()
+    main, one, two = process.thread(), process.thread("one"), process.thread("two")
+    main.enter("main", at=0).send("a", at=10).send("b", at=20)
+    one.join("a", at=30).enter("quick", at=40).exit("quick", at=300).send("a done", at=310)
+    two.join("b", at=30).enter("slow", at=40).exit("slow", at=800).send("b done", at=810)
+    main.join("a done", at=820).join("b done", at=830).exit("main", at=900)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 0))
+    assert [s.label.removeprefix("app:") for s in path.segments] == ["main", "slow", "main"]
+    slow = path.segments[1]
+    # 500 sooner, and the quick one would have been waited for.
+    assert (slow.self_ns, slow.slack_ns) == (780, 500)
+    assert path.saving(1, 10) == 78
+    assert path.saving(1, 100) == 500
+    assert path.saving(0, 50) == 10
+
+
+def test_work_done_before_it_was_asked_for_is_not_on_the_path(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("main", at=0).send("job", at=100)
+    worker.join("job", at=150).enter("work", at=160).exit("work", at=200).send("done", at=210)
+    main.log("long computation", at=900).join("done", at=1000).exit("main", at=1100)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 0))
+    assert table(path) == [("main", 0, 1100, 1100, 0, 0)]
+
+
+def test_a_message_that_waited_for_its_handler_keeps_its_cause_on_the_path(run):
+    client, server = run.process("client").thread(), run.process("server").thread()
+    client.enter("ask", at=0).send(1, at=100)
+    server.enter("serve", at=0).log("busy", at=500)
+    server.receive(1, at=600).log("handled", at=700)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 1))
+    assert table(path) == [("ask", 0, 100, 100, 0, 0), ("serve", 100, 700, 100, 500, 0)]
+    assert table(path.project("machine")) == [("host", 0, 700, 200, 500, 0)]
+    assert [s.label for s in path.project("process").segments] == ["client", "server"]
+
+
+def test_a_suspended_task_waits_for_what_woke_it(run):
+    thread = run.process().thread()
+    thread.step("a", at=0).enter("a", at=10).suspend("a", at=20).stop("a", at=30)
+    thread.step("b", at=40).enter("b", at=50).send("wake", at=400, channel="asyncio.handle").exit("b", at=410).stop(
+        "b", at=420
+    )
+    thread.step("a", at=430).join("wake", at=440, channel="asyncio.handle").resume("a", at=450).exit("a", at=500)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 1))
+    assert [(s.label.removeprefix("app:"), s.start, s.end) for s in path.segments] == [("b", 40, 400), ("a", 400, 500)]
+    assert path.segments[1].wait_ns == 40
+
+
+def test_a_pause_that_nothing_explains_is_waiting(run):
+    thread = run.process().thread()
+    thread.step("a", at=0).enter("a", at=10).suspend("a", at=20).stop("a", at=30)
+    thread.step("a", at=430).resume("a", at=450).exit("a", at=500)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 1))
+    assert (sum(s.self_ns for s in path.segments), sum(s.wait_ns for s in path.segments)) == (100, 400)
+
+
+def test_an_empty_slice_has_an_empty_path(run):
+    run.process().thread().enter("f")
+    graph = run.graph()
+    path = critical_path(graph, slice_events(graph, []))
+    assert (path.segments, path.total_ns) == ([], 0)
+
+
+@pytest.mark.parametrize("direction", ["backward", "forward"])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_the_parts_of_any_path_add_up(graph_of, direction, data):
+    sizes = data.draw(st.lists(st.integers(1, 8), min_size=1, max_size=4))
+    graph = graph_of([[number] * size for number, size in enumerate(sizes)], [])
+    # Times that grow along each strand; edges that go forward in time.
+    times = data.draw(st.permutations(range(sum(sizes))))
+    bounds = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
+    for low, high in zip(bounds, bounds[1:], strict=False):
+        times[low:high] = sorted(times[low:high])
+    event = st.integers(0, sum(sizes) - 1)
+    edges = [
+        (a, b) if times[a] < times[b] else (b, a)
+        for a, b in data.draw(st.lists(st.tuples(event, event), max_size=12))
+        if a != b
+    ]
+    graph = graph_of([[number] * size for number, size in enumerate(sizes)], edges)
+    graph.ts[:] = times
+    cut = slice_events(graph, [data.draw(event)], direction)
+    path = critical_path(graph, cut, data.draw(st.sampled_from(["function", "event", "process", "thread"])))
+    assert path.total_ns == sum(s.self_ns + s.wait_ns for s in path.segments)
+    assert all(s.self_ns + s.wait_ns == s.end - s.start for s in path.segments)
+    assert all(a.end == b.start for a, b in zip(path.segments, path.segments[1:], strict=False))
+    assert all(cut.contains(s.first_event) and cut.contains(s.last_event) for s in path.segments)
+    assert path.segments[-1].end == max(times[row] for row in cut.events())

@@ -1,0 +1,128 @@
+import pytest
+
+from clew.graph.ops.aggregate import aggregate
+from clew.graph.ops.diff import diff, duration, times
+from clew.records.errors import ClewError
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def recorded(new_run):
+    """A run whose `main` calls functions; given as name -> durations in ns of its calls."""
+
+    def record(**functions):
+        run = new_run()
+        thread = run.process().thread()
+        now = 0
+        thread.enter("store:main", at=now)
+        for name, calls in functions.items():
+            for duration in calls:
+                now += 10
+                thread.enter(f"store:{name}", at=now)
+                now += duration
+                thread.exit(f"store:{name}", at=now)
+        thread.exit("store:main", at=now + 10)
+        return aggregate(run.graph(), "function")
+
+    return record
+
+
+def test_the_slower_function_is_named_with_its_numbers(recorded):
+    before = recorded(lookup=[12_000] * 800, write=[100_000] * 100)
+    after = recorded(lookup=[496_000] * 800, write=[120_000] * 100)
+    result = diff(before, after)
+    assert result.sentence() == (
+        "store:lookup got 41.3x slower: 12 µs -> 496 µs per call over 800 calls, +387 ms in all (99 % of the change)"
+    )
+    assert [row.label for row in result.rows] == ["store:lookup", "store:write", "store:main"]
+    lookup = result.rows[0]
+    assert (lookup.status, lookup.calls_before, lookup.calls_after) == ("both", 800, 800)
+    assert lookup.delta_ns == 800 * 484_000
+    assert lookup.location == ("/src/store.py", 20)
+
+
+def test_equal_runs_have_no_finding(recorded):
+    result = diff(recorded(f=[5 * MS] * 10), recorded(f=[5 * MS] * 10))
+    assert result.sentence() == "no function changed noticeably: the self time in all is 50 ms before and 50 ms after"
+    assert result.findings() == []
+
+
+def test_noise_is_no_finding(recorded):
+    # 4 % slower; a tiny function ten times slower; and a change of a share too small to matter.
+    before = recorded(f=[500 * MS], tiny=[1_000], g=[20 * MS])
+    after = recorded(f=[520 * MS], tiny=[10_000], g=[25 * MS])
+    assert diff(before, after).findings() == []
+
+
+def test_a_small_program_that_doubled_is_a_finding(recorded):
+    assert (
+        diff(recorded(f=[100_000]), recorded(f=[300_000]))
+        .sentence()
+        .startswith("store:f got 3x slower: 100 µs -> 300 µs")
+    )
+
+
+def test_functions_of_one_side_only_are_said_to_be(recorded):
+    before, after = recorded(f=[MS], old=[30 * MS] * 2), recorded(f=[MS], new=[50 * MS])
+    result = diff(before, after)
+    assert result.sentence() == (
+        "store:old runs only before: 2 calls of 30 ms each, −60 ms in all (others got slower meanwhile); "
+        "1 more function changed noticeably"
+    )
+    assert {(row.label, row.status) for row in result.rows} >= {("store:old", "before"), ("store:new", "after")}
+    assert diff(recorded(f=[MS]), recorded(f=[MS], new=[50 * MS])).sentence() == (
+        "store:new runs only after: 1 call of 50 ms each, +50 ms in all (100 % of the change)"
+    )
+
+
+def test_more_calls_of_the_same_length_are_not_called_slower(recorded):
+    text = diff(recorded(f=[MS] * 10), recorded(f=[MS] * 40)).sentence()
+    assert text.startswith("store:f was called more often: 10 calls before and 40 after of 1 ms each, +30 ms in all")
+
+
+def test_what_got_faster_is_said_so(recorded):
+    text = diff(recorded(f=[10 * MS] * 10), recorded(f=[5 * MS] * 10)).sentence()
+    assert text == "store:f got 2x faster: 10 ms -> 5 ms per call over 10 calls, −50 ms in all (100 % of the change)"
+
+
+def test_nodes_and_edges_are_tagged(recorded):
+    result = diff(recorded(old=[MS]), recorded(new=[MS], old=[MS]))
+    nodes = {node.label: node.status for node in result.nodes}
+    assert nodes == {"store:main": "both", "store:old": "both", "store:new": "after"}
+    labels = [node.label for node in result.nodes]
+    assert {
+        (labels[e.source], labels[e.target], e.status, e.count_before, e.count_after)
+        for e in result.edges
+        if e.kind == "call"
+    } >= {
+        ("store:main", "store:new", "after", 0, 1),
+        ("store:main", "store:old", "both", 1, 1),
+    }
+
+
+def test_only_graphs_of_one_level_are_compared(recorded):
+    graph = recorded(f=[MS])
+    with pytest.raises(ClewError, match='only graphs of one level can be compared, these are "function" and "module"'):
+        diff(graph, aggregate(graph.graph, "module"))
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1000, "1 µs"),
+        (12_340, "12.3 µs"),
+        (999_600, "1 ms"),
+        (1.234e9, "1.23 s"),
+        (123.4e9, "123 s"),
+        (4_567e9, "4,567 s"),
+    ],
+)
+def test_durations_have_three_digits(ns, text):
+    assert duration(ns) == text
+
+
+def test_factors_have_three_digits():
+    assert [times(value) for value in (1.5, 41.33, 413.3)] == ["1.5x", "41.3x", "413x"]

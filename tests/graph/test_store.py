@@ -1,0 +1,187 @@
+import json
+import os
+from dataclasses import fields
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import clew.graph.store as store_module
+from clew.graph.build import build
+from clew.graph.model import Calls, Regions
+from clew.graph.ops.slice import slice_events
+from clew.graph.store import EDGE_COLUMNS, EVENT_COLUMNS, MANIFEST, open_graph
+from clew.records.plan import Level, Plan, Target
+from clew.records.run import STORE_FOLDER
+
+
+@pytest.fixture
+def folder(new_run):
+    run = new_run(plan=Plan(levels=(Level("team", (("front", Target("client", "*")),)),)))
+    client, server = run.process("client").thread(), run.process("server").thread("ünï")
+    server.process.counters["hot:f"] = 7
+    client.enter("client:ask").request("ask").send(1).exit("client:ask")
+    server.enter("server:handle").receive(1).log("done", level=40).log("").exit("server:handle").receive(99)
+    return run.write()
+
+
+def same(a, b):
+    for name in (*EVENT_COLUMNS, *EDGE_COLUMNS):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+        assert getattr(a, name).dtype == getattr(b, name).dtype, name
+    for part, of in (("regions", Regions), ("calls", Calls)):
+        for field in fields(of):
+            assert np.array_equal(getattr(getattr(a, part), field.name), getattr(getattr(b, part), field.name))
+    assert [a.text(row) for row in range(len(a))] == [b.text(row) for row in range(len(b))]
+    assert [a.key(row) for row in range(len(a))] == [b.key(row) for row in range(len(b))]
+    for name in ("sites", "strands", "processes", "strings", "levels", "counted", "info"):
+        assert getattr(a, name) == getattr(b, name), name
+    for name in ("out", "into"):
+        for column in ("edge", "key", "first", "near", "far", "far_region", "next"):
+            assert np.array_equal(getattr(getattr(a.index, name), column), getattr(getattr(b.index, name), column))
+
+
+def test_a_stored_graph_is_the_built_one(folder, monkeypatch):
+    built, problems = open_graph(folder)
+    monkeypatch.setattr(store_module, "build", lambda folder: pytest.fail("it was built again"))
+    loaded, loaded_problems = open_graph(folder)
+    same(built, loaded)
+    assert problems == loaded_problems != []
+    assert isinstance(loaded.ts, np.memmap)
+    for root in range(len(built)):
+        assert np.array_equal(slice_events(built, [root]).events(), slice_events(loaded, [root]).events())
+
+
+def test_a_graph_without_events_can_be_stored(new_run):
+    folder = new_run().write()
+    built, _ = open_graph(folder)
+    loaded, _ = open_graph(folder)
+    same(built, loaded)
+    assert len(loaded) == 0
+
+
+def test_the_tables_are_parquet_and_the_store_is_private(folder):
+    open_graph(folder)
+    place = folder / STORE_FOLDER
+    assert pq.read_table(place / "sites.parquet").column("qualname").to_pylist() == ["", "ask", "handle"]
+    table = pq.read_table(place / "texts.parquet").to_pylist()
+    assert {"extension", "event", "channel", "text"} == set(table[0])
+    assert [row["text"] for row in table if row["channel"] == "app"] == ["done"]
+    assert pq.read_metadata(place / "texts.parquet").row_group(0).column(3).compression == "ZSTD"
+    assert place.stat().st_mode & 0o077 == 0
+    assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == []
+
+
+def damage_truncate(place):
+    path = place / "ts.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+
+
+def damage_garbage(place):
+    (place / "sites.parquet").write_bytes(b"PAR1 nonsense")
+
+
+def damage_manifest(place):
+    (place / MANIFEST).write_text("{")
+
+
+def damage_missing(place):
+    (place / "edge_src.npy").unlink()
+
+
+def damage_format(place):
+    manifest = json.loads((place / MANIFEST).read_text())
+    (place / MANIFEST).write_text(json.dumps({**manifest, "format": 99}))
+
+
+def damage_older(place):
+    manifest = json.loads((place / MANIFEST).read_text())
+    del manifest["arrays"]["region_parent"]
+    (place / MANIFEST).write_text(json.dumps(manifest))
+
+
+def damage_texts(place):
+    (place / "texts.parquet").unlink()
+
+
+def damage_list(place):
+    (place / MANIFEST).write_text("[]")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_truncate,
+        damage_garbage,
+        damage_manifest,
+        damage_missing,
+        damage_format,
+        damage_older,
+        damage_texts,
+        damage_list,
+    ],
+)
+def test_a_store_that_is_damaged_or_of_another_version_is_made_anew(folder, damage):
+    built, _ = open_graph(folder)
+    damage(folder / STORE_FOLDER)
+    again, _ = open_graph(folder)
+    same(built, again)
+    loaded, _ = store_module.load(folder)
+    same(built, loaded)
+
+
+def test_a_store_of_other_trace_files_is_stale(folder):
+    open_graph(folder)
+    path = next(folder.glob("*.clew"))
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(store_module.StaleStore):
+        store_module.load(folder)
+    path.unlink()
+    graph, _ = open_graph(folder)
+    assert len(graph.processes) == 1
+    assert len(open_graph(folder)[0].processes) == 1
+
+
+def test_a_run_that_goes_on_is_built_each_time_and_not_stored(run):
+    from clew.records.run import save_run
+
+    thread = run.process().thread()
+    thread.enter("f")
+    folder = run.write()
+    save_run(folder, run.info)
+    graph, problems = open_graph(folder)
+    assert len(graph) == 1
+    assert any("the run is not over" in problem.what for problem in problems)
+    assert not (folder / STORE_FOLDER).exists()
+    thread.exit("f")
+    run.write()
+    save_run(folder, run.info)
+    assert len(open_graph(folder)[0]) == 2
+
+
+def test_a_folder_that_cannot_be_written_still_opens(folder, monkeypatch):
+    def refuse(*_arguments, **_options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(store_module.tempfile, "mkdtemp", refuse)
+    graph, problems = open_graph(folder)
+    assert len(graph) == len(build(folder)[0])
+    assert "the graph cannot be kept there (Permission denied)" in problems[-1].what
+
+
+def test_texts_that_were_cut_inside_a_character_are_kept(run):
+    thread = run.process().thread()
+    thread.log("whole é")
+    thread.log("cut \N{EURO SIGN}")
+    # The last byte of the euro sign is lost.
+    record = thread.records[-1]
+    length = len("cut €".encode())
+    thread.records[-1] = record[:16] + (length - 1).to_bytes(2, "little") + record[18:]
+    folder = run.write()
+    built, _ = open_graph(folder)
+    loaded, _ = open_graph(folder)
+    assert (
+        [built.text(0), built.text(1)]
+        == [loaded.text(0), loaded.text(1)]
+        == ["whole é", "cut \N{REPLACEMENT CHARACTER}"]
+    )
