@@ -53,7 +53,8 @@ def path(
     params = CriticalPathParams(Target(event=event, text=text, function=function), run or "", level, rows)
     found = critical_path_view(Session(the_workspace(workspace)), params, Task())
     if not found.segments:
-        raise NothingFound(found.message or f"{found.title}: nothing led to it")
+        message = found.message or f"{found.title}: nothing led to it"
+        raise NothingFound(message[:1].lower() + message[1:])
     if as_json:
         print_json(found)
         return

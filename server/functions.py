@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.ops.statistics import FunctionStatistics, function_statistics
-from clew.server.positions import same_file_key
+from clew.server.files import same_file_key
 
 if TYPE_CHECKING:
     from clew.graph.model import ExecutionGraph

@@ -1,21 +1,11 @@
-"""Between the three ways of naming a place: the editor's ranges (from 0, UTF-16), the trace's lines (from 1), paths.
-
-Invariant: two spellings of one file (relative, through a link, with an encoded URI) compare equal after `same_file_key`.
-"""
+"""Between the editor's places (URIs, ranges that count from 0 in UTF-16) and the trace's (paths, lines from 1)."""
 
 from __future__ import annotations
 
-import functools
-import os
 from pathlib import Path
 
 from lsprotocol import types
 from pygls import uris
-
-
-@functools.lru_cache(maxsize=4096)
-def same_file_key(path: str) -> str:
-    return os.path.normcase(os.path.realpath(path))
 
 
 def path_of(uri: str) -> str:

@@ -29,7 +29,8 @@ from clew.records.run import workspace_of
 from clew.server import handlers, protocol
 from clew.server.codec import decode
 from clew.server.features import code_lens, commands, definition, diagnostics, hover
-from clew.server.positions import path_of, same_file_key
+from clew.server.files import same_file_key
+from clew.server.positions import path_of
 from clew.server.session import Cancelled, Session, Task
 from clew.server.watch import Watcher
 

@@ -15,6 +15,7 @@ from clew.server import wording
 from clew.server.codec import encode
 from clew.server.features import log_lines
 from clew.server.outline import Outline, current, outline
+from clew.server.panel.log_file import is_log
 from clew.server.positions import line_range, path_of
 from clew.server.protocol import SliceParams, Target
 from clew.server.session import Cancelled, Session, Task
@@ -30,7 +31,7 @@ def register(server: ClewServer) -> None:
         path = path_of(params.text_document.uri)
         text = server.workspace.get_text_document(params.text_document.uri).source
         try:
-            if log_lines.is_log(path):
+            if is_log(path):
                 return log_lines.lenses(path, text)
             if path.endswith(".py"):
                 return await server.work(

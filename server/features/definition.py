@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from clew.records.errors import ClewError
 from clew.server.features import log_lines
+from clew.server.panel.log_file import find, is_log
 from clew.server.positions import location_of, path_of
 from clew.server.session import Cancelled
 
@@ -19,11 +20,11 @@ def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: types.DefinitionParams) -> types.Location | None:
         path = path_of(params.text_document.uri)
-        if not log_lines.is_log(path):
+        if not is_log(path):
             return None
         line = log_lines.line_of(server.workspace.get_text_document(params.text_document.uri), params.position.line)
         try:
-            written = await server.work("clew: definition", lambda task: log_lines.find(server.session, line, task))
+            written = await server.work("clew: definition", lambda task: find(server.session, line, task))
         except ClewError as error:
             if not isinstance(error, Cancelled):
                 server.tell_once(str(error))

@@ -14,7 +14,8 @@ from lsprotocol import types
 from pygls.workspace import TextDocument
 
 from clew.records.errors import ClewError
-from clew.server.positions import path_of, same_file_key
+from clew.server.files import same_file_key
+from clew.server.positions import path_of
 from clew.server.session import Cancelled
 
 if TYPE_CHECKING:

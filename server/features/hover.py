@@ -13,6 +13,7 @@ from clew.server import wording
 from clew.server.codec import encode
 from clew.server.features import log_lines
 from clew.server.panel.locate import current_line, function_at
+from clew.server.panel.log_file import is_log
 from clew.server.positions import path_of
 from clew.server.protocol import SliceParams, Target
 from clew.server.session import Cancelled, Session, Task
@@ -32,7 +33,7 @@ def register(server: ClewServer) -> None:
         document = server.workspace.get_text_document(params.text_document.uri)
         line, text = params.position.line, document.source
         try:
-            if log_lines.is_log(path):
+            if is_log(path):
                 written = log_lines.line_of(document, line)
                 content = await server.work("clew", lambda task: log_lines.hover(server.session, written, task))
             elif path.endswith(".py"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clew.records.errors import ClewError
-from clew.server.positions import same_file_key
+from clew.server.files import same_file_key
 from clew.server.protocol import SourceParams, SourceResult
 from clew.server.session import Session, Task
 

@@ -16,10 +16,11 @@ import numpy as np
 from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.server import wording
+from clew.server.files import same_file_key
 from clew.server.outline import outline
 from clew.server.panel.locate import function_at
+from clew.server.panel.log_file import find, is_log
 from clew.server.panel.titles import event_title, shorten
-from clew.server.positions import same_file_key
 from clew.server.protocol import Location, Target
 from clew.server.session import Session, Task
 
@@ -56,7 +57,7 @@ def find_target(
     session: Session, which: str, target: Target, task: Task, direction: Direction = "backward", *, every: bool = False
 ) -> Found:
     """The events that `target` means in a run. Of several log lines the newest, unless `every`. Raises `NothingFound`."""
-    if target.location is not None and target.location.path.endswith(".log"):
+    if target.location is not None and is_log(target.location.path):
         return _log_file_line(session, which, target.location, task)
     run = session.open(which, task)
     task.phase("looking for the event")
@@ -104,8 +105,6 @@ def _no_such_text(run: Run, text: str) -> str:
 
 
 def _log_file_line(session: Session, which: str, location: Location, task: Task) -> Found:
-    from clew.server.features.log_lines import find
-
     text = session.text(location.path)
     lines = text.splitlines() if text is not None else []
     if text is None or not 1 <= location.line <= len(lines):

@@ -18,7 +18,7 @@ def record(workspace, name, code=0):
 
 
 def test_the_version_is_the_packages(shell):
-    assert shell("--version").stdout == f"clew {clew.__version__}\n"
+    assert shell.process("--version").stdout == f"clew {clew.__version__}\n"
 
 
 def test_help_and_version_load_nothing_heavy():
@@ -45,7 +45,7 @@ def test_every_command_has_help_with_examples(shell, name):
 
 
 def test_a_misspelt_command_is_guessed(shell):
-    done = shell("rnus", code=2)
+    done = shell.process("rnus", code=2)
     assert done.stdout == ""
     assert done.stderr == (
         "clew: there is no command 'rnus'; did you mean `clew runs`?\n`clew --help` tells how it is used\n"
@@ -55,7 +55,8 @@ def test_a_misspelt_command_is_guessed(shell):
 def test_an_unknown_option_names_the_commands_help(shell):
     done = shell("runs", "--jsno", code=2)
     assert (
-        done.stderr == "clew: no such option '--jsno'. Did you mean --json?\n`clew runs --help` tells how it is used\n"
+        done.stderr
+        == "clew: no such option '--jsno'. Did you mean '--json'?\n`clew runs --help` tells how it is used\n"
     )
 
 

@@ -103,20 +103,18 @@ async def test_selecting_a_run_is_announced(client, workspace):
     await asyncio.wait_for(client.runs_changed.wait(), 20)
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "text"),
-    [
+async def test_what_cannot_be_answered_is_one_sentence(client, workspace):
+    for method, params, text in (
         ("clew/selectRun", {"run": "gone"}, "no run is called 'gone'"),
         ("clew/selectRun", {}, "params.run is missing"),
         ("clew/slice", {"target": {}}, "no run yet"),
-    ],
-)
-async def test_what_cannot_be_answered_is_one_sentence(client, workspace, method, params, text):
-    with pytest.raises(JsonRpcException) as caught:
-        await ask(client, method, params)
-    assert caught.value.code == types.LSPErrorCodes.RequestFailed
-    assert text in caught.value.message
-    assert "Traceback" not in json.dumps([caught.value.message, caught.value.data])
+        ("clew/diff", {"before": "a", "after": 7}, "params.after: str is needed, not int"),
+    ):
+        with pytest.raises(JsonRpcException) as caught:
+            await ask(client, method, params)
+        assert caught.value.code == types.LSPErrorCodes.RequestFailed
+        assert text in caught.value.message
+        assert "Traceback" not in json.dumps([caught.value.message, caught.value.data])
 
 
 async def test_problems_of_a_spec_follow_its_text(client, workspace):

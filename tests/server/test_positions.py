@@ -3,7 +3,8 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.server.positions import line_range, path_of, same_file_key, uri_of, utf16_length
+from clew.server.files import same_file_key
+from clew.server.positions import line_range, path_of, uri_of, utf16_length
 
 
 def test_a_link_and_its_target_are_one_file(tmp_path):

@@ -1,0 +1,224 @@
+"""The commands' answers about a recorded program: golden texts, with what differs from run to run made equal."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+WHY = """\
+run before (WHEN)
+
+       time  where it ran           what happened                                             source            because of
++0.TTTTTT s  shop.app / order 17    ERROR Order failed: item 17 is sold out                   shop/app.py:18
++0.TTTTTT s  shop.app / sweeper     Stock.lookup (item 17) used what Stock.mark_sold defined  shop/stock.py:21  state item 17
++0.TTTTTT s  shop.app / MainThread  Sweeper.run began as a thread that app.main started       shop/app.py:34    thread.start
++0.TTTTTT s  shop.app / MainThread  thread MainThread of shop.app began                       shop/app.py:34    began it
+4 steps · N events of N (P) led to it, in 1 process and 3 strands, by 3 edges · D
+"""
+
+
+def plain(text):
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "WHEN", text)
+    text = re.sub(r"([+-]\d+)\.\d{6} s", r"\1.TTTTTT s", text)
+    text = re.sub(r"[\d.]+ (ns|µs|ms|s)\b", "D", text)
+    return re.sub(r"[\d,]+ events of [\d,]+ \([\d.<]+ %\)", "N events of N (P)", text)
+
+
+def data(done):
+    return json.loads(done.stdout)
+
+
+def test_why_prints_the_chain_back_to_the_root(shop):
+    assert plain(shop("why", "Order failed", "--run", "before").stdout) == WHY
+
+
+def test_why_takes_a_line_of_a_log_a_logging_call_or_an_event(shop):
+    lines = (shop.folder / "shop.log").read_text().splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if "Order failed" in line)
+    assert plain(shop("why", "--at", f"shop.log:{number}").stdout) == WHY
+    assert plain(shop("why", "--at", "shop/app.py:18", "--run", "before").stdout) == WHY
+    assert plain(shop("why", "--at", f"{shop.folder}/shop/app.py:18", "--run", "before").stdout) == WHY
+    event = data(shop("why", "Order failed", "--run", "before", "--json"))["answers"][0]["event"]
+    assert plain(shop("why", "--event", event, "--run", "before").stdout) == WHY
+
+
+def test_why_without_a_target_means_the_newest_error(shop):
+    assert plain(shop("why", "--run", "before").stdout) == WHY
+
+
+def test_of_several_lines_the_newest_is_explained_unless_all_are_wanted(shop):
+    done = shop("why", "s")
+    head = done.stdout.splitlines()[0]
+    assert re.fullmatch(r"run after \(.*\): 4 match, this is the newest; --all shows every one", head)
+    answers = data(shop("why", "s", "--all", "--json"))
+    assert answers["matches"] == len(answers["answers"]) == 4
+    assert answers["answers"][0]["title"].startswith("WARNING audit")
+    assert shop("why", "s", "--all").stdout.count("steps · ") == 4
+
+
+def test_the_json_of_why_keeps_its_keys(shop):
+    answer = data(shop("why", "Order failed", "--json"))
+    assert list(answer) == ["run", "matches", "answers"]
+    (one,) = answer["answers"]
+    assert list(one) == ["event", "title", "chain", "numbers"]
+    assert list(one["chain"][0]) == [
+        "event", "title", "detail", "process", "strand", "timeNs", "edge", "channel", "key", "otherCauses", "nodeId",
+        "location",
+    ]  # fmt: skip
+    assert list(one["numbers"]) == ["events", "eventsInRun", "edges", "processes", "strands", "elapsedMs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (
+            ["Ordr failled"],
+            1,
+            "no log line of run after has 'Ordr failled'; of 4 log lines, the nearest are 'Order failed",
+        ),
+        (["zzz"], 1, "of 4 log lines, none is near"),
+        (["--run", "nope"], 2, "no run is called 'nope'"),
+        (["--at", "app.py"], 2, "--at is a file and a line, as in app.py:42, not 'app.py'"),
+        (["--at", "nowhere.py:3"], 1, "it recorded nothing of the file"),
+        (["--event", "99999999"], 1, "has no event 99999999"),
+        (["a", "--event", "3"], 2, "give one of TEXT, --at and --event"),
+    ],
+)
+def test_what_why_cannot_answer_goes_to_stderr(shop, arguments, code, text):
+    done = shop("why", *arguments, code=code)
+    assert done.stdout == ""
+    assert done.stderr.startswith("clew: ") and text in done.stderr
+
+
+def test_diff_says_it_in_one_sentence_first(shop):
+    lines = shop("diff", "before", "after").stdout.splitlines()
+    assert re.match(
+        r"shop\.stock:Stock\.lookup got [\d,.]+x slower: \S+ µs -> \S+ ms per call over 20 calls, \+", lines[0]
+    )
+    assert lines[1] == ""
+    assert lines[2].split()[0] == "change"
+    assert "shop.stock:Stock.lookup" in lines[3] and lines[3].endswith("shop/stock.py:26")
+    assert re.fullmatch(r"self time in all: .* in run before, .* in run after", lines[-1])
+    assert "and " in shop("diff", "before", "after", "--rows", "2").stdout.splitlines()[-2]
+
+
+def test_diff_at_another_level_and_as_json(shop):
+    assert "shelf" in shop("diff", "before", "after", "--level", "component").stdout.splitlines()[0]
+    answer = data(shop("diff", "before", "after", "--json"))
+    assert answer["rows"][0]["label"] == "shop.stock:Stock.lookup" and answer["rows"][0]["callsAfter"] == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["before", "nope"], "no run is called 'nope'"),
+        (["before", "after", "--level", "moduel"], "did you mean 'module'?"),
+        (["before"], "missing argument 'AFTER'"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(shop, arguments, text):
+    done = shop("diff", *arguments, code=2)
+    assert done.stdout == "" and text in done.stderr
+
+
+def test_slice_lists_what_led_to_some_events(shop):
+    done = shop(
+        "slice", "--run", "before", "--where", "text~Order failed", "--only", "kind=~log|define",
+        "--select", "strand,kind,text",
+    )  # fmt: skip
+    assert done.stdout.splitlines()[:3] == [
+        "strand    kind    text",
+        "sweeper   define  17",
+        "order 17  log     Order failed: item 17 is sold out",
+    ]
+    assert re.match(
+        r"1 start · \d+ events of \d+ \(.*\) led to it, in 1 process and 3 strands", done.stdout.splitlines()[-1]
+    )
+
+
+def test_slice_goes_forward_and_gives_json(shop):
+    answer = data(
+        shop(
+            "slice",
+            "--run",
+            "before",
+            "--where",
+            "kind=define",
+            "--direction",
+            "forward",
+            "--only",
+            "kind=log",
+            "--select",
+            "text",
+            "--json",
+        )
+    )
+    assert {"text": "Order failed: item 17 is sold out"} in answer["events"]
+    assert list(answer) == ["run", "direction", "numbers", "events"]
+
+
+def test_what_slice_leaves_out_is_counted(shop):
+    done = shop("slice", "--where", "level>=ERROR", "--limit", "2")
+    assert re.search(r"^and \d+ more; --limit shows more$", done.stdout, re.M)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        ([], 2, "say which events it starts from"),
+        (["--where", "text"], 2, "'text' is no condition; write FIELD=VALUE"),
+        (["--where", "txet~a"], 2, "did you mean 'text'?"),
+        (["--where", "line=x"], 2, "line is a whole number"),
+        (["--where", "text=~("], 2, "not a regular expression"),
+        (["--where", "text~zzz"], 1, "no event of run after has text~zzz"),
+        (["--where", "text~a", "--select", "nothing"], 2, "no field 'nothing'"),
+        (["--where", "text~a", "--where", "text~b"], 2, "given twice"),
+    ],
+)
+def test_what_slice_cannot_answer_is_named(shop, arguments, code, text):
+    done = shop("slice", *arguments, code=code)
+    assert done.stdout == "" and text in done.stderr
+
+
+def test_path_adds_up_to_its_total(shop):
+    answer = data(shop("path", "Order failed", "--run", "after", "--json"))
+    assert sum(s["selfNs"] + s["waitNs"] for s in answer["segments"]) == pytest.approx(answer["totalNs"])
+    text = shop("path", "Order failed", "--run", "after").stdout
+    assert text.startswith("run after: ERROR Order failed: item 17 is sold out: ")
+    assert "shop.stock:Stock.lookup" in text and re.search(r"in all: .* of work and .* of waiting$", text.strip())
+    assert "no log line of run after has" in shop("path", "zzz", code=1).stderr
+
+
+def test_aggregate_sums_the_run_or_what_led_to_a_line(shop):
+    rows = data(shop("aggregate", "--run", "before", "--json"))["labels"]
+    assert {row["label"]: row["calls"] for row in rows}["shop.app:order"] == 20
+    rows = data(shop("aggregate", "Order failed", "--run", "before", "--json"))["labels"]
+    assert {row["label"]: row["calls"] for row in rows}["shop.app:order"] == 1
+    lines = shop("aggregate", "--run", "after", "--level", "component", "--sort", "calls").stdout.splitlines()
+    assert lines[2].split()[:3] == ["self", "total", "waiting"]
+    assert {line.split()[-1] for line in lines[3:]} >= {"desk", "shelf", "office"}
+    assert "clew slice" in shop("aggregate", "--level", "event", code=2).stderr
+
+
+def test_a_table_is_one_line_a_row_when_piped_and_coloured_on_a_terminal(shop):
+    assert "\x1b" not in shop("runs").stdout
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        shop.command("runs"), cwd=shop.folder, env={**shop.env, "TERM": "xterm"}, stdout=follower, close_fds=True
+    )
+    os.close(follower)
+    out = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        out += part
+    os.close(leader)
+    assert process.wait(20) == 0
+    assert b"\x1b[1m" in out

@@ -1,0 +1,64 @@
+"""`clew view` as a user starts and ends it."""
+
+import json
+import socket
+import urllib.request
+
+import pytest
+
+
+@pytest.fixture
+def panel(monkeypatch, shell, tmp_path):
+    """A panel that is built, for a command that runs in another process."""
+    static = tmp_path / "static"
+    static.mkdir()
+    (static / "index.html").write_text("<!doctype html>panel")
+    start = tmp_path / "start.py"
+    start.write_text(
+        "import pathlib, sys\n"
+        "from clew.server import http\n"
+        f"http.PanelServer.__init__.__defaults__ = (0, pathlib.Path({str(static)!r}), None)\n"
+        "from clew.cli.main import main\n"
+        "main()\n"
+    )
+    command = shell.command
+    shell.command = lambda *arguments: [command()[0], str(start), *map(str, arguments)]
+    return shell
+
+
+def test_it_prints_its_address_answers_with_the_token_and_ends_by_ctrl_c(panel):
+    process = panel.start("view", "--no-browser")
+    line = process.stdout.readline()
+    assert line.startswith("the panel is at http://127.0.0.1:")
+    url = line.split()[-1]
+    with urllib.request.urlopen(url, timeout=10) as page:
+        assert page.read() == b"<!doctype html>panel"
+    base, token = url.split("/?token=")
+    request = urllib.request.Request(
+        f"{base}/rpc",
+        b'{"method": "clew/runs"}',
+        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert json.load(answer)["result"]["workspace"] == str(panel.folder)
+    code, out, err = panel.interrupt(process)
+    assert (code, out) == (0, "")
+    assert "Traceback" not in err and token not in err
+
+
+def test_a_taken_port_is_named(panel):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = panel.process("view", "--no-browser", "--port", port, code=2)
+    assert done.stderr.startswith(f"clew: port {port} of 127.0.0.1 cannot be used (Address already in use)")
+
+
+def test_a_run_that_is_not_there_is_named(panel):
+    assert "no run is called 'gone'" in panel.process("view", "--no-browser", "--run", "gone", code=2).stderr
+
+
+def test_a_panel_that_is_not_built_is_named(panel, tmp_path):
+    (tmp_path / "static" / "index.html").unlink()
+    assert "make panel" in panel.process("view", "--no-browser", code=2).stderr
