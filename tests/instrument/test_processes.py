@@ -128,7 +128,7 @@ def test_a_fork_in_one_thread_while_another_starts_a_child_keeps_them_apart(reco
             forked.wait()
             return original(*arguments)
 
-        subprocess._fork_exec = slow
+        subprocess._fork_exec, subprocess._USE_POSIX_SPAWN = slow, False
         starter = threading.Thread(target=subprocess.run, args=([sys.executable, "-c", ""],))
         starter.start()
         inside.wait()
