@@ -283,6 +283,7 @@ class _Reader:
                 self._read_definitions(offset, data)
             else:
                 self._read_counters(data)
+        found.threads = dict(sorted(found.threads.items()))
         found.notes = list(self._notes)
         if self._more_problems:
             found.problems.append(Problem(self._path, f"{self._more_problems} more problems of these kinds"))

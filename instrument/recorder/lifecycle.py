@@ -25,6 +25,8 @@ from clew.records.plan import Plan
 from clew.records.run import CAUSE_VARIABLE, TRACE_SUFFIX
 
 _MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
+_MAX_ARGV = 2400
+_MAX_ARGUMENT = 400
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -120,23 +122,34 @@ def _define(define_all: Callable[[], None]) -> None:
 
 def _info() -> bytes:
     """What the file's header says of the process, as JSON that fits its page."""
-    argv = [*sys.orig_argv]
     fields = {
         "host": platform.node(),
         "boot_id": _boot_id(),
         "executable": sys.executable or "",
-        "argv": argv,
+        "argv": _short_argv(),
         "cwd": _cwd(),
         "python": platform.python_version(),
         "recorder": implementation,
     }
-    while len(text := json.dumps(fields).encode()) > _MAX_INFO and argv:
-        longest = max(range(len(argv)), key=lambda place: len(argv[place]))
-        if len(argv[longest]) > 20:
-            argv[longest] = argv[longest][: len(argv[longest]) // 2] + "…"
-        else:
-            argv.pop()
-    return text if len(text) <= _MAX_INFO else b"{}"
+    for name in ("argv", "cwd", "executable", "host"):
+        text = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
+        if len(text) <= _MAX_INFO:
+            return text
+        del fields[name]  # absurdly long
+    return b"{}"
+
+
+def _short_argv() -> list[str]:
+    """The command line, long arguments cut, and as many of them as fit."""
+    argv: list[str] = []
+    room = _MAX_ARGV
+    for argument in sys.orig_argv:
+        kept = argument if len(argument) <= _MAX_ARGUMENT else argument[:_MAX_ARGUMENT] + "…"
+        room -= len(kept.encode("utf-8", "replace")) + 4
+        if room < 0:
+            return [*argv, "…"]
+        argv.append(kept)
+    return argv
 
 
 def _boot_id() -> str:

@@ -108,7 +108,9 @@ for _ in range(50_000):
 os.kill(os.getpid(), 9)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], env={**os.environ, "CLEW_RECORDER": implementation}, capture_output=True
+        [sys.executable, "-c", program, str(tmp_path)],
+        env={**os.environ, "CLEW_RECORDER": implementation},
+        capture_output=True,
     )
     assert done.returncode == -9
     (path,) = trace_files(tmp_path)

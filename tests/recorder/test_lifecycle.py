@@ -1,0 +1,237 @@
+"""Starting, stopping, naming and choosing: none of it can hurt the program."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from clew.instrument.recorder import strings
+from clew.records.header import State
+from clew.records.reader import Note
+
+START = """
+from pathlib import Path
+from clew.instrument.recorder import lifecycle, strings
+from clew.records.plan import Plan
+"""
+
+
+def one(read_all):
+    (process,) = read_all()
+    return process
+
+
+def test_a_recording_ends_with_the_program(run_program, read_all):
+    done = run_program(
+        START
+        + """
+print(lifecycle.start(Path(FOLDER), Plan()), lifecycle.start(Path(FOLDER), Plan()))
+~core.Probe(1, Kind.ENTER)
+sys.exit(5)
+"""
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (5, "True True\n", "")
+    process = one(read_all)
+    assert (process.header.state, process.problems) == (State.CLOSED, [])
+    assert len(list(process.events())) == 1
+
+
+def test_the_header_describes_the_process(run_program, read_all, implementation):
+    run_program(START + "lifecycle.start(Path(FOLDER), Plan())")
+    process = one(read_all)
+    assert process.info["recorder"] == implementation
+    assert process.info["executable"] == sys.executable
+    assert process.info["cwd"] == os.getcwd()
+    assert process.info["argv"][0] == sys.executable
+    assert process.boot_id
+    assert process.path.endswith(f"{process.header.pid}-{process.header.uid:016x}.clew")
+
+
+def test_the_python_recorder_leaves_a_note_that_it_is_slower(run_program, read_all, implementation):
+    run_program(START + "lifecycle.start(Path(FOLDER), Plan())")
+    process = one(read_all)
+    texts = [note.text for note in process.notes]
+    if implementation == "c":
+        assert texts == []
+    else:
+        pid = process.header.pid
+        assert texts == [f"process {pid} was recorded in Python: CLEW_RECORDER=python asks for it"]
+
+
+def test_a_command_line_longer_than_the_header_is_shortened(run_program, read_all):
+    done = run_program(
+        START
+        + """
+sys.orig_argv = ["python", "x" * 9000, "-c", "y" * 30] + ["z"] * 3000
+print(lifecycle.start(Path(FOLDER), Plan()))
+"""
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    process = one(read_all)
+    assert process.problems == []
+    argv = process.info["argv"]
+    assert argv[:4] == ["python", "x" * 400 + "…", "-c", "y" * 30]
+    assert argv[-1] == "…"
+    assert set(argv[4:-1]) == {"z"}
+
+
+def test_a_description_that_never_fits_is_left_out_piece_by_piece(run_program, read_all):
+    done = run_program(
+        START
+        + """
+sys.orig_argv = ["\\x01" * 400 for _ in range(9)] + ["\\udcff" * 40]
+sys.executable = "/" + "\\x02" * 900
+print(lifecycle.start(Path(FOLDER), Plan()))
+"""
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    process = one(read_all)
+    assert process.problems == []
+    assert process.boot_id
+    assert "argv" not in process.info and "executable" not in process.info
+
+
+def test_a_folder_that_is_missing_is_one_line_and_an_untraced_program(run_program, tmp_path):
+    done = run_program(
+        START
+        + """
+print(lifecycle.start(Path(FOLDER), Plan()))
+~core.Probe(1, Kind.ENTER)
+lifecycle.stop()
+sys.exit(3)
+""",
+        folder=tmp_path / "missing",
+    )
+    assert (done.returncode, done.stdout) == (3, "False\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("clew: process ")
+    assert "missing" in line
+
+
+def test_a_working_directory_that_is_gone_is_no_obstacle(run_program, read_all):
+    done = run_program(
+        START
+        + """
+import tempfile
+with tempfile.TemporaryDirectory() as gone:
+    os.chdir(gone)
+print(lifecycle.start(Path(FOLDER), Plan()))
+"""
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert one(read_all).info["cwd"] == ""
+
+
+def test_definitions_come_at_once_and_a_failing_definer_costs_only_its_own(run_program, read_all):
+    done = run_program(
+        START
+        + """
+def broken():
+    raise KeyError("no")
+number = strings.intern("early")
+lifecycle.at_start(broken)
+lifecycle.at_start(lambda: core.define(Kind.STRING, 1000, b"second"))
+lifecycle.start(Path(FOLDER), Plan())
+lifecycle.at_start(lambda: core.define(Kind.STRING, 1001, b"late"))
+print(strings.intern("early") == number, strings.intern("other") != number)
+"""
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True True\n", "")
+    process = one(read_all)
+    assert set(process.strings.values()) == {"early", "other", "second", "late"}
+    assert Note(0, "some definitions are missing: 'no'") in process.notes
+
+
+def test_a_thread_can_be_given_its_name_of_now(run_program, read_all):
+    run_program(
+        START
+        + """
+import threading
+lifecycle.start(Path(FOLDER), Plan())
+def work():
+    ~core.Probe(1, Kind.ENTER)
+    threading.current_thread().name = "renamed"
+    lifecycle.name_thread()
+thread = threading.Thread(target=work, name="first")
+thread.start()
+thread.join()
+"""
+    )
+    assert [thread.name for thread in one(read_all).threads.values()] == ["MainThread", "renamed"]
+
+
+def test_a_damaged_cause_is_no_cause(run_program, read_all):
+    run_program(START + 'os.environ["CLEW_CAUSE"] = "what?"\nlifecycle.start(Path(FOLDER), Plan())')
+    process = one(read_all)
+    assert (process.header.parent_uid, list(process.events())) == (0, [])
+
+
+def test_a_recorded_process_imports_nothing_heavy(run_program):
+    done = run_program(
+        START
+        + """
+lifecycle.start(Path(FOLDER), Plan())
+print([name for name in ("numpy", "asyncio", "multiprocessing", "logging", "typing_extensions") if name in sys.modules])
+"""
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_a_string_has_one_number_in_all_threads():
+    names = [f"name {number}" for number in range(300)]
+    seen = [{} for _ in range(8)]
+
+    def work(found):
+        for name in names:
+            found[name] = strings.intern(name)
+
+    threads = [threading.Thread(target=work, args=(found,)) for found in seen]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found == seen[0] for found in seen)
+    assert len(set(seen[0].values())) == len(names)
+
+
+def test_interning_runs_no_code_of_a_string_class():
+    class Loud(str):
+        def __eq__(self, other):
+            raise AssertionError
+
+        __hash__ = str.__hash__
+
+    assert strings.intern(Loud("quiet")) == strings.intern("quiet")
+
+
+def choose(environment, prelude=""):
+    program = prelude + "from clew.instrument.recorder.select import *; print(implementation); print(reason)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_choice_and_its_reason_are_told():
+    assert choose({"CLEW_RECORDER": ""}) == ["c", "the C recorder is built for this interpreter"]
+    assert choose({"CLEW_RECORDER": "python"}) == ["python", "CLEW_RECORDER=python asks for it"]
+
+
+@pytest.mark.parametrize("wanted", ["", "c"])
+def test_without_the_c_core_the_twin_is_chosen_and_says_why(wanted):
+    missing = "import sys; sys.modules['clew.instrument.recorder._core'] = None; "
+    name, why = choose({"CLEW_RECORDER": wanted}, missing)
+    assert name == "python"
+    assert "C compiler" in why
+
+
+def test_both_recorders_have_the_face_of_the_protocol(core):
+    from clew.instrument.recorder.types import Recorder
+
+    names = [name for name in vars(Recorder) if not name.startswith("_")]
+    assert sorted(names) == sorted(
+        ["Probe", "start", "stop", "active", "uid", "problem", "emit", "define", "thread", "calibrate"]
+    )
+    assert all(callable(getattr(core, name)) for name in names)
