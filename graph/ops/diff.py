@@ -1,15 +1,23 @@
-"""What changed between two runs: the functions (or other labels) ranked by the change of their total self time.
+"""What changed between two runs: the functions (or other labels) ranked by the change of their total self time, as far as it
+is beyond the scatter of their calls.
+
+Four calls of a second each vary by more than a thousand calls of a millisecond do, on a busy machine above all; ranked by the
+bare change, whatever waits longest would lead every list.
 
 Invariant: a sentence never calls something a finding that is within noise, and never hides that calls differ in number.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from clew.graph.ops.aggregate import AggregateGraph, AggregateNode
 from clew.records.errors import ClewError
+from clew.records.event import Kind
 
 Status = Literal["both", "before", "after"]
 
@@ -19,6 +27,11 @@ SHARE = 0.02
 """Nor is one whose change is a smaller share of the larger run's total."""
 FLOOR_NS = 1_000_000
 """Nor is one that changed by less than the scheduler does; a tenth of it counts when the time at least doubled or halved."""
+DEVIATIONS = 2.0
+"""A change counts beyond so many standard deviations of the sum of the calls."""
+DOUBT = 0.25
+"""The scatter of a label's calls is taken as if one more call had been seen, this share of the mean away from it: a single
+call says nothing of its scatter."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +45,17 @@ class DiffRow:
     self_before_ns: int
     self_after_ns: int
     location: tuple[str, int] | None
+    deviation_ns: float = 0.0
+    """Standard deviation of the change, from the scatter of the calls on both sides."""
 
     @property
     def delta_ns(self) -> int:
         return self.self_after_ns - self.self_before_ns
+
+    @property
+    def certain_ns(self) -> float:
+        """The size of the change beyond `DEVIATIONS`, 0 when scatter may explain it."""
+        return max(0.0, abs(self.delta_ns) - DEVIATIONS * self.deviation_ns)
 
     @property
     def per_call_before_ns(self) -> float:
@@ -82,7 +102,7 @@ class DiffEdge:
 class Diff:
     level: str
     rows: list[DiffRow]
-    """By the size of the change, the largest first."""
+    """By the size of the change beyond scatter, the largest first."""
     nodes: list[DiffNode]
     edges: list[DiffEdge]
     total_before_ns: int
@@ -95,7 +115,7 @@ class Diff:
         for row in self.rows:
             change, larger = abs(row.delta_ns), max(row.self_before_ns, row.self_after_ns)
             floor = FLOOR_NS / 10 if 2 * change >= larger else FLOOR_NS
-            if change >= max(share, floor) and change > NOISE * larger:
+            if row.certain_ns >= max(share, floor) and change > NOISE * larger:
                 found.append(row)
         return found
 
@@ -157,7 +177,10 @@ def diff(before: AggregateGraph, after: AggregateGraph) -> Diff:
         DiffNode(number, label, _status(label in old, label in new), old.get(label), new.get(label))
         for number, label in enumerate(labels)
     ]
-    rows = sorted((_row(node) for node in nodes), key=lambda row: (-abs(row.delta_ns), row.label))
+    squares = _squares(a), _squares(b)
+    rows = sorted(
+        (_row(node, squares) for node in nodes), key=lambda row: (-row.certain_ns, -abs(row.delta_ns), row.label)
+    )
     return Diff(
         level=before.level,
         rows=rows,
@@ -172,7 +195,25 @@ def _status(before: bool, after: bool) -> Status:
     return "both" if before and after else "before" if before else "after"
 
 
-def _row(node: DiffNode) -> DiffRow:
+def _squares(graph: AggregateGraph) -> dict[str, float]:
+    """Per label the sum of the squares of its calls' self times."""
+    enters = np.flatnonzero(graph.graph.kind[graph.rows] == Kind.ENTER)
+    call = np.searchsorted(graph.graph.calls.enter, graph.rows[enters])
+    self_ns = graph.graph.calls.self_ns[call].astype(np.float64)
+    sums = np.bincount(graph.node_of_row[enters], weights=self_ns**2, minlength=len(graph))
+    return {graph.label(node): value for node, value in enumerate(sums.tolist())}
+
+
+def _variance(node: AggregateNode | None, squares: dict[str, float]) -> float:
+    """Of the sum of the node's calls."""
+    if node is None or not node.calls:
+        return 0.0
+    mean = node.self_ns / node.calls
+    scatter = max(0.0, squares[node.label] - node.calls * mean**2)
+    return scatter + (DOUBT * mean) ** 2
+
+
+def _row(node: DiffNode, squares: tuple[dict[str, float], dict[str, float]]) -> DiffRow:
     old, new = node.before, node.after
     # Where the function stands now is more use than where it stood.
     location = (new and new.location) or (old and old.location) or None
@@ -184,6 +225,7 @@ def _row(node: DiffNode) -> DiffRow:
         self_before_ns=old.self_ns if old else 0,
         self_after_ns=new.self_ns if new else 0,
         location=location,
+        deviation_ns=math.sqrt(_variance(old, squares[0]) + _variance(new, squares[1])),
     )
 
 

@@ -147,11 +147,15 @@ class _Search:
         self.graph = graph
         self.none = len(graph) if forward else -1
         self.bounds = np.full(len(graph.regions), self.none, np.int64)
+        self.place = (self.index.first[1:] if forward else self.index.first[:-1]).copy()
+        """Per region where in the index the edges begin (backward: end) that its bound covers."""
+        self.winner = np.empty(len(graph.regions), np.int64)
+        """Scratch: per region the edge of a round that reaches farthest into it."""
         self.followed = 0
         # Reading one number through a memoryview costs a third of reading it through an array.
         self._first, self._next = self.index.first.data, self.index.next.data
         self._far, self._far_region = self.index.far.data, self.index.far_region.data
-        self._bound = self.bounds.data
+        self._bound, self._place = self.bounds.data, self.place.data
 
     def run(self, starts: I64, max_hops: int | None, max_network_hops: int | None) -> tuple[I64, int]:
         """At most one of the limits is given."""
@@ -194,6 +198,7 @@ class _Search:
             self._bound[region] = event
             begin, end = self._first[region], self._first[region + 1]
             place = begin + int(np.searchsorted(near[begin:end], event, "left" if self.forward else "right"))
+            self._place[region] = place
             low, high = (place, end) if self.forward else (begin, place)
             if low < high:
                 lows.append(low)
@@ -207,8 +212,8 @@ class _Search:
 
     def _scalar_rounds(self, lows: I64, highs: I64, hops: int, max_hops: int | None) -> tuple[I64, I64, int]:
         """Rounds one number at a time, until they are too large for it, too many or over; gives the next one and `hops`."""
-        far, far_region, following, bound, first = self._far, self._far_region, self._next, self._bound, self._first
-        forward, none, near = self.forward, self.none, self.index.near
+        far, far_region, following = self._far, self._far_region, self._next
+        bound, covered, forward = self._bound, self._place, self.forward
         ranges = list(zip(lows.tolist(), highs.tolist(), strict=True))
         size = 0
         while ranges and size < VECTOR_ROUND and hops != max_hops:
@@ -219,19 +224,13 @@ class _Search:
                 self.followed += high - low
                 for place in range(low, high):
                     event, region = far[place], far_region[place]
-                    old = bound[region]
-                    if event >= old if forward else event <= old:
+                    if event >= bound[region] if forward else event <= bound[region]:
                         continue
                     bound[region] = event
-                    begin, end = first[region], first[region + 1]
-                    if forward:
-                        begin = following[place]
-                        if old != none:
-                            end = begin + int(np.searchsorted(near[begin:end], old))
-                    else:
-                        end = following[place]
-                        if old != none:
-                            begin += int(np.searchsorted(near[begin:end], old, "right"))
+                    begin, end = following[place], covered[region]
+                    covered[region] = begin
+                    if not forward:
+                        begin, end = end, begin
                     if begin < end:
                         uncovered.append((begin, end))
                         size += end - begin
@@ -247,29 +246,17 @@ class _Search:
         places, event, region = places[better], event[better], region[better]
         if not len(places):
             return places, places
-        # Of several edges into a region the farthest-reaching one counts: sort so that it comes first.
-        order = np.lexsort((event if self.forward else -event, region))
-        region = region[order]
-        best = np.flatnonzero(np.concatenate(([True], region[1:] != region[:-1])))
-        places, region, event = places[order][best], region[best], event[order][best]
-        old = bounds[region]
-        bounds[region] = event
-        lows, highs = index.first[region], index.first[region + 1]
-        known = old != self.none
-        if self.forward:
-            lows = index.next[places]
-            highs = np.where(known, self._places_of(region, old, "left"), highs) if known.any() else highs
-        else:
-            highs = index.next[places]
-            lows = np.where(known, self._places_of(region, old, "right"), lows) if known.any() else lows
+        # Of several edges into a region the farthest-reaching one counts, of equal ones the last.
+        (np.minimum if self.forward else np.maximum).at(bounds, region, event)
+        best = np.flatnonzero(bounds[region] == event)
+        self.winner[region[best]] = best
+        best = best[self.winner[region[best]] == best]
+        places, region = places[best], region[best]
+        edge_of_bound, uncovered = self.place[region], index.next[places]
+        self.place[region] = uncovered
+        lows, highs = (uncovered, edge_of_bound) if self.forward else (edge_of_bound, uncovered)
         some = lows < highs
         return lows[some], highs[some]
-
-    def _places_of(self, region: I64, event: I64, side: Literal["left", "right"]) -> I64:
-        events = len(self.graph)
-        wanted = region * events + np.clip(event, 0, events - 1)
-        place: I64 = np.searchsorted(self.index.key, wanted, side).astype(np.int64)
-        return place
 
     def limited(self, starts: I64, max_hops: int, max_network_hops: int) -> tuple[I64, int]:
         """Both limits: a region has one bound per number of network hops spent, and a round is one hop.

@@ -25,7 +25,7 @@ START = 1_000_000_000
 class Thread:
     """Writes one thread's records; every record is `step` ns after the one before unless `at` says when."""
 
-    process: "ProcessFile"
+    process: ProcessFile
     serial: int
     records: list[bytes] = field(default_factory=list)
 

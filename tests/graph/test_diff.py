@@ -17,10 +17,10 @@ def recorded(new_run):
         now = 0
         thread.enter("store:main", at=now)
         for name, calls in functions.items():
-            for duration in calls:
+            for length in calls:
                 now += 10
                 thread.enter(f"store:{name}", at=now)
-                now += duration
+                now += length
                 thread.exit(f"store:{name}", at=now)
         thread.exit("store:main", at=now + 10)
         return aggregate(run.graph(), "function")
