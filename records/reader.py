@@ -221,6 +221,15 @@ def find_end(chunk: memoryview, kinds: bytes) -> tuple[int, str]:
     count = len(kind_bytes)
     at = 0
     while at < count:
+        slots = slot_bytes[at]
+        if (
+            slots
+            and at + slots < count
+            and kind_bytes[at] in kinds
+            and not body.startswith(_NO_TICKS, at * RECORD_SIZE)
+        ):
+            at += 1 + slots
+            continue
         match = _EXTENDED.search(slot_bytes, at)
         extended = match.start() if match else count
         # Plain records at ... extended - 1, then one with an extension.
