@@ -115,7 +115,7 @@ class Diff:
         for row in self.rows:
             change, larger = abs(row.delta_ns), max(row.self_before_ns, row.self_after_ns)
             floor = FLOOR_NS / 10 if 2 * change >= larger else FLOOR_NS
-            if row.certain_ns >= max(share, floor) and change > NOISE * larger:
+            if row.certain_ns and change >= max(share, floor) and change > NOISE * larger:
                 found.append(row)
         return found
 

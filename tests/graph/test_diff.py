@@ -126,3 +126,13 @@ def test_durations_have_three_digits(ns, text):
 
 def test_factors_have_three_digits():
     assert [times(value) for value in (1.5, 41.33, 413.3)] == ["1.5x", "41.3x", "413x"]
+
+
+def test_a_few_calls_that_scatter_do_not_outrank_many_that_are_steadily_slower(recorded):
+    """A process that waits for others has few calls and long ones; the changed function has many short ones."""
+    noise = ([100_000_000, 700_000_000, 900_000_000], [300_000_000, 1_500_000_000, 1_200_000_000])
+    before = recorded(waits=noise[0], f=[10_000] * 200)
+    after = recorded(waits=noise[1], f=[1_000_000] * 200)
+    result = diff(before, after)
+    assert result.rows[0].label == "store:f"
+    assert result.sentence().startswith("store:f got 100x slower")
