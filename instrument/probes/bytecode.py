@@ -242,9 +242,10 @@ def _instrument(code: CodeType, constants: list[object], probes: Probes, make_pr
 def _count_our_handler(layout: Layout, yields: list[Instruction], resumes: list[Instruction]) -> None:
     """Makes `close()` throw GeneratorExit into the frame, though the function itself has no handler at a yield.
 
-    From 3.12 on a generator that is suspended under no handler but the implicit one for StopIteration is closed without
-    running it; 3.12 keeps the number of handlers in YIELD_VALUE's argument, 3.13 a bit for "one" in RESUME's. What a trace
-    function sees of such a `close()` is then what it saw up to 3.11: the exception.
+    On 3.13 a generator that is suspended under no handler but the implicit one for StopIteration is closed without running
+    it; a bit for "one handler" in RESUME's argument says so. 3.12 keeps the number of handlers in YIELD_VALUE's argument
+    for the same purpose (3.12.1 does not act on it). What a trace function sees of such a `close()` is then what it saw up
+    to 3.12: the exception.
     """
     if VERSION == (3, 12):
         for found in yields:

@@ -43,7 +43,7 @@ test_threads test_timeouts test_transports test_unix_events test_waitfor
 ALLOWED = {
     "test.test_import.PycRewritingTests.test_foreign_code": "it marshals the code of a loaded function; a probe is an "
     "object, which marshal does not take (pickle does)",
-    "test.test_sys_setprofile.ProfileHookTestCase.test_unfinished_generator": "from 3.12 on an unfinished generator without "
+    "test.test_sys_setprofile.ProfileHookTestCase.test_unfinished_generator": "from 3.13 on an unfinished generator without "
     "handlers is closed without being run; one with probes is run, as before, so that its end is recorded",
 }
 """Tests that may differ, with the reason."""
