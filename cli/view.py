@@ -36,8 +36,10 @@ def view(run: str | None, workspace: Path | None, port: int, browser: bool) -> N
     if run:
         session.select(run)
     server = PanelServer(session, port)
-    # A terminal that is closed, or `kill`, ends it as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # `kill` ends it as Ctrl-C does, also where a shell started it in the background and Ctrl-C is ignored.
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
     threading.Thread(target=server.serve_forever, name="clew-http", daemon=True).start()
     try:
         click.echo(f"the panel is at {server.url}")
@@ -48,8 +50,8 @@ def view(run: str | None, workspace: Path | None, port: int, browser: bool) -> N
 
             if not webbrowser.open(server.url):
                 click.echo("no browser could be started; open the address yourself", err=True)
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        pass
+        # Awake now and then: a signal that another thread was given is handled by this one only when it runs.
+        while not ended.wait(0.5):
+            pass
     finally:
         server.close()

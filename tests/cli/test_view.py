@@ -41,7 +41,10 @@ def test_it_prints_its_address_answers_with_the_token_and_ends_by_ctrl_c(panel):
     )
     with urllib.request.urlopen(request, timeout=10) as answer:
         assert json.load(answer)["result"]["workspace"] == str(panel.folder)
-    code, out, err = panel.interrupt(process)
+    # A page that is still open holds nothing up.
+    with urllib.request.urlopen(f"{base}/events?token={token}", timeout=10) as events:
+        assert events.readline() == b": connected\n"
+        code, out, err = panel.interrupt(process)
     assert (code, out) == (0, "")
     assert "Traceback" not in err and token not in err
 
