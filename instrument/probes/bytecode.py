@@ -128,7 +128,8 @@ class _Writer:
     def __init__(self, code: CodeType, constants: list[object], site: int, make_probe: MakeProbe) -> None:
         self.constants = constants
         self.stack = code.co_stacksize
-        self._cells = frozenset(index for index, name in enumerate(code.co_varnames) if name in code.co_cellvars)
+        cells = code.co_cellvars
+        self._cells = frozenset(index for index, name in enumerate(code.co_varnames) if name in cells) if cells else ()
         self._site = site
         self._make_probe = make_probe
         self._probes: dict[Kind, bytes] = {}
