@@ -40,6 +40,7 @@ def components(nodes: int, a: I64, b: I64) -> I64:
                 break
             hooked = shorter
         if np.array_equal(hooked, label):
-            _, numbered = np.unique(label, return_inverse=True)
-            return numbered.astype(np.int64)
+            # A component is labelled by its smallest node.
+            numbers: I64 = np.cumsum(label == np.arange(nodes)) - 1
+            return numbers[label]
         label = hooked

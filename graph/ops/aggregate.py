@@ -242,6 +242,11 @@ class _Condensing:
         order = np.argsort(region, kind="stable")
         same = region[order[1:]] == region[order[:-1]]
         self.before, self.after = order[:-1][same], order[1:][same]
+        # A run is a stretch of neighbours with one label.
+        equal = np.zeros(len(rows), bool)
+        equal[1:] = same & (self.code[order[1:]] == self.code[order[:-1]])
+        self.run = np.empty(len(rows), np.int64)
+        self.run[order] = np.cumsum(~equal) - 1
         self.src, self.dst = np.searchsorted(rows, graph.edge_src[edges]), np.searchsorted(rows, graph.edge_dst[edges])
         self.edges = edges
         # An event goes on with its call, also when other calls were in between.
@@ -272,10 +277,11 @@ class _Condensing:
         return caller
 
     def _condense(self) -> I64:
-        a = np.concatenate((self.before, self.src, np.flatnonzero(self.call >= 0)))
-        b = np.concatenate((self.after, self.dst, self.call[self.call >= 0]))
-        equal = self.code[a] == self.code[b]
-        component = components(len(self.rows), a[equal], b[equal])
+        a = np.concatenate((self.src, np.flatnonzero(self.call >= 0)))
+        b = np.concatenate((self.dst, self.call[self.call >= 0]))
+        equal = (self.code[a] == self.code[b]) & (self.run[a] != self.run[b])
+        runs = int(self.run.max()) + 1 if len(self.run) else 0
+        component = components(runs, self.run[a[equal]], self.run[b[equal]])[self.run]
         # Numbered in the order of time, not of rows, so that a list of nodes reads as a story.
         count = int(component.max()) + 1 if len(component) else 0
         begin = np.full(count, np.iinfo(np.int64).max)
@@ -301,8 +307,7 @@ class _Condensing:
         called = self.after[entering]
         caller = np.where(self.caller[called] >= 0, self.caller[called], self.before[entering])
         calls = (node[caller], node[called])
-        follow = (node[self.before[~entering]], node[self.after[~entering]])
-        follow = _not_implied(follow, calls, self.nodes)
+        follow = _not_implied((node[self.before[~entering]], node[self.after[~entering]]), calls, self.nodes)
         zeros = [np.zeros(len(calls[0]), np.int64), np.zeros(len(follow[0]), np.int64)]
         return EdgeColumns(
             np.concatenate((node[self.src], calls[0], follow[0])),
@@ -351,6 +356,9 @@ def _total(group: I64, value: I64, groups: int) -> I64:
 
 def _not_implied(follow: tuple[I64, I64], calls: tuple[I64, I64], nodes: int) -> tuple[I64, I64]:
     """Leaves out what a call says already: the return from it, and going on with it."""
-    called = np.unique(np.concatenate((calls[0] * nodes + calls[1], calls[1] * nodes + calls[0])))
-    keep = ~np.isin(follow[0] * nodes + follow[1], called)
-    return follow[0][keep], follow[1][keep]
+    between = follow[0] != follow[1]
+    source, target = follow[0][between], follow[1][between]
+    other = calls[0] != calls[1]
+    caller, called = calls[0][other], calls[1][other]
+    keep = ~np.isin(source * nodes + target, np.concatenate((caller * nodes + called, called * nodes + caller)))
+    return source[keep], target[keep]
