@@ -68,7 +68,9 @@ def _specs(files: tuple[Path, ...], base: Path) -> list[Path]:
         if not given.is_dir():
             found.append(given)
             continue
-        inside = list(project_files(given.resolve(), ".esl"))
+        inside, left_out = project_files(given.resolve(), ".esl")
+        if left_out:
+            click.echo(f"clew: {left_out}", err=True)
         if not inside:
             raise NoSpec(
                 f"{given}: there is no spec (a file that ends in .esl); a first one can be as short as\n"

@@ -15,7 +15,8 @@ from clew.esl.functions import Contents, FunctionInfo, read_functions
 from clew.records.match import is_project_file
 
 MAX_FILES = 20_000
-"""Beyond this many files the rest of a workspace is left out, and `SourceIndex.notes` says so."""
+MAX_FOLDERS = 10_000
+"""Beyond this the rest of a workspace is left out, and a note says so. It is a home folder, or the whole disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,24 @@ def module_names(path: Path, root: Path) -> tuple[str, tuple[str, ...]]:
     return module, tuple(aliases)
 
 
-def project_files(root: Path, suffix: str) -> Iterator[Path]:
-    """The project's own files below a folder, in a fixed order: no hidden folders, no installed packages."""
-    for folder, folders, names in os.walk(root):
+def project_files(root: Path, suffix: str) -> tuple[list[Path], str]:
+    """The project's own files below a folder, in a fixed order: no hidden folders, no installed packages. The sentence
+    says what was left out of a folder too large to be a project ("" for nothing)."""
+    found: list[Path] = []
+    for count, (folder, folders, names) in enumerate(os.walk(root)):
+        if count == MAX_FOLDERS:
+            return found, f"{root}: only the first {MAX_FOLDERS} folders are looked at; name a smaller workspace"
         folders[:] = sorted(
             name
             for name in folders
             if not name.startswith(".") and is_project_file(os.path.join(folder, name, "_"), str(root))
         )
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(suffix))
+        found += (Path(folder, name) for name in sorted(names) if name.endswith(suffix))
+        if len(found) > MAX_FILES:
+            return found[
+                :MAX_FILES
+            ], f"{root}: only the first {MAX_FILES} files are looked at; name a smaller workspace"
+    return found, ""
 
 
 class SourceIndex:
@@ -71,12 +81,12 @@ class SourceIndex:
         self._read: dict[str, tuple[tuple[int, int], Contents]] = {}
         self._silent: dict[str, tuple[int, int]] = {}
         """Files that do not mention clew, as they were then."""
-        self._more = False
+        self._left_out = ""
         self.refresh()
 
     def refresh(self) -> None:
-        self._more = False
-        self.files = tuple(self._list())
+        paths, self._left_out = project_files(self.root, ".py")
+        self.files = tuple(self._described(paths))
         here = {file.path for file in self.files}
         self._read = {path: known for path, known in self._read.items() if path in here}
 
@@ -100,9 +110,7 @@ class SourceIndex:
     def notes(self) -> tuple[str, ...]:
         """Sentences about files that could not be read, as far as they were asked for."""
         notes = [contents.note for _, contents in self._read.values() if contents.note]
-        if self._more:
-            notes.append(f"{self.root}: only the first {MAX_FILES} Python files are looked at")
-        return tuple(notes)
+        return (*notes, self._left_out) if self._left_out else tuple(notes)
 
     def _contents(self, file: SourceFile) -> Contents:
         stamp, contents = self._read.get(file.path, (None, Contents()))
@@ -111,11 +119,8 @@ class SourceIndex:
             self._read[file.path] = (file.stamp, contents)
         return contents
 
-    def _list(self) -> Iterator[SourceFile]:
-        for count, path in enumerate(project_files(self.root, ".py")):
-            if count == MAX_FILES:
-                self._more = True
-                return
+    def _described(self, paths: list[Path]) -> Iterator[SourceFile]:
+        for path in paths:
             try:
                 status = path.stat()
             except OSError:

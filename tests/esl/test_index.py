@@ -244,7 +244,19 @@ def test_only_the_projects_own_files_are_read(workspace: Callable[..., Path]) ->
             "app.txt": "",
         }
     )
-    assert [path.name for path in project_files(folder, ".py")] == ["app.py"]
+    found, left_out = project_files(folder, ".py")
+    assert ([path.name for path in found], left_out) == (["app.py"], "")
+
+
+@pytest.mark.parametrize(("limit", "number"), [("MAX_FILES", 3), ("MAX_FOLDERS", 2)])
+def test_of_a_folder_too_large_to_be_a_project_a_part_is_read_and_said(
+    limit: str, number: int, workspace: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = workspace({f"p{n}/a.py": "def f(): pass" for n in range(5)})
+    monkeypatch.setattr(f"clew.esl.index.{limit}", number)
+    index = SourceIndex(folder)
+    assert 0 < len(index.files) <= number
+    assert len(index.notes) == 1 and "name a smaller workspace" in index.notes[0]
 
 
 def test_nothing_of_the_workspace_is_run(workspace: Callable[..., Path]) -> None:
