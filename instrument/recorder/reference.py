@@ -45,7 +45,7 @@ _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
 
 # What the recorder costs beyond the store itself, in ns; see csrc/probes.h.
-_INTERPRETER_NS = 5.0
+_AROUND_NS = 10.0
 _EXTENDED_NS = 700.0
 _CREDIT_NS = 1e9
 _FIRST_CREDIT_NS = 1e8
@@ -319,7 +319,7 @@ def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float) ->
     _store.epoch += 1
     _store.share = max(budget, 0.0)
     if _store.share:
-        _store.cost = calibrate() + _INTERPRETER_NS
+        _store.cost = calibrate() + _AROUND_NS
         _store.credit = _store.share * _FIRST_CREDIT_NS
         _store.clock = time.process_time_ns()
     _store.active = True
