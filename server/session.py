@@ -1,12 +1,14 @@
 """A workspace's runs: which is selected, and the few that are open. Shared by the language server and HTTP; thread-safe.
 
 Invariant: an answer never comes from a graph older than the files it was built from: an open run is dropped as soon as
-its folder's fingerprint changes.
+its folder's fingerprint changes. Only a run that is still being recorded, whose files change all the time, is looked at
+again after a pause.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 OPEN_RUNS = 4
 """Graphs kept in memory; a diff needs two, and the user goes back and forth between a few."""
 
+PAUSE = 5.0
+"""Seconds for which the graph of a run that is still being recorded is good enough, or `PAUSES` times what building it
+took: a program that runs for long must not keep the machine busy with being looked at."""
+PAUSES = 10
+
 Fingerprint = tuple[tuple[str, int, int], ...]
 """(path, modified ns, size) of every file that counts."""
 
@@ -32,6 +39,8 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 class _Open:
     fingerprint: Fingerprint
     run: Run
+    good_until: float
+    """Monotonic seconds, for a run that is still being recorded."""
     functions: FunctionTable | None = None
 
 
@@ -124,12 +133,15 @@ class Session:
             fingerprint = fingerprint_of(folder)
             with self._lock:
                 known = self._open.get(folder)
-                if known and known.fingerprint == fingerprint:
+                if known and (known.fingerprint == fingerprint or self._is_good_enough(known, folder)):
                     self._open.move_to_end(folder)
                     return known
             if task is not None:
                 task.phase(f"reading run {folder.name}")
-            opened = _Open(fingerprint, open_run(folder))
+            began = time.monotonic()
+            run = open_run(folder)
+            now = time.monotonic()
+            opened = _Open(fingerprint, run, now + max(PAUSE, PAUSES * (now - began)))
             with self._lock:
                 self._open[folder] = opened
                 self._open.move_to_end(folder)
@@ -138,6 +150,10 @@ class Session:
             if task is not None:
                 task.phase(f"run {folder.name} is open")
             return opened
+
+    @staticmethod
+    def _is_good_enough(known: _Open, folder: Path) -> bool:
+        return time.monotonic() < known.good_until and load_run(folder).finished is None
 
     def _folder_lock(self, folder: Path) -> threading.Lock:
         with self._lock:

@@ -1,12 +1,16 @@
 """The panel's answers about a recorded program, against what its source says must have happened."""
 
 import json
+import shutil
 from collections import Counter
 
 import pytest
 
 from clew.records.errors import ClewError
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, finish_run, trace_files
 from clew.server import handlers, protocol
+from clew.server import session as session_module
 from clew.server.codec import decode, encode
 from clew.server.panel.critical_path import coalesce
 from clew.server.protocol import (
@@ -305,3 +309,23 @@ def test_a_selected_run_that_was_removed_gives_way_to_the_newest(session, shop, 
     other = Session(shop)
     other._selected = str(shop / ".clew/runs/gone")
     assert other.folder().name.endswith("-after")
+
+
+def test_a_run_that_goes_on_is_looked_at_again_only_after_a_pause(shop, tmp_path, monkeypatch):
+    folder, info = create_run(tmp_path, name="going", command=["python"], spec="", plan=dump(Plan()))
+    traces = trace_files(Session(shop).folder("before"))
+    shutil.copy(traces[0], folder)
+    session = Session(tmp_path)
+    first = session.open()
+    shutil.copy(traces[1], folder)
+    assert session.open() is first
+    monkeypatch.setattr(session_module, "PAUSE", 0.0)
+    monkeypatch.setattr(session_module, "PAUSES", 0)
+    later = Session(tmp_path)
+    second = later.open()
+    assert len(second.graph) > len(first.graph)
+    (folder / traces[1].name).unlink()
+    assert len(later.open().graph) == len(first.graph)
+    # What has ended is never looked at from memory once its files changed.
+    finish_run(folder, info, 0, [])
+    assert session.open() is not first
