@@ -186,31 +186,36 @@ def _project(graph: ExecutionGraph, pieces: tuple[_Piece, ...], level: str | Lab
 
 
 def _segments(graph: ExecutionGraph, piece: _Piece, labels: Labels) -> Iterator[Segment]:
-    """One segment per row, up to the next one; the first also has the way into the piece, the last its slack."""
-    rows = piece.rows
-    times = graph.ts[rows].tolist()
-    running = labels.running(rows)
-    codes = np.where(running >= 0, running, labels.of(rows)).tolist()
-    # Time in which the strand did something else, or nothing, is a pause.
-    works = (~graph.idle[rows[:-1]] & (rows[1:] == rows[:-1] + 1)).tolist()
-    strand = int(graph.strand[rows[0]])
-    arrival = times[0] - (int(graph.ts[graph.edge_src[piece.edge]]) if piece.edge >= 0 else times[0])
+    """One segment per stretch of a label; the first also has the way into the piece, the last its slack."""
+    rows, edge = piece.rows, piece.edge
     if len(rows) == 1:
-        codes, works, times = labels.of(rows).tolist(), [True], times * 2
+        rows = np.repeat(rows, 2)
+    begin, end = rows[:-1], rows[1:]
+    running = labels.running(begin)
+    code = np.where((running >= 0) & (len(piece.rows) > 1), running, labels.of(begin))
+    length = graph.ts[end] - graph.ts[begin]
+    # Time in which the strand did something else, or nothing, is a pause.
+    work = np.where(graph.idle[begin] | (end != begin + 1), 0, length)
+    first = np.flatnonzero(np.concatenate(([True], code[1:] != code[:-1])))
+    last = np.append(first[1:], len(code)) - 1
+    self_ns, whole_ns = np.add.reduceat(work, first).tolist(), np.add.reduceat(length, first).tolist()
+    way = int(graph.ts[rows[0]] - graph.ts[graph.edge_src[edge]]) if edge >= 0 else 0
     slack = int(piece.slack_ns) if isfinite(piece.slack_ns) else 0
-    for number, works_here in enumerate(works):
-        first, last = number == 0, number == len(works) - 1
-        length = times[number + 1] - times[number]
-        way = arrival if first else 0
+    strand = int(graph.strand[rows[0]])
+    events = zip(begin[first].tolist(), end[last].tolist(), strict=True)
+    times = graph.ts[np.append(begin[first], end[-1])].tolist()
+    codes = code[first].tolist()
+    for number, (a, b) in enumerate(events):
+        came = way if number == 0 else 0
         yield Segment(
             label=labels.name(codes[number]),
             strand=strand,
-            start=times[number] - way,
+            start=times[number] - came,
             end=times[number + 1],
-            self_ns=length if works_here else 0,
-            wait_ns=way + (0 if works_here else length),
-            slack_ns=slack if last else 0,
-            first_event=int(rows[number]),
-            last_event=int(rows[min(number + 1, len(rows) - 1)]),
-            edge=piece.edge if first else -1,
+            self_ns=self_ns[number],
+            wait_ns=whole_ns[number] - self_ns[number] + came,
+            slack_ns=slack if number == len(first) - 1 else 0,
+            first_event=a,
+            last_event=b,
+            edge=edge if number == 0 else -1,
         )

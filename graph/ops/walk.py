@@ -64,7 +64,10 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
     while True:
         region = int(graph.region[event])
         path = path_to_state(graph, region, event)
-        if not path or any(int(graph.edge_src[edge]) in seen for edge in path):
+        sources = {int(graph.edge_src[edge]) for edge in path}
+        if len(sources) < len(path) or not seen.isdisjoint(sources):
+            path = []
+        if not path:
             edge = chooser.choose((region, event))
             path = [edge] if edge >= 0 and int(graph.edge_src[edge]) not in seen else []
         if not path:

@@ -182,3 +182,68 @@ def test_counted_calls_are_found_at_their_site(run):
     process.thread().enter("cold:g")
     graph = run.graph()
     assert {graph.sites[site].label: count for site, count in graph.counted.items()} == {"hot:f": 1234}
+
+
+def test_a_gap_is_an_event_that_says_what_is_missing(run):
+    thread = run.process().thread()
+    thread.enter("f").put(
+        Kind.GAP, thread.process.site("g"), key=120, text="g is too hot for the budget: counted from here on"
+    )
+    thread.exit("f")
+    graph = run.graph()
+    assert (graph.event(1).kind, graph.key(1)) == ("gap", 120)
+    assert "counted from here on" in graph.text(1)
+    assert graph.exit_of(0) == 2
+
+
+def test_a_task_that_two_threads_run_is_one_strand_in_the_order_of_time(run):
+    process = run.process()
+    one, two = process.thread("one"), process.thread("two")
+    two.step("t", at=100).log("second").stop("t")
+    one.step("t", at=10).log("first").stop("t")
+    one.step("t", at=300).log("third").stop("t")
+    graph = run.graph()
+    task = next(strand for strand in graph.strands if strand.name == "t")
+    assert [graph.text(row) for row in range(task.start, task.stop) if graph.text(row)] == ["first", "second", "third"]
+
+
+def test_decoding_gives_what_reading_one_record_after_the_other_gives(run):
+    import random
+
+    from clew.graph.decode import decode
+    from clew.records.reader import read_process
+
+    rng = random.Random(3)
+    thread = run.process().thread()
+    for number in range(3000):
+        if rng.random() < 0.5:
+            thread.enter(f"f{rng.randrange(5)}")
+        else:
+            thread.log("x" * rng.choice([0, 1, 15, 16, 17, 200]), level=rng.randrange(1 << 40))
+    records = read_process(next(run.write().glob("*.clew")))
+    columns = decode(records.threads[1].extents)
+    expected = list(records.events(1))
+    assert columns.ticks.tolist() == [event.ticks for event in expected]
+    assert columns.kind.tolist() == [event.kind for event in expected]
+    assert columns.site.tolist() == [event.site for event in expected]
+    extended = [event.extension for event in expected if event.extension]
+    assert columns.key.tolist() == [extension.key for extension in extended]
+    assert columns.channel.tolist() == [extension.channel for extension in extended]
+    assert [columns.text(row) for row in range(len(columns))] == [
+        e.extension.text if e.extension else "" for e in expected
+    ]
+
+
+def test_a_truncated_file_gives_what_is_whole_in_it(run):
+    thread = run.process().thread()
+    for number in range(9000):
+        thread.enter("f").exit("f")
+    folder = run.write()
+    path = next(folder.glob("*.clew"))
+    data = path.read_bytes()
+    for size in (len(data) - 65536, len(data) - 100_000, 4096 + 65536 + 1000, 5000, 100, 0):
+        path.write_bytes(data[:size])
+        graph, problems = build(folder)
+        assert problems
+        assert len(graph) <= 18000
+        assert (graph.calls.total_ns >= 0).all()
