@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clew.graph.model import ExecutionGraph
+from clew.graph.index import Direction
+from clew.graph.model import I64, ExecutionGraph
 from clew.graph.ops.waits import edges_into, path_to_state
 from clew.graph.regions import opens
 from clew.records.event import EdgeKind
@@ -22,6 +23,8 @@ _Asking = Generator[_Position, int, int]
 
 JOINS_TRIED = 200
 """A region that waited more often than this without an opening cause, a server's main loop say, has no single cause."""
+STEPS_TRIED = 1000
+"""A chain longer than this that has not come back does not come back soon: the wait was for something else."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,16 @@ def _channel(graph: ExecutionGraph, edge: int) -> str:
     return graph.strings[int(graph.edge_channel[edge])]
 
 
+@dataclass(frozen=True, eq=False)
+class _Into:
+    """The edges from other regions into one, sorted by target; `firm` are the places of those that are followed before any
+    join: state edges and the ones that opened the region."""
+
+    edges: I64
+    targets: I64
+    firm: I64
+
+
 class _Chooser:
     """Which edge caused what came before a row of a region; answers are remembered.
 
@@ -100,6 +113,7 @@ class _Chooser:
     def __init__(self, graph: ExecutionGraph) -> None:
         self.graph = graph
         self.known: dict[_Position, int] = {}
+        self.into: dict[int, _Into] = {}
 
     def choose(self, position: _Position) -> int:
         stack = [(position, self._ask(position))]
@@ -125,27 +139,37 @@ class _Chooser:
         return self.known[position]
 
     def _ask(self, position: _Position) -> _Asking:
-        graph, (region, row) = self.graph, position
+        region, row = position
         if position in self.known:
             return self.known[position]
-        edges = edges_into(graph, region, row)
-        joins = []
-        for edge in reversed(edges):
-            target = int(graph.edge_dst[edge])
-            if graph.edge_kind[edge] == EdgeKind.STATE or opens(graph, target):
-                return edge
-            joins.append(edge)
-        for edge in joins[:JOINS_TRIED]:
+        into = self._into(region)
+        count = int(np.searchsorted(into.targets, row, "right"))
+        firm = into.firm[: int(np.searchsorted(into.firm, count))]
+        if len(firm):
+            return int(into.edges[firm[-1]])
+        for edge in into.edges[max(count - JOINS_TRIED, 0) : count][::-1].tolist():
             round_trip = yield from self._returns(edge, region)
             if not round_trip:
-                return edge
+                return int(edge)
         return -1
+
+    def _into(self, region: int) -> _Into:
+        if region not in self.into:
+            graph = self.graph
+            edges = np.array(edges_into(graph, region, len(graph)), np.int64)
+            targets = graph.edge_dst[edges]
+            firm = np.flatnonzero(graph.edge_kind[edges] == EdgeKind.STATE)
+            opening = 0
+            while opening < len(edges) and opens(graph, int(targets[opening])):
+                opening += 1
+            self.into[region] = _Into(edges, targets, np.union1d(np.arange(opening), firm))
+        return self.into[region]
 
     def _returns(self, edge: int, region: int) -> Generator[_Position, int, bool]:
         """Does the chain behind a join lead back into the region?"""
         graph = self.graph
         seen: set[int] = set()
-        while edge >= 0:
+        while edge >= 0 and len(seen) < STEPS_TRIED:
             event = int(graph.edge_src[edge])
             if int(graph.region[event]) == region:
                 return True
@@ -158,14 +182,19 @@ class _Chooser:
 
 def causes(graph: ExecutionGraph, event: int) -> list[Cause]:
     """The edges that lead to an event."""
-    found = np.flatnonzero(graph.edge_dst == event).tolist()
-    return [Cause(edge, int(graph.edge_src[edge]), _kind(graph, edge), _channel(graph, edge)) for edge in found]
+    return _at(graph, graph.index.into, event)
 
 
 def effects(graph: ExecutionGraph, event: int) -> list[Cause]:
     """The edges that lead from an event."""
-    found = np.flatnonzero(graph.edge_src == event).tolist()
-    return [Cause(edge, int(graph.edge_dst[edge]), _kind(graph, edge), _channel(graph, edge)) for edge in found]
+    return _at(graph, graph.index.out, event)
+
+
+def _at(graph: ExecutionGraph, index: Direction, event: int) -> list[Cause]:
+    wanted = int(graph.region[event]) * len(graph) + event
+    places = slice(*np.searchsorted(index.key, [wanted, wanted + 1]).tolist())
+    ends = zip(index.edge[places].tolist(), index.far[places].tolist(), strict=True)
+    return [Cause(edge, far, _kind(graph, edge), _channel(graph, edge)) for edge, far in ends]
 
 
 def _kind(graph: ExecutionGraph, edge: int) -> EdgeKind:
