@@ -1,27 +1,20 @@
-"""Answers query plans on the local machine, and spells them.
+"""Answers query plans on the local machine.
 
 Invariant: cheap conditions are tried first, so that a text is decoded only for events that every other condition admits.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import namedtuple
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from clew.graph.model import LEVEL_NAMES, Event, ExecutionGraph
-from clew.graph.ops.aggregate import AggregateGraph, aggregate
-from clew.graph.ops.critical_path import CriticalPath, critical_path
-from clew.graph.ops.diff import Diff, diff
-from clew.graph.ops.find import LEVEL_NUMBERS
-from clew.graph.ops.slice import Slice, slice_events
-from clew.graph.query import (
+from clew.graph.fields import COMPARISONS, FIELDS, OF_TEXT, distinct
+from clew.graph.model import I64, ExecutionGraph
+from clew.graph.nodes import (
     Aggregate,
     Chosen,
     Columns,
@@ -39,161 +32,15 @@ from clew.graph.query import (
     Where,
     run_of,
 )
+from clew.graph.ops.aggregate import AggregateGraph, aggregate
+from clew.graph.ops.critical_path import CriticalPath, critical_path
+from clew.graph.ops.diff import Diff, diff
+from clew.graph.ops.slice import Slice, slice_events
 from clew.records.event import Kind
 
 if TYPE_CHECKING:
     import networkx
     import pyarrow
-
-I64 = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of events: its values for some rows are `values[codes]`."""
-
-    codes: Callable[[ExecutionGraph, I64], tuple[Sequence[Any], npt.NDArray[Any]]]
-    cost: int
-    """Conditions on cheaper fields are tried first."""
-
-
-def _by_site(value: Callable[[Any], Any]) -> Field:
-    def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-        call = graph.call[rows].astype(np.int64)
-        return [value(site) for site in graph.sites], graph.site[np.where(call >= 0, call, rows)]
-
-    return Field(codes, 1)
-
-
-def _by_place(value: Callable[[Any], Any]) -> Field:
-    """Of the event's own site, else of the function around it."""
-
-    def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-        call = graph.call[rows].astype(np.int64)
-        own = graph.site[rows]
-        return [value(site) for site in graph.sites], np.where(own, own, graph.site[np.where(call >= 0, call, rows)])
-
-    return Field(codes, 1)
-
-
-def _by_strand(value: Callable[[ExecutionGraph, Any], Any]) -> Field:
-    return Field(lambda graph, rows: ([value(graph, strand) for strand in graph.strands], graph.strand[rows]), 1)
-
-
-def _kinds(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-    names = {int(kind): kind.name.lower() for kind in Kind}
-    return [names.get(number, f"kind {number}") for number in range(256)], graph.kind[rows]
-
-
-def _numbers(column: str) -> Field:
-    def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-        return _distinct(getattr(graph, column)[rows])
-
-    return Field(codes, 2)
-
-
-def _each(value: Callable[[Event], Any], cost: int) -> Field:
-    def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-        return [value(graph.event(row)) for row in rows.tolist()], np.arange(len(rows))
-
-    return Field(codes, cost)
-
-
-def _channels(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-    ext = graph.ext[rows]
-    if not len(graph.extensions.channel):
-        return graph.strings, np.zeros(len(rows), np.int64)
-    return graph.strings, np.where(ext >= 0, graph.extensions.channel[np.maximum(ext, 0)], 0)
-
-
-def _levels(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-    logs = graph.kind[rows] == Kind.LOG
-    numbers = np.zeros(len(rows), np.int64)
-    numbers[logs] = graph.extensions.key[graph.ext[rows[logs]]].astype(np.int64)
-    known, inverse = np.unique(np.where(logs, numbers, -1), return_inverse=True)
-    return ["" if number < 0 else LEVEL_NAMES.get(number, f"Level {number}") for number in known.tolist()], inverse
-
-
-FIELDS: dict[str, Field] = {
-    "id": Field(lambda _, rows: (rows.tolist(), np.arange(len(rows))), 2),
-    "ts": _numbers("ts"),
-    "kind": Field(_kinds, 0),
-    "level": Field(_levels, 1),
-    "text": _each(lambda event: event.text, 9),
-    "channel": Field(_channels, 1),
-    "key": _each(lambda event: event.key, 8),
-    "function": _by_site(lambda site: site.label),
-    "module": _by_site(lambda site: site.module),
-    "component": _by_site(lambda site: site.component),
-    "file": _by_place(lambda site: site.file),
-    "line": _by_place(lambda site: site.line),
-    "process": _by_strand(lambda graph, strand: graph.processes[strand.process].name),
-    "strand": _by_strand(lambda _, strand: strand.name),
-    "thread": _by_strand(lambda _, strand: strand.thread_name),
-}
-"""What events can be chosen, sorted and selected by."""
-
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": lambda value, wanted: bool(value == wanted),
-    "ne": lambda value, wanted: bool(value != wanted),
-    "lt": lambda value, wanted: bool(value < wanted),
-    "le": lambda value, wanted: bool(value <= wanted),
-    "gt": lambda value, wanted: bool(value > wanted),
-    "ge": lambda value, wanted: bool(value >= wanted),
-    "in": lambda value, wanted: value in wanted,
-    "contains": lambda value, wanted: wanted in value,
-    "startswith": lambda value, wanted: bool(value.startswith(wanted)),
-    "endswith": lambda value, wanted: bool(value.endswith(wanted)),
-    "matches": lambda value, wanted: re.search(wanted, value) is not None,
-}
-_OF_TEXT = frozenset({"contains", "startswith", "endswith", "matches"})
-_NUMERIC = frozenset({"id", "ts", "line"})
-
-
-def check_field(name: str) -> str:
-    """Raises `QueryError` for a name that is no field."""
-    if name not in FIELDS:
-        near = difflib.get_close_matches(name, FIELDS, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise QueryError(f"events have no field {name!r}; {hint}fields: {', '.join(FIELDS)}")
-    return name
-
-
-def check_condition(name: str, value: Any) -> Condition:
-    """FIELD or FIELD__COMPARISON and a value. Raises `QueryError` for what can never hold."""
-    field, _, comparison = name.partition("__")
-    check_field(field)
-    comparison = comparison or "eq"
-    if comparison not in COMPARISONS:
-        raise QueryError(f"{name}: there is no comparison {comparison!r}; there are {', '.join(COMPARISONS)}")
-    values = tuple(value) if comparison == "in" and not isinstance(value, str) else (value,)
-    if comparison == "in" and isinstance(value, str):
-        raise QueryError(f"{name}={value!r}: give a list of values, or write {field}__contains")
-    if comparison in _OF_TEXT and field in _NUMERIC:
-        raise QueryError(f"{name}: {field} is a number; compare it with eq, ne, lt, le, gt, ge or in")
-    if field == "level":
-        numbers = tuple(_level_number(item, name) for item in values) if comparison not in _OF_TEXT else values
-        return field, comparison, numbers if comparison == "in" else numbers[0]
-    wanted: type | tuple[type, ...] = (int, float) if field in _NUMERIC else str
-    for item in values:
-        if not isinstance(item, wanted):
-            kind = "a number" if field in _NUMERIC else "a str"
-            raise QueryError(f"{name}={value!r}: {field} is {kind}, and never equal to that")
-    if comparison == "matches":
-        try:
-            re.compile(value)
-        except re.error as error:
-            raise QueryError(f"{name}={value!r}: not a regular expression ({error})") from None
-    return field, comparison, values if comparison == "in" else value
-
-
-def _level_number(value: Any, name: str) -> int:
-    if isinstance(value, str) and value.upper() in LEVEL_NUMBERS:
-        return LEVEL_NUMBERS[value.upper()]
-    if isinstance(value, int):
-        return value
-    raise QueryError(f"{name}={value!r}: there is no such level; levels: {', '.join(LEVEL_NUMBERS)}, or a number")
 
 
 def execute(node: Node) -> Any:
@@ -271,19 +118,14 @@ def _where(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) 
         if comparison == "call":
             rows = rows[np.array([bool(wanted(graph.event(row))) for row in rows.tolist()], bool)]
             continue
-        if field == "level" and comparison not in _OF_TEXT:
+        if field == "level" and comparison not in OF_TEXT:
             rows = rows[graph.kind[rows] == Kind.LOG]
-            values, codes = _distinct(graph.extensions.key[graph.ext[rows]].astype(np.int64))
+            values, codes = distinct(graph.extensions.key[graph.ext[rows]].astype(np.int64))
         else:
             values, codes = FIELDS[field].codes(graph, rows)
         holds = np.array([COMPARISONS[comparison](value, wanted) for value in values], bool)
         rows = rows[holds[codes]] if len(holds) else rows[:0]
     return rows
-
-
-def _distinct(numbers: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-    values, codes = np.unique(numbers, return_inverse=True)
-    return values.tolist(), codes
 
 
 def _slice(node: Cut) -> Slice:
@@ -341,83 +183,6 @@ def _columns(node: Columns) -> list[Any]:
         columns.append([values[code] for code in codes.tolist()])
     row_type = namedtuple("Row", node.names)  # type: ignore[misc]  # the names are the query's
     return [row_type(*row) for row in zip(*columns, strict=True)]
-
-
-# Spelling
-
-
-def spell(node: Node) -> str:
-    """The plan as it would be written."""
-    match node:
-        case Events():
-            return f"{node.run!r}.events"
-        case Chosen():
-            return f"{node.run!r}.event({', '.join(map(str, node.events))})"
-        case Requests():
-            return f"{node.run!r}.requests" + (f".named({node.name!r})" if node.name is not None else "")
-        case Compare():
-            return f"{spell(node.before)}.diff({spell(node.after)})"
-        case Aggregate(source=Events(run=run)):
-            return f"{run!r}.{_step(node)}"
-        case _:
-            return f"{spell(node.source)}.{_step(node)}"
-
-
-def explain(node: Node, indent: str = "") -> str:
-    """A step per line, the last one first, what it works on below it."""
-    match node:
-        case Events() | Chosen() | Requests():
-            return indent + spell(node)
-        case Compare():
-            below = [explain(side, indent + "   ") for side in (node.before, node.after)]
-            return "\n".join([f"{indent}diff", *below])
-        case _:
-            return f"{indent}{_step(node)}\n{explain(node.source, indent + '   ')}"
-
-
-def _step(node: Node) -> str:
-    match node:
-        case Where():
-            return f"where({', '.join(_condition(*condition) for condition in node.conditions)})"
-        case OrderBy():
-            return f"order_by({('-' if node.descending else '') + node.field!r})"
-        case Limit():
-            return f"limit({node.count})"
-        case Cut():
-            options = [repr(node.direction)]
-            for name in ("max_hops", "max_network_hops"):
-                if getattr(node, name) is not None:
-                    options.append(f"{name}={getattr(node, name)}")
-            if node.edge_filter is not None:
-                options.append("edge_filter=…")
-            return f"slice({', '.join(options)})"
-        case Columns():
-            return f"select({', '.join(map(repr, node.names))})"
-        case Aggregate():
-            return f"aggregate({_name(node.level)}{', reduce=' + _name(node.reduce) if node.reduce else ''})"
-        case PathNode():
-            return f"critical_path({_name(node.level)})"
-        case _:
-            return type(node).__name__.lower()
-
-
-def _condition(field: str, comparison: str, value: Any) -> str:
-    if comparison == "call":
-        return _name(value)
-    if field == "level" and comparison not in _OF_TEXT:
-        value = tuple(map(_level, value)) if comparison == "in" else _level(value)
-    return f"{field}{'' if comparison == 'eq' else '__' + comparison}={value!r}"
-
-
-def _level(number: int) -> str | int:
-    return LEVEL_NAMES.get(number, number)
-
-
-def _name(value: Any) -> str:
-    return getattr(value, "__name__", "…") if callable(value) else repr(value)
-
-
-# Other forms
 
 
 def to_arrow(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pyarrow.Table:

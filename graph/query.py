@@ -7,36 +7,48 @@ sense is refused with a sentence that says what to write instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
+from clew.graph.execute import execute, execute_events, to_arrow, to_networkx
+from clew.graph.fields import FIELDS, check_condition, check_field
 from clew.graph.levels import LabelFunction
-from clew.graph.model import Event, ExecutionGraph
-from clew.graph.ops.slice import EdgeFilter
+from clew.graph.model import Event
+from clew.graph.nodes import (
+    Aggregate,
+    Chosen,
+    Columns,
+    Compare,
+    Condition,
+    Cut,
+    EventNode,
+    Events,
+    Limit,
+    Node,
+    OpenRun,
+    OrderBy,
+    PathNode,
+    QueryError,
+    Requests,
+    Where,
+    run_of,
+)
+from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode, Reduce
+from clew.graph.ops.critical_path import CriticalPath, Segment
+from clew.graph.ops.diff import Diff, DiffRow
+from clew.graph.ops.slice import EdgeFilter, Slice
+from clew.graph.spelling import explain, spell
 from clew.graph.store import open_graph
-from clew.records.errors import ClewError, Problem
-from clew.records.run import RunInfo, find_run, load_run, workspace_of
+from clew.records.run import find_run, load_run, workspace_of
 
 if TYPE_CHECKING:
     import networkx
     import numpy as np
     import numpy.typing as npt
     import pyarrow
-
-    from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode, Reduce
-    from clew.graph.ops.critical_path import CriticalPath, Segment
-    from clew.graph.ops.diff import Diff, DiffRow
-    from clew.graph.ops.slice import Slice
-
-Condition = tuple[str, str, Any]
-"""Field, comparison, value; ("", "call", function) for a function of an event."""
-
-
-class QueryError(ClewError):
-    """A query that makes no sense; the text says what to write instead."""
 
 
 class StepRefused(QueryError, AttributeError):
@@ -53,14 +65,8 @@ def open_run(path: str | PathLike[str] | None = None, *, workspace: str | PathLi
     return Run(info, folder.resolve(), problems, graph)
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(OpenRun):
     """One recorded run and the questions that can be put to it."""
-
-    info: RunInfo
-    folder: Path
-    problems: list[Problem]
-    graph: ExecutionGraph
 
     @property
     def events(self) -> EventQuery:
@@ -80,88 +86,6 @@ class Run:
         """The whole run, condensed."""
         return AggregateQuery(Aggregate(Events(self), level, reduce))
 
-    def __repr__(self) -> str:
-        return f"run({self.info.id!r})"
-
-
-# Nodes: what a plan is made of.
-
-
-@dataclass(frozen=True)
-class Events:
-    run: Run
-
-
-@dataclass(frozen=True)
-class Chosen:
-    run: Run
-    events: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Requests:
-    run: Run
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class Where:
-    source: EventNode
-    conditions: tuple[Condition, ...]
-
-
-@dataclass(frozen=True)
-class OrderBy:
-    source: EventNode
-    field: str
-    descending: bool
-
-
-@dataclass(frozen=True)
-class Limit:
-    source: EventNode
-    count: int
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A slice."""
-
-    source: EventNode
-    direction: Literal["forward", "backward"]
-    max_hops: int | None = None
-    max_network_hops: int | None = None
-    edge_filter: EdgeFilter | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class Columns:
-    source: EventNode
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    source: Cut | Events
-    level: str | LabelFunction
-    reduce: Reduce | None = None
-
-
-@dataclass(frozen=True)
-class PathNode:
-    source: Cut
-    level: str | LabelFunction
-
-
-@dataclass(frozen=True)
-class Compare:
-    before: Aggregate
-    after: Aggregate
-
-
-EventNode = Events | Chosen | Requests | Where | OrderBy | Limit | Cut
-Node = EventNode | Columns | Aggregate | PathNode | Compare
-
 
 class _Query:
     """What all questions share. `node` is the plan."""
@@ -171,13 +95,9 @@ class _Query:
 
     def explain(self) -> str:
         """The plan as a text, a step per line, the answer's first."""
-        from clew.graph.execute import explain
-
         return explain(self.node)
 
     def __repr__(self) -> str:
-        from clew.graph.execute import spell
-
         return spell(self.node)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -186,8 +106,6 @@ class _Query:
         raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
     def _answer(self) -> Any:
-        from clew.graph.execute import execute
-
         return execute(self.node)
 
 
@@ -213,8 +131,6 @@ class EventQuery(_Query):
 
     def order_by(self, field: str) -> EventQuery:
         """Sorted by a field; with "-" before its name, the largest first. Events that are equal stay as they were."""
-        from clew.graph.execute import check_field
-
         return EventQuery(OrderBy(self.node, check_field(field.removeprefix("-")), field.startswith("-")))
 
     def limit(self, count: int) -> EventQuery:
@@ -242,8 +158,6 @@ class EventQuery(_Query):
 
     @cached_property
     def _rows(self) -> npt.NDArray[np.int64]:
-        from clew.graph.execute import execute_events
-
         return execute_events(self.node)
 
     def ids(self) -> npt.NDArray[np.int64]:
@@ -262,8 +176,6 @@ class EventQuery(_Query):
 
     def to_arrow(self, *names: str) -> pyarrow.Table:
         """A table of some fields, by default of all."""
-        from clew.graph.execute import FIELDS
-
         return self.select(*(names or FIELDS)).to_arrow()
 
 
@@ -378,8 +290,6 @@ class AggregateQuery(_Query):
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Nodes and edges with their fields as attributes; needs networkx."""
-        from clew.graph.execute import to_networkx
-
         return to_networkx(self.result)
 
 
@@ -456,22 +366,16 @@ class Rows(_Query):
         return iter(self._values)
 
     def to_arrow(self) -> pyarrow.Table:
-        from clew.graph.execute import to_arrow
-
         return to_arrow(self.node.names, self._values)
 
 
 def _select(node: EventNode, names: tuple[str, ...]) -> Rows:
-    from clew.graph.execute import FIELDS, check_field
-
     if not names:
         raise QueryError(f"name the fields to select: {', '.join(FIELDS)}")
     return Rows(Columns(node, tuple(check_field(name) for name in names)))
 
 
 def _conditions(tests: tuple[Callable[[Event], bool], ...], conditions: dict[str, Any]) -> tuple[Condition, ...]:
-    from clew.graph.execute import check_condition
-
     for test in tests:
         if not callable(test):
             raise QueryError(f"a condition is FIELD=VALUE or a function of an event, not {test!r}")
@@ -479,10 +383,3 @@ def _conditions(tests: tuple[Callable[[Event], bool], ...], conditions: dict[str
     if not parsed and not tests:
         raise QueryError('say what the events have to be, for example where(level="ERROR")')
     return (*parsed, *(("", "call", test) for test in tests))
-
-
-def run_of(node: Node) -> Run:
-    """The run that a plan asks (of a comparison the first one)."""
-    while not isinstance(node, Events | Chosen | Requests):
-        node = node.before if isinstance(node, Compare) else node.source
-    return node.run

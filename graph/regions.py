@@ -1,6 +1,6 @@
 """Splits strands into regions: detached scopes minus the detached scopes nested in them.
 
-Where a scope begins and ends (`algorithms`, section 1, made exact):
+Where a scope begins and ends:
 - a strand's root region is its whole life;
 - RECEIVE opens a scope that ends with the call around it (its EXIT included), or before the strand's next RECEIVE on the same
   channel. A RECEIVE in a call made from inside the scope does not end it, but nests: when that call is over, the scope goes on;

@@ -27,7 +27,8 @@ from clew.records.errors import Problem
 from clew.records.plan import Level, Target
 from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, trace_files
 
-STORE_FORMAT = 1
+STORE_FORMAT = 2
+"""Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
 EVENT_COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle")
 EDGE_COLUMNS = ("edge_src", "edge_dst", "edge_kind", "edge_channel")

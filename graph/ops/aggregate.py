@@ -211,12 +211,6 @@ class AggregateGraph:
             self.graph, self.level, self.labels, self.rows, node[self.node_of_row], codes, sums, edges, self.reduce
         )
 
-    def diff(self, after: AggregateGraph) -> Any:
-        """What changed from this graph to another, see `clew.graph.ops.diff.diff`."""
-        from clew.graph.ops.diff import diff
-
-        return diff(self, after)
-
 
 def aggregate(of: Slice | ExecutionGraph, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateGraph:
     """Condenses a slice, or a whole graph, at a level; see `clew.graph.levels` for the names.

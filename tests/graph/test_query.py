@@ -116,8 +116,8 @@ def test_the_third_example_compares_two_runs_by_component(new_run):
         ),
         (
             lambda run: run.slice(3, 4, direction="forward", max_hops=2).where(bool),
-            "run('ID').event(3, 4).slice('forward', max_hops=2).where(bool)",
-            ["where(bool)", "   slice('forward', max_hops=2)", "      run('ID').event(3, 4)"],
+            "run('ID').slice(3, 4, direction='forward', max_hops=2).where(bool)",
+            ["where(bool)", "   run('ID').slice(3, 4, direction='forward', max_hops=2)"],
         ),
     ],
 )
@@ -137,7 +137,7 @@ def test_queries_are_values(opened):
 
 
 def test_nothing_happens_before_the_answer_is_looked_at(opened, monkeypatch):
-    monkeypatch.setattr("clew.graph.execute.execute_events", lambda node: pytest.fail("it ran"))
+    monkeypatch.setattr("clew.graph.query.execute_events", lambda node: pytest.fail("it ran"))
     query = opened.events.where(text__contains="x").order_by("ts").limit(2)
     repr(query), query.explain()
     assert isinstance(query, EventQuery)

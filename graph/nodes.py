@@ -1,0 +1,117 @@
+"""What a query's plan is made of: frozen values, which `execute` answers and `spelling` writes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from clew.graph.levels import LabelFunction
+from clew.graph.model import ExecutionGraph
+from clew.graph.ops.aggregate import Reduce
+from clew.graph.ops.slice import EdgeFilter
+from clew.records.errors import ClewError, Problem
+from clew.records.run import RunInfo
+
+Condition = tuple[str, str, Any]
+"""Field, comparison, value; ("", "call", function) for a function of an event."""
+
+
+class QueryError(ClewError):
+    """A query that makes no sense; the text says what to write instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRun:
+    """A recorded run whose graph is at hand."""
+
+    info: RunInfo
+    folder: Path
+    problems: list[Problem]
+    graph: ExecutionGraph
+
+    def __repr__(self) -> str:
+        return f"run({self.info.id!r})"
+
+
+@dataclass(frozen=True)
+class Events:
+    run: OpenRun
+
+
+@dataclass(frozen=True)
+class Chosen:
+    run: OpenRun
+    events: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Requests:
+    run: OpenRun
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Where:
+    source: EventNode
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    source: EventNode
+    field: str
+    descending: bool
+
+
+@dataclass(frozen=True)
+class Limit:
+    source: EventNode
+    count: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A slice."""
+
+    source: EventNode
+    direction: Literal["forward", "backward"]
+    max_hops: int | None = None
+    max_network_hops: int | None = None
+    edge_filter: EdgeFilter | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Columns:
+    source: EventNode
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    source: Cut | Events
+    level: str | LabelFunction
+    reduce: Reduce | None = None
+
+
+@dataclass(frozen=True)
+class PathNode:
+    source: Cut
+    level: str | LabelFunction
+
+
+@dataclass(frozen=True)
+class Compare:
+    before: Aggregate
+    after: Aggregate
+
+
+EventNode = Events | Chosen | Requests | Where | OrderBy | Limit | Cut
+Node = EventNode | Columns | Aggregate | PathNode | Compare
+
+
+def run_of(node: Node) -> OpenRun:
+    """The run that a plan asks (of a comparison the first one)."""
+    while not isinstance(node, Events | Chosen | Requests):
+        node = node.before if isinstance(node, Compare) else node.source
+    return node.run

@@ -1,0 +1,99 @@
+"""Query plans as text: as they would be written, and step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.graph.fields import OF_TEXT
+from clew.graph.model import LEVEL_NAMES
+from clew.graph.nodes import (
+    Aggregate,
+    Chosen,
+    Columns,
+    Compare,
+    Cut,
+    Events,
+    Limit,
+    Node,
+    OrderBy,
+    PathNode,
+    Requests,
+    Where,
+)
+
+
+def spell(node: Node) -> str:
+    """The plan as it would be written."""
+    match node:
+        case Events():
+            return f"{node.run!r}.events"
+        case Chosen():
+            return f"{node.run!r}.slice({', '.join(map(str, node.events))})"
+        case Cut(source=Chosen(run=run, events=events)):
+            return f"{run!r}.slice({', '.join(map(str, events))}, direction={_options(node)})"
+        case Requests():
+            return f"{node.run!r}.requests" + (f".named({node.name!r})" if node.name is not None else "")
+        case Compare():
+            return f"{spell(node.before)}.diff({spell(node.after)})"
+        case Aggregate(source=Events(run=run)):
+            return f"{run!r}.{_step(node)}"
+        case _:
+            return f"{spell(node.source)}.{_step(node)}"
+
+
+def explain(node: Node, indent: str = "") -> str:
+    """A step per line, the last one first, what it works on below it."""
+    match node:
+        case Events() | Requests() | Chosen() | Cut(source=Chosen()):
+            return indent + spell(node)
+        case Compare():
+            below = [explain(side, indent + "   ") for side in (node.before, node.after)]
+            return "\n".join([f"{indent}diff", *below])
+        case _:
+            return f"{indent}{_step(node)}\n{explain(node.source, indent + '   ')}"
+
+
+def _step(node: Node) -> str:
+    match node:
+        case Where():
+            return f"where({', '.join(_condition(*condition) for condition in node.conditions)})"
+        case OrderBy():
+            return f"order_by({('-' if node.descending else '') + node.field!r})"
+        case Limit():
+            return f"limit({node.count})"
+        case Cut():
+            return f"slice({_options(node)})"
+        case Columns():
+            return f"select({', '.join(map(repr, node.names))})"
+        case Aggregate():
+            return f"aggregate({_name(node.level)}{', reduce=' + _name(node.reduce) if node.reduce else ''})"
+        case PathNode():
+            return f"critical_path({_name(node.level)})"
+        case _:
+            return type(node).__name__.lower()
+
+
+def _options(node: Cut) -> str:
+    options = [repr(node.direction)]
+    for name in ("max_hops", "max_network_hops"):
+        if getattr(node, name) is not None:
+            options.append(f"{name}={getattr(node, name)}")
+    if node.edge_filter is not None:
+        options.append("edge_filter=…")
+    return ", ".join(options)
+
+
+def _condition(field: str, comparison: str, value: Any) -> str:
+    if comparison == "call":
+        return _name(value)
+    if field == "level" and comparison not in OF_TEXT:
+        value = tuple(map(_level, value)) if comparison == "in" else _level(value)
+    return f"{field}{'' if comparison == 'eq' else '__' + comparison}={value!r}"
+
+
+def _level(number: int) -> str | int:
+    return LEVEL_NAMES.get(number, number)
+
+
+def _name(value: Any) -> str:
+    return getattr(value, "__name__", "…") if callable(value) else repr(value)
