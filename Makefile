@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 CLIENT := vscode-client
 SAY = @printf '\n\033[1m== %s\033[0m\n'
 
-.PHONY: help setup demo test lint types imports unit cpython client panel vsix e2e bench clean
+.PHONY: help setup demo test lint types imports unit cpython cpython-all client panel vsix e2e bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -44,7 +44,7 @@ demo: setup ## record a small distributed system, ask why a write failed and whi
 	@PATH="$(abspath $(BIN)):$$PATH" bash examples/chunkstore/demo.sh
 
 # --- tests ----------------------------------------------------------------------------------------------------------
-test: setup lint types imports unit cpython client e2e ## run every test and check
+test: setup lint types imports unit cpython cpython-all client e2e ## run every test and check
 	$(SAY) "All tests passed"
 
 lint: $(VENV)/.installed ## ruff: lint and format
@@ -66,8 +66,11 @@ unit: setup ## unit, property and golden tests, and the examples
 	$(SAY) "pytest"
 	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e'
 
-cpython: $(VENV)/.installed ## CPython's own tests, with and without instrumentation
-	$(SAY) "CPython's own tests under instrumentation"
+cpython: $(VENV)/.installed ## CPython's own tests, plain and with every function recorded (all of them: make cpython-all)
+	$(SAY) "CPython's own tests: generators, coroutines, contextlib, and those of asyncio that need no subprocess"
+	@$(BIN)/python tests/cpython/run.py test_generators test_coroutines test_contextlib test_asyncio
+
+cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about six minutes
 	@$(BIN)/python tests/cpython/run.py
 
 client: $(CLIENT)/node_modules/.installed ## TypeScript: types, eslint, unit tests

@@ -10,14 +10,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SAMPLE = [
-    "test_generators",
-    "test_coroutines",
-    "test_contextlib",
-    "test_sys_settrace",
-    "test_asyncio.test_tasks",
-    "test_asyncio.test_queues",
-]
+# `make cpython` runs the larger sample: test_generators, test_coroutines, test_contextlib and test_asyncio.
+SAMPLE = ["test_generators", "test_sys_settrace", "test_with", "test_yield_from", "test_asyncio.test_queues"]
 
 
 def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,7 +25,7 @@ def test_cpythons_tests_have_the_same_outcomes_when_recorded(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(output.read_text())
     assert found["different"] == {}
-    assert found["tests"] > 800
+    assert found["tests"] > 250
 
 
 @pytest.mark.slow
