@@ -123,7 +123,9 @@ def default_plan(workspace: Path) -> Plan:
 def _compiled(spec: Path, workspace: Path, context: click.Context) -> Plan:
     from clew.esl import check, render_all
 
-    checked = check(spec, workspace)
+    # The source lies where the program runs, which need not be where its runs are kept.
+    here = Path.cwd()
+    checked = check(spec, workspace if here.is_relative_to(workspace) else here)
     if checked.problems:
         _write(render_all(checked.problems, checked.path, checked.text) + "\n")
     if checked.plan is None:
@@ -277,8 +279,27 @@ def summary(run_folder: Path, info: RunInfo) -> list[str]:
     lines += [f"note: {text}" for text in notes[:SHOWN_NOTES]]
     if len(notes) > SHOWN_NOTES:
         lines.append(f"and {wording.count(len(notes) - SHOWN_NOTES, 'more note')} in the run")
-    lines.append(f"next: `clew why {_quoted(counted.worst)}` or `clew view`")
+    if counted.functions or counted.lines:
+        lines.append(f"next: `clew why {_quoted(counted.worst)}` or `clew view`")
+    else:
+        lines.append(_what_to_check(info))
     return lines
+
+
+def _what_to_check(info: RunInfo) -> str:
+    """For a run in which none of the chosen functions was called."""
+    if not info.spec:
+        return (
+            f"no function below {info.workspace} was called, only those of a project's own files are recorded; check that "
+            "the program's source is there, or name its folder with --workspace"
+        )
+    spec = _shown(Path(info.spec))
+    return f"no function that {spec} names was called; `clew check {spec}` lists what its rules match"
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 class _Counted:
@@ -327,8 +348,8 @@ def _quoted(text: str) -> str:
 def _limits(plan: Plan) -> str:
     from clew.server import wording
 
-    share = "any share" if plan.budget is None else f"up to {plan.budget:.1%}".replace(".0%", "%")
-    return f"{share} of run time, {wording.size(plan.quota)} a process"
+    budget = "no budget" if plan.budget is None else f"budget {wording.percent(plan.budget)}"
+    return f"{budget}, at most {wording.size(plan.quota)} a process"
 
 
 def _say(text: str) -> None:

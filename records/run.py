@@ -75,7 +75,7 @@ def create_run(
         (base / "runs").chmod(0o700)
         ignore = base / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n")
+            ignore.write_text("*\n", encoding="ascii")
         number = 1
         while True:
             run_id = f"{stamp}-{slug}" + (f"-{number}" if number > 1 else "")
@@ -119,7 +119,7 @@ def load_run(folder: Path) -> RunInfo:
     """Raises `RunError` when the folder is missing, is no run, is damaged, or is of a newer format."""
     file = folder / RUN_FILE
     try:
-        data: Any = json.loads(file.read_text())
+        data: Any = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         what = "there is no such folder" if not folder.is_dir() else f"it has no {RUN_FILE}"
         raise RunError(f"{folder}: not a run, {what}; `clew runs` lists the runs of this workspace") from None

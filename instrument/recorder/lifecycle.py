@@ -155,7 +155,7 @@ def _short_argv() -> list[str]:
 def _boot_id() -> str:
     """Names the boot that the cycle counter and the monotonic clock count from; the host's name where there is no id."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return platform.node()
 

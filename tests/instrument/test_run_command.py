@@ -53,7 +53,7 @@ def test_a_run_is_recorded_and_summed_up(workspace):
     done = clew(workspace, "run", "--", PYTHON, "app.py")
     assert (done.returncode, done.stdout) == (0, "out\n")
     before, program, after, following = done.stderr.splitlines()
-    assert before.startswith("clew: recording ") and str(workspace) in before and "3%" in before
+    assert before.startswith("clew: recording ") and str(workspace) in before and "; budget 3 %, at most " in before
     assert program == "ERROR:root:Write request failed"
     folder = find_run(workspace)
     info = load_run(folder)
@@ -115,7 +115,33 @@ def test_a_rule_that_matches_nothing_warns_and_the_run_goes_on(workspace):
     done = clew(workspace, "run", "--spec", "some.esl", "--", PYTHON, "app.py")
     assert (done.returncode, done.stdout) == (0, "out\n")
     assert "some.esl:3:" in done.stderr and "warning" in done.stderr
-    assert "1 function, " in done.stderr and "up to 5% of run time" in done.stderr
+    assert "1 function, " in done.stderr and "budget 5 %" in done.stderr
+
+
+def test_without_a_budget_the_first_line_says_so(workspace):
+    done = clew(workspace, "run", "--budget", "none", "--quota", "8MB", PYTHON, "app.py")
+    assert "; no budget, at most 8.0 MB a process)" in done.stderr.splitlines()[0]
+
+
+def test_a_run_without_calls_says_what_to_check(workspace):
+    done = clew(workspace, "run", "--", PYTHON, "-c", "print(1)")
+    assert done.stdout == "1\n"
+    assert f"no function below {workspace} was called" in done.stderr.splitlines()[-1]
+    (workspace / "unused.py").write_text("def unused(): pass\n")
+    (workspace / "some.esl").write_text("include threads;\nscope unused:unused;\n")
+    done = clew(workspace, "run", "--spec", "some.esl", "--", PYTHON, "app.py")
+    assert done.stderr.splitlines()[-1] == (
+        "clew: no function that some.esl names was called; `clew check some.esl` lists what its rules match"
+    )
+
+
+def test_a_spec_is_checked_against_the_source_that_runs_wherever_runs_are_kept(workspace, tmp_path_factory):
+    (workspace / "some.esl").write_text("include threads;\nscope app:work;\n")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    done = clew(workspace, "run", "--spec", "some.esl", "--workspace", str(elsewhere), "--", PYTHON, "app.py")
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    assert "warning" not in done.stderr and "1 function, " in done.stderr
+    assert len(list_runs(elsewhere)) == 1
 
 
 def test_budget_and_quota_are_checked_and_override_the_spec(workspace):

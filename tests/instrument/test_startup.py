@@ -158,3 +158,9 @@ def _startup() -> str:
     import clew.instrument.startup
 
     return str(Path(clew.instrument.startup.__file__).parent)
+
+
+def test_no_warning_about_encodings_is_ours(record):
+    run = record("print(1)", command=[sys.executable, "-X", "warn_default_encoding", "-W", "error", "program.py"])
+    assert (run.code, run.stdout, run.stderr) == (0, "1\n", "")
+    assert len(run.processes) == 1
