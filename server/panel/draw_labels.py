@@ -68,12 +68,13 @@ class _Labels:
         )
 
     def _node(self, node: AggregateNode) -> GraphNode:
+        process = self._processes(node)
         return GraphNode(
             id=node.label,
             label=short(self.condensed.level, node.label),
             detail=_detail(node),
-            lane=f"{node.process} / {node.strand}" if node.strands == 1 else node.process,
-            process=node.process,
+            lane=f"{process} / {node.strand}" if node.strands == 1 else process,
+            process=process,
             kind="state" if self._has_state(node) else node.kind,
             events=node.events,
             calls=node.calls,
@@ -87,6 +88,12 @@ class _Labels:
             onChain=node.id in self.on_chain,
             firstEvent=node.first_event,
         )
+
+    def _processes(self, node: AggregateNode) -> str:
+        """The process that the node's events are from, if it is one."""
+        graph = self.condensed.graph
+        several = len(np.unique(graph.event_process[self.condensed.events_of(node.id)]))
+        return node.process if several == 1 else "several processes"
 
     def _has_state(self, node: AggregateNode) -> bool:
         """Is a state that the chain goes through set or read here?"""
