@@ -17,9 +17,10 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from clew.instrument.recorder.mapping import map_file
 from clew.records.event import CALLS, RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.header import (
     CHUNK_HEADER,
@@ -49,6 +50,8 @@ _AROUND_NS = 10.0
 _EXTENDED_NS = 700.0
 _CREDIT_NS = 1e9
 _FIRST_CREDIT_NS = 1e8
+
+_STDERR = 2
 
 _ticks = time.monotonic_ns
 
@@ -125,9 +128,12 @@ class _Store:
     def forget(self) -> None:
         self.lock = threading.Lock()
         self.pid = os.getpid()
-        self.file = -1
         self.path = ""
+        self.identity = (0, 0)
+        """Device and inode: which file it is, whatever has its name now."""
         self.header: memoryview | None = None
+        self.mute = False
+        """There was no stderr at the start: what has its number later is the program's own file."""
         self.segment = _Segment(-1, 0, 0, memoryview(b""))
         self.claims = itertools.count()
         self.claimed = 0
@@ -202,7 +208,39 @@ def _allocate(file: int, offset: int, length: int) -> None:
 def _map(file: int, offset: int, length: int) -> memoryview:
     """Unmapped when its last view is gone."""
     lead = offset % mmap.ALLOCATIONGRANULARITY
-    return memoryview(mmap.mmap(file, length + lead, offset=offset - lead))[lead:]
+    return memoryview(map_file(file, offset - lead, length + lead))[lead:]
+
+
+@contextlib.contextmanager
+def _opened() -> Iterator[int]:
+    """A descriptor of the process's own file; none is open while the program runs, so that its own have the numbers that
+    they have without us. Raises `OSError`, with ENOENT when the file was moved or removed."""
+    file = _above_stderr(os.open(_store.path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0)))
+    try:
+        found = os.fstat(file)
+        if (found.st_dev, found.st_ino) != _store.identity:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), _store.path)
+        yield file
+    finally:
+        os.close(file)
+
+
+def _is_open(file: int) -> bool:
+    try:
+        os.fstat(file)
+    except OSError:
+        return False
+    return True
+
+
+def _above_stderr(file: int) -> int:
+    """The same file under a number that no thread prints to meanwhile, should the program have closed 0, 1 or 2."""
+    if file > _STDERR:
+        return file
+    try:
+        return _above_stderr(os.dup(file))
+    finally:
+        os.close(file)
 
 
 def _grow() -> None:
@@ -212,8 +250,9 @@ def _grow() -> None:
     if count <= 0:
         raise OSError(0, "quota")
     offset = HEADER_SIZE + first * CHUNK_SIZE
-    _allocate(_store.file, offset, count * CHUNK_SIZE)
-    _store.segment = _Segment(number, first, first + count, _map(_store.file, offset, count * CHUNK_SIZE))
+    with _opened() as file:
+        _allocate(file, offset, count * CHUNK_SIZE)
+        _store.segment = _Segment(number, first, first + count, _map(file, offset, count * CHUNK_SIZE))
 
 
 def _put_header(offset: int, value: int) -> None:
@@ -268,8 +307,10 @@ def _give_up(error: Exception) -> None:
         why = f"{_store.path[:300]} cannot grow ({getattr(error, 'strerror', None) or error})"
     _store.problem = f"recording of process {_store.pid} stopped: {why}; what was recorded until now is kept"
     _finish(state)
+    if _store.mute:
+        return
     with contextlib.suppress(OSError):  # without a stderr, `problem()` still says it
-        os.write(2, f"clew: {_store.problem}\n".encode(errors="replace"))
+        os.write(_STDERR, f"clew: {_store.problem}\n".encode(errors="replace"))
 
 
 def _finish(state: State) -> None:
@@ -279,10 +320,8 @@ def _finish(state: State) -> None:
     _clock_pair()
     if _store.header is not None:
         _store.header[STATE_OFFSET] = state
-    with contextlib.suppress(OSError):  # a file that can't be cut ends in zeros, which readers skip
-        os.ftruncate(_store.file, HEADER_SIZE + _store.claimed * CHUNK_SIZE)
-    os.close(_store.file)
-    _store.file = -1
+    with contextlib.suppress(OSError), _opened() as file:  # a file that can't be cut ends in zeros, which readers skip
+        os.ftruncate(file, HEADER_SIZE + _store.claimed * CHUNK_SIZE)
     _store.segment = _Segment(-1, 0, 0, memoryview(b""))
     _store.definitions = _store.counters = None
     _store.counted = {}
@@ -293,18 +332,20 @@ def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float) ->
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
     if len(info) > _MAX_INFO:
         raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE), path)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
     _store.forget()
     _store.problem = ""
+    _store.mute = not _is_open(_STDERR)
     try:
-        _store.file, _store.path = file, path
-        _allocate(file, 0, HEADER_SIZE)
-        _store.header = header = _map(file, 0, HEADER_SIZE)
+        made = os.stat(path)
+        _store.path, _store.identity = path, (made.st_dev, made.st_ino)
+        with _opened() as file:
+            _allocate(file, 0, HEADER_SIZE)
+            _store.header = header = _map(file, 0, HEADER_SIZE)
         _store.limit = max(quota - HEADER_SIZE, 0) // CHUNK_SIZE
         if _store.limit:
             _grow()
     except (OSError, ValueError, MemoryError) as error:
-        os.close(file)
         _store.forget()
         os.unlink(path)
         raise OSError(getattr(error, "errno", errno.ENOMEM), getattr(error, "strerror", str(error)), path) from None
@@ -547,8 +588,6 @@ def _forked() -> None:
     """The child has inherited the mappings: it drops them all and writes into none."""
     _store.active = False
     _store.epoch += 1
-    if _store.file >= 0:
-        os.close(_store.file)
     _store.problem = ""
     _store.forget()
     _store.uid = _new_uid()

@@ -1,7 +1,8 @@
 /* The process's trace file: its header page, the segments that map it, and who writes in which chunk.
  *
  * Invariants: disk space is allocated before it is mapped, so that a full disk is an error code and never a SIGBUS; a
- * chunk belongs to one thread for ever; what one process mapped, a forked child neither sees nor writes.
+ * chunk belongs to one thread for ever; what one process mapped, a forked child neither sees nor writes; no descriptor of
+ * ours is open while the program runs, so that the numbers of its own are what they are without us.
  *
  * Everything runs with the GIL held, except `thread_end` (a thread's last breath) and `store_forked`. `store.lock` guards
  * what these share with the rest: the list of threads and the segments. No Python code runs under it. */
@@ -10,6 +11,7 @@
 #define CLEW_STORE_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -56,7 +58,9 @@ static __thread struct thread self __attribute__((tls_model("initial-exec")));
 
 static struct {
     bool active;
-    int fd;
+    bool mute;    /* there was no stderr at the start: what has its number later is the program's own file */
+    dev_t device; /* with inode: which file it is, whatever has its name now */
+    ino_t inode;
     struct file_header *header; /* Owned: the header page; stays mapped after a quota or failure, to count what is lost */
     uint64_t capacity;          /* chunks allocated and mapped */
     uint64_t limit;             /* chunks that the quota allows */
@@ -70,7 +74,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_key_t key;
     struct segment segment[MAX_SEGMENTS];
-} store = {.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+} store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline uint64_t segment_first(uint32_t index) {
     return index <= DOUBLINGS ? FIRST_CHUNKS * ((1ull << index) - 1)
@@ -112,6 +116,42 @@ static char *map_file(int fd, uint64_t offset, uint64_t length, char **map, size
     return *map + lead;
 }
 
+/* A descriptor of the process's own file, to be closed at once, or -1 and errno: ENOENT when it was moved or removed.
+ * Never 0, 1 or 2, for a thread that prints meanwhile in a program that has closed one of them. */
+static int file_open(void) {
+    struct stat found;
+    int fd = open(store.path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && fd <= STDERR_FILENO) {
+        int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(fd);
+        fd = higher;
+    }
+    if (fd < 0)
+        return -1;
+    if (!fstat(fd, &found) && found.st_dev == store.device && found.st_ino == store.inode)
+        return fd;
+    close(fd);
+    errno = ENOENT;
+    return -1;
+}
+
+/* Adds the segment numbered `store.segments`, of `count` chunks from `first`, with the file open as `fd`. */
+static bool add_segment(int fd, uint64_t first, uint64_t count) {
+    struct segment *segment = &store.segment[store.segments];
+    store.error = disk_allocate(fd, chunk_offset(first), count * CHUNK_SIZE);
+    if (store.error)
+        return false;
+    segment->chunks = map_file(fd, chunk_offset(first), count * CHUNK_SIZE, &segment->map, &segment->length);
+    if (!segment->chunks) {
+        store.error = errno;
+        return false;
+    }
+    segment->live = (uint32_t)count;
+    store.segments++;
+    __atomic_store_n(&store.capacity, first + count, __ATOMIC_RELEASE);
+    return true;
+}
+
 /* Adds segments until `chunk` exists. False with `store.error` set when the quota, the disk or memory says no. */
 static bool grow(uint64_t chunk) {
     while (store.capacity <= chunk) {
@@ -122,19 +162,15 @@ static bool grow(uint64_t chunk) {
             return false;
         if (count > store.limit - first)
             count = store.limit - first;
-        struct segment *segment = &store.segment[index];
-        store.error = disk_allocate(store.fd, chunk_offset(first), count * CHUNK_SIZE);
-        if (store.error)
-            return false;
-        segment->chunks =
-            map_file(store.fd, chunk_offset(first), count * CHUNK_SIZE, &segment->map, &segment->length);
-        if (!segment->chunks) {
+        int fd = file_open();
+        if (fd < 0) {
             store.error = errno;
             return false;
         }
-        segment->live = (uint32_t)count;
-        store.segments++;
-        __atomic_store_n(&store.capacity, first + count, __ATOMIC_RELEASE);
+        bool added = add_segment(fd, first, count);
+        close(fd);
+        if (!added)
+            return false;
     }
     return true;
 }
@@ -184,10 +220,12 @@ static void store_finish(enum state state) {
     store_clock_pair();
     __atomic_store_n(&store.header->state, (uint8_t)state, __ATOMIC_RELEASE);
     /* A file that can't be cut ends in zeros, which readers skip. */
-    int ignored = ftruncate(store.fd, (off_t)chunk_offset(used));
-    (void)ignored;
-    close(store.fd);
-    store.fd = -1;
+    int fd = file_open();
+    if (fd >= 0) {
+        int ignored = ftruncate(fd, (off_t)chunk_offset(used));
+        (void)ignored;
+        close(fd);
+    }
     pthread_mutex_unlock(&store.lock);
 }
 
@@ -203,6 +241,8 @@ static void store_give_up(void) {
                  "recording of process %d stopped: its quota of %.1f MB is used up; what was recorded until now is kept",
                  (int)getpid(), (double)chunk_offset(store.limit) / (1 << 20));
     store_finish(store.error ? STATE_FAILED : STATE_QUOTA);
+    if (store.mute)
+        return;
     int length = snprintf(line, sizeof line, "clew: %s\n", store.problem);
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)length);
     (void)ignored;
@@ -282,7 +322,7 @@ static void store_unmap_header(void) {
     store.header = NULL;
 }
 
-/* In a forked child the mappings are gone and the descriptor is the parent's: forget all of it, touch none of it. */
+/* In a forked child the mappings are gone: forget all of it, touch none of it. */
 static void store_forked(void) {
     store.active = false;
     store.header = NULL;
@@ -291,34 +331,44 @@ static void store_forked(void) {
     store.capacity = 0;
     store.epoch++;
     store.problem[0] = 0;
-    if (store.fd >= 0)
-        close(store.fd);
-    store.fd = -1;
     pthread_mutex_init(&store.lock, NULL);
     self.linked = false;
     thread_reset(&self);
     store_new_uid();
 }
 
+/* Makes a new file and maps its header page. NULL and `*error` when it can't be. */
+static struct file_header *file_create(const char *path, int *error) {
+    struct stat made;
+    char *map = NULL;
+    size_t length;
+    *error = strlen(path) < sizeof store.path ? 0 : ENAMETOOLONG;
+    int fd = *error ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        *error = *error ? *error : errno;
+        return NULL;
+    }
+    *error = fstat(fd, &made) ? errno : disk_allocate(fd, 0, HEADER_SIZE);
+    if (!*error && !map_file(fd, 0, HEADER_SIZE, &map, &length))
+        *error = errno;
+    close(fd);
+    if (*error) {
+        unlink(path);
+        return NULL;
+    }
+    strcpy(store.path, path);
+    store.device = made.st_dev;
+    store.inode = made.st_ino;
+    return (struct file_header *)map;
+}
+
 /* Opens a new file with room for its first chunks. Returns 0 or an errno; on an error nothing is left behind. */
 static int store_open(const char *path, const char *info, uint32_t info_length, uint64_t parent_uid, uint64_t quota) {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return errno;
-    int error = disk_allocate(fd, 0, HEADER_SIZE);
-    struct file_header *header = NULL;
-    if (!error) {
-        char *map;
-        size_t length;
-        header = (struct file_header *)map_file(fd, 0, HEADER_SIZE, &map, &length);
-        if (!header)
-            error = errno;
-    }
-    if (error) {
-        close(fd);
-        unlink(path);
+    int error;
+    store.mute = fcntl(STDERR_FILENO, F_GETFD) < 0;
+    struct file_header *header = file_create(path, &error);
+    if (!header)
         return error;
-    }
     header->version = VERSION;
     header->header_size = HEADER_SIZE;
     header->chunk_size = CHUNK_SIZE;
@@ -333,20 +383,16 @@ static int store_open(const char *path, const char *info, uint32_t info_length, 
     memcpy((char *)header + INFO_OFFSET, &info_length, 4);
     memcpy((char *)header + INFO_OFFSET + 4, info, info_length);
 
-    store.fd = fd;
     store.header = header;
     store.segments = store.serials = 0;
     store.capacity = 0;
     store.limit = quota > HEADER_SIZE ? (quota - HEADER_SIZE) / CHUNK_SIZE : 0;
     store.error = 0;
     store.problem[0] = 0;
-    snprintf(store.path, sizeof store.path, "%s", path);
     store.epoch++;
     if (store.limit && !grow(0)) {
         error = store.error;
         store_unmap_header();
-        close(fd);
-        store.fd = -1;
         unlink(path);
         return error;
     }
