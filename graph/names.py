@@ -13,13 +13,19 @@ WORDS = 2
 def process_names(commands: Sequence[Sequence[str]]) -> list[str]:
     """A short name per process, given their command lines in the order of their start.
 
-    The module or script; with its first words where several processes run the same one; numbered where even those agree.
+    The module or script; its first words instead, where several processes run the same one; numbered where even those agree.
     """
-    short = [_program(argv) for argv in commands]
-    often = Counter(short)
+    programs = [_program(argv) for argv in commands]
+    often = Counter(programs)
+    short = [
+        " ".join(_words(argv)[:WORDS]) or name if often[name] > 1 else name
+        for name, argv in zip(programs, commands, strict=True)
+    ]
+    # The same words may be said to different programs.
+    meant = {name: {program for other, program in zip(short, programs, strict=True) if other == name} for name in short}
     names = [
-        " ".join([name, *_words(argv)[:WORDS]]) if often[name] > 1 else name
-        for name, argv in zip(short, commands, strict=True)
+        name if len(meant[name]) == 1 or name == program else f"{program} {name}"
+        for name, program in zip(short, programs, strict=True)
     ]
     often = Counter(names)
     seen: Counter[str] = Counter()
@@ -58,5 +64,6 @@ def _program(argv: Sequence[str]) -> str:
 
 
 def _words(argv: Sequence[str]) -> list[str]:
-    """What tells people one process from another: no options, and no paths, which differ from run to run."""
-    return [word for word in _split(argv)[1] if not word.startswith("-") and os.sep not in word]
+    """What tells people one process from another: no options, no numbers, no paths, which differ from run to run."""
+    words = [word for word in _split(argv)[1] if not word.startswith("-") and os.sep not in word]
+    return list(dict.fromkeys(word for word in words if any(map(str.isalpha, word))))

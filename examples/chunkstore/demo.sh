@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job, on a real program: record a replicated chunk store (seven processes) twice, then ask why. Needs `clew` on PATH.
+# The main job, on a real program: record a replicated chunk store, a dozen processes, then ask why. Needs `clew` on PATH.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -74,7 +74,7 @@ def test_the_cause_of_the_failed_write_is_the_clients_delete(failed_write):
     assert [step["key"] for step in state] == [chunk]
     assert "mark_deleted" in state[0]["title"]
     root = chain[-1]
-    assert root["process"].startswith("chunkstore client")
+    assert root["process"].startswith("client ")
     assert "delete" in root["title"]
     assert (Path(root["location"]["path"]).name, root["location"]["line"]) == (
         "client.py",
