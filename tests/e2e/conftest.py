@@ -31,6 +31,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
+RUN_ITEM = '.statusbar-item[id="clew.clew.run"]'
 PATIENCE = 60_000
 """Milliseconds within which anything an editor is waited for must happen, on a slow machine that runs other tests."""
 SETTINGS = {
@@ -43,11 +44,13 @@ SETTINGS = {
     "extensions.ignoreRecommendations": True,
     "telemetry.telemetryLevel": "off",
     "update.mode": "none",
+    "files.autoSave": "off",
     "git.enabled": False,
     "editor.minimap.enabled": False,
     "window.commandCenter": False,
-    "clew.python": sys.executable,
 }
+MACHINE_SETTINGS = {"clew.python": sys.executable}
+"""Paths belong to a machine: the editor reads them from a file of their own."""
 
 sys.path.append(str(CACHE / "python"))
 
@@ -185,16 +188,19 @@ class Editor:
         self.command("View: Focus Active Editor Group")
 
     @property
+    def run_item(self):
+        """The status bar's entry that names the selected run."""
+        return self.page.locator(RUN_ITEM)
+
+    @property
     def panel(self):
         return self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
 
-    def theme(self, name: str) -> None:
-        self.command("Preferences: Color Theme")
-        box = self.page.locator(".quick-input-widget input[type=text]").first
-        box.wait_for(timeout=PATIENCE)
-        box.fill(name)
-        self.pick(name)
-        self.page.wait_for_timeout(800)
+    def theme(self, *, dark: bool) -> None:
+        wanted = self.page.locator(f".monaco-workbench.{'vs-dark' if dark else 'vs'}")
+        if wanted.count() == 0:
+            self.command("Preferences: Toggle between Light/Dark Themes")
+            wanted.wait_for(timeout=PATIENCE)
 
     def photograph(self, name: str) -> None:
         """Keeps a picture for people to look at."""
@@ -206,7 +212,9 @@ class Editor:
     def reset(self) -> None:
         """No open editors, no panel, files as recorded."""
         self.page.keyboard.press("Escape")
-        self.command("File: Revert File") if self.page.locator(".tab.dirty").count() else None
+        if self.page.locator(".tab.dirty").count():
+            self.command("File: Revert File")
+            self.page.locator(".tab.dirty").wait_for(state="detached", timeout=PATIENCE)
         self.command("View: Close All Editors")
         self.page.locator(".tabs-container .tab").first.wait_for(state="detached", timeout=PATIENCE)
         self.recorded.restore()
@@ -226,6 +234,15 @@ def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def expect():
+    """Playwright's assertions, which wait. Not imported above: without Playwright the tests are to be skipped, not broken."""
+    from playwright.sync_api import expect as waiting
+
+    waiting.set_options(timeout=PATIENCE / 2)
+    return waiting
+
+
+@pytest.fixture(scope="session")
 def browser():
     from playwright.sync_api import sync_playwright
 
@@ -241,6 +258,8 @@ def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: 
     home = tmp_path_factory.mktemp("code-server")
     (home / "data/User").mkdir(parents=True)
     (home / "data/User/settings.json").write_text(json.dumps(SETTINGS))
+    (home / "data/Machine").mkdir()
+    (home / "data/Machine/settings.json").write_text(json.dumps(MACHINE_SETTINGS))
     (home / "config.yaml").write_text("")
     command = [str(NODE), str(CODE_SERVER), "--config", str(home / "config.yaml")]
     command += ["--user-data-dir", str(home / "data"), "--extensions-dir", str(home / "extensions")]
@@ -281,9 +300,7 @@ def workbench(browser, code_server: str, recorded: Recorded):
     page = browser.new_page(viewport={"width": 1500, "height": 940})
     page.set_default_timeout(PATIENCE)
     page.goto(code_server)
-    page.locator(".statusbar-item", has_text="failed-write").or_(
-        page.locator('.statusbar-item[id="clew.clew.run"]')
-    ).first.wait_for(timeout=2 * PATIENCE)
+    page.locator(RUN_ITEM, has_text="after").wait_for(timeout=2 * PATIENCE)
     yield Editor(page, recorded)
     page.close()
 
@@ -298,8 +315,8 @@ def editor(workbench: Editor, request: pytest.FixtureRequest):
 
 
 @pytest.fixture(scope="session")
-def view(recorded: Recorded):
-    """The address that `clew view` prints for the workspace."""
+def view(recorded: Recorded, vsix: Path):
+    """The address that `clew view` prints for the workspace; `vsix` has built the panel anew."""
     process = subprocess.Popen(
         [sys.executable, "-m", "clew", "view", "--no-browser", "--run", "failed-write"],
         cwd=recorded.folder,

@@ -1,11 +1,140 @@
-"""The panel of `clew view` in a plain browser."""
+"""The panel of `clew view` in a plain browser, on the example's recorded runs."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 
-from playwright.sync_api import expect
+def test_the_chain_of_an_error_leads_through_several_processes(browse, expect):
+    page = browse("text=Write+request+failed")
+    steps = page.locator(".step")
+    expect(steps.first).to_contain_text("Write request failed")
+    expect(page.locator(".step", has_text="mark_deleted").first).to_be_visible()
+    where = {text.split(" · ")[0] for text in page.locator(".step .where b").all_inner_texts()}
+    assert len(where) >= 3, where
+    numbers = page.locator(".step .number").all_inner_texts()
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
 
-pytestmark = pytest.mark.e2e
+
+def test_every_step_is_a_box_of_the_graph(browse, expect):
+    page = browse("text=Write+request+failed")
+    expect(page.locator("g.node.root")).to_have_count(1)
+    steps = page.locator(".step").count()
+    badges = page.locator("g.steps text").all_text_contents()
+    shown = {int(number) for badge in badges for number in re.findall(r"\d+", badge)}
+    assert shown and max(shown) <= steps
+
+
+def test_boxes_do_not_overlap_on_the_screen(browse, expect):
+    page = browse("text=Write+request+failed")
+    expect(page.locator("g.node").first).to_be_visible()
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('g.node > rect.box')].map(r => r.getBoundingClientRect())"
+        ".map(b => [b.left, b.top, b.right, b.bottom])"
+    )
+    overlaps = [
+        (a, b)
+        for number, a in enumerate(boxes)
+        for b in boxes[number + 1 :]
+        if a[0] < b[2] - 1 and b[0] < a[2] - 1 and a[1] < b[3] - 1 and b[1] < a[3] - 1
+    ]
+    assert overlaps == []
+
+
+def test_a_click_on_a_box_shows_its_source_with_the_line_marked(browse, expect, recorded):
+    page = browse("text=Write+request+failed")
+    page.locator("g.node.root").click()
+    expect(page.locator(".source .marked")).to_be_visible()
+    title = page.locator(".source h3").inner_text()
+    path, line = title.rsplit(":", 1)
+    source = (recorded.folder / path).read_text().splitlines()[int(line) - 1]
+    assert source.strip() in page.locator(".source .marked").inner_text()
+    page.keyboard.press("Escape")
+    expect(page.locator(".source")).to_have_count(0)
+
+
+def test_a_reload_keeps_question_level_and_critical_path(browse, expect):
+    page = browse("text=Write+request+failed")
+    page.get_by_label("Level of detail").select_option("module")
+    expect(page.locator("g.node", has_text="chunkstore.").first).to_be_visible()
+    page.locator("vscode-checkbox").click()
+    expect(page.locator("section.path")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Level of detail")).to_have_value("module")
+    expect(page.locator("section.path tbody tr").first).to_be_visible()
+    expect(page.locator(".summary h2")).to_contain_text("Write request failed")
+
+
+def test_the_keyboard_alone_finds_a_box_and_shows_its_source(browse, expect):
+    page = browse("text=Write+request+failed")
+    expect(page.locator("g.node").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("mark_deleted")
+    expect(page.locator("g.node.match")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator("g.node.selected")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    expect(page.locator(".source h3")).to_contain_text("index.py")
+    selected = page.locator("g.node.selected").get_attribute("data-id")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("g.node.selected")).not_to_have_attribute("data-id", selected)
+
+
+def test_effects_are_what_the_causes_are_not(browse, expect):
+    page = browse("function=chunkstore.client%3AClient.delete")
+    expect(page.locator("g.node").first).to_be_visible()
+    page.get_by_role("radio", name="Effects").click()
+    expect(page.locator("g.node", has_text="mark_deleted").first).to_be_visible()
+
+
+def test_the_critical_path_adds_up_to_its_title(browse, expect):
+    page = browse("view=path&text=Write+request+failed")
+    expect(page.locator(".segments tbody tr").first).to_be_visible()
+    expect(page.locator(".sentence")).to_contain_text(re.compile(r"\d+ segments"))
+
+
+def test_the_diff_names_the_function_that_became_slower(browse, expect):
+    page = browse("view=diff&before=before&after=after")
+    expect(page.locator(".finding .sentence")).to_contain_text("ChunkIndex.lookup")
+    first = page.locator(".diff-rows tbody tr").first
+    expect(first).to_contain_text("ChunkIndex.lookup")
+    expect(first).to_have_class(re.compile("slower"))
+    first.click()
+    expect(page.locator("g.node.selected")).to_contain_text("ChunkIndex.lookup")
+    expect(page.locator(".source h3")).to_contain_text("index.py")
+
+
+def test_nothing_found_says_what_to_do(browse, expect):
+    page = browse("text=no+such+message+anywhere")
+    said = page.locator(".empty p, .notice.error").first
+    expect(said).to_be_visible()
+    assert len(said.inner_text()) > 20
+
+
+def test_it_fits_a_narrow_window(browse, expect):
+    page = browse("text=Write+request+failed", width=420, height=800)
+    expect(page.locator(".step").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_pictures_for_people(browse, expect):
+    """Kept in artifacts/, to be looked at."""
+    from pathlib import Path
+
+    folder = Path(__file__).parents[2] / "artifacts"
+    folder.mkdir(exist_ok=True)
+    for dark in (False, True):
+        theme = "dark" if dark else "light"
+        for name, state, ready in (
+            ("why", "text=Write+request+failed", "g.node"),
+            ("why-critical-path", "text=Write+request+failed&path=shown", "section.path tbody tr"),
+            ("why-modules", "text=Write+request+failed&level=module", "g.node"),
+            ("path", "view=path&text=Write+request+failed", ".segments tbody tr"),
+            ("diff", "view=diff&before=before&after=after", "g.node"),
+        ):
+            page = browse(state, dark=dark)
+            expect(page.locator(ready).first).to_be_visible()
+            page.wait_for_timeout(400)
+            page.screenshot(path=str(folder / f"browser-{name}-{theme}.png"))

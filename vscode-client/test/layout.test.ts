@@ -227,6 +227,7 @@ test("packed rectangles do not overlap and stay within the width", () => {
 test("labels that would cover each other are moved apart across the flow", () => {
   const crowded: Label[] = [0, 4, 8].map((x, index) => ({ id: `l${index}`, at: [x, 50], width: 60, height: 16 }));
   const apart = spread(crowded, "down");
+  expect(apart).toHaveLength(3);
   apart.forEach((a, index) => {
     for (const b of apart.slice(index + 1)) expect(overlap(a, b)).toBe(false);
     expect(a.at[1]).toBe(50);
@@ -248,4 +249,19 @@ test("a route passes through no box but its ends", () => {
       .map((box) => `${route.id} through ${box.id}`),
   );
   expect(hits).toEqual([]);
+});
+
+test("of more labels than there is room for, none covers another", () => {
+  const crowded: Label[] = Array.from({ length: 40 }, (_, index) => ({
+    id: `l${index}`,
+    at: [0, 0],
+    width: 90,
+    height: 16,
+  }));
+  const shown = spread(crowded, "right");
+  expect(shown.length).toBeLessThan(40);
+  expect(shown.length).toBeGreaterThan(10);
+  shown.forEach((a, index) => {
+    for (const b of shown.slice(index + 1)) expect(overlap(a, b)).toBe(false);
+  });
 });

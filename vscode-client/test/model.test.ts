@@ -198,6 +198,7 @@ describe("the rows of a diff", () => {
     const [slow, same] = diffLines([row("slow", 100, 1_000), row("same", 500, 500)]);
     expect([slow?.before, slow?.after, same?.before]).toEqual([0.1, 1, 0.5]);
     expect([slow?.change, slow?.factor, slow?.trend]).toEqual(["+900 ns", "×10", "slower"]);
+    expect(diffLines([row("fast", 2_000_000, 1_000)])[0]?.factor).toBe("÷2,000");
     expect([same?.change, same?.factor, same?.trend]).toEqual(["±0", "", "same"]);
   });
 

@@ -45,17 +45,13 @@ export class Server implements vscode.Disposable {
     await client?.dispose(5_000);
   }
 
-  async ask<M extends Method>(
-    method: M,
-    params: Methods[M]["params"],
-    cancel?: vscode.CancellationToken,
-  ): Promise<Methods[M]["result"]> {
+  async ask<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
     if (!this.client && !(await this.start(false))) {
       throw new Error("The clew server is not running: see the output channel Clew, then run “Clew: Restart Server”.");
     }
     const client = this.client;
     if (!client) throw new Error("The clew server was stopped.");
-    return client.sendRequest<Methods[M]["result"]>(method, params, cancel);
+    return client.sendRequest<Methods[M]["result"]>(method, params);
   }
 
   dispose(): void {
@@ -88,7 +84,8 @@ export class Server implements vscode.Disposable {
       this.clientOptions(folder),
     );
     client.onDidChangeState(({ newState }) => {
-      if (this.client === client) this.setState(newState === State.Running ? "running" : "starting");
+      if (this.client !== client) return;
+      this.setState(newState === State.Running ? "running" : newState === State.Starting ? "starting" : "failed");
     });
     try {
       await client.start();

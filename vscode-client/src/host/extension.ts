@@ -24,10 +24,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidOpenTextDocument((document) => {
       if (document.languageId === "esl") void server.start(false);
     }),
-    await onInterpreterChanged(() => {
-      if (server.state !== "stopped") void server.restart();
-    }),
   );
+  // The Python extension may take its time to start, and is not waited for.
+  void onInterpreterChanged(() => {
+    if (server.state !== "stopped") void server.restart();
+  }).then((listening) => context.subscriptions.push(listening));
 
   const folder = await folderWithRuns();
   const specIsOpen = vscode.workspace.textDocuments.some((document) => document.languageId === "esl");

@@ -10,7 +10,7 @@ interface RunItem extends vscode.QuickPickItem {
 const NO_RUN = "No run is recorded in this workspace yet. Record one in a terminal: clew run -- python your_program.py";
 
 export class RunStatus implements vscode.Disposable {
-  private readonly item = vscode.window.createStatusBarItem("clew.run", vscode.StatusBarAlignment.Left, 40);
+  private readonly item = vscode.window.createStatusBarItem("run", vscode.StatusBarAlignment.Left, 40);
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(private readonly server: Server) {

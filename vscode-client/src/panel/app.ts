@@ -172,11 +172,11 @@ export class Panel implements Context {
     }
   }
 
-  /** The run that the present view shows, by id or name. */
+  /** The run that the present view shows, or will show: by id or name. */
   private get run(): string {
     const { place, selectedRun } = this.store.state;
-    if (place.view === "diff") return place.diff.after;
-    return (place.view === "slice" ? place.slice.run : place.path.run) ?? selectedRun;
+    const asked = place.view === "diff" ? place.diff.after : place[place.view].run;
+    return [this.view?.shownRun(), asked, selectedRun].find(Boolean) ?? "";
   }
 
   private changeRun(run: string): void {

@@ -311,7 +311,7 @@ export class GraphElement extends LitElement {
       node.root && "root",
       selected.has(node.id) && "selected",
       matches.has(node.id) && "match",
-      node.deltaNs > 0 ? "slower" : node.deltaNs < 0 ? "faster" : "",
+      node.notable && "notable",
     ];
     return svg`<g
       class=${classes.filter(Boolean).join(" ")}
@@ -397,7 +397,7 @@ function arrowHead(name: string): SVGTemplateResult {
 /** The chain's numbers, on the box's upper left corner. */
 function stepBadge(steps: readonly number[]): SVGTemplateResult {
   const text = steps.length > 3 ? `${steps[0] ?? ""}…${steps.at(-1) ?? ""}` : steps.join(",");
-  const width = Math.max(18, 8 + text.length * 6.6);
+  const width = Math.max(18, 10 + text.length * 7);
   return svg`<g class="steps" transform="translate(-7 -9)"><rect width=${width} height="18" rx="9" /><text x=${width / 2} y="12.8"
     text-anchor="middle">${text}</text></g>`;
 }

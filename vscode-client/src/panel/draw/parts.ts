@@ -22,6 +22,10 @@ export function emptyState(title: string, message: string, command?: string): Te
   </div>`;
 }
 
+export function asking(words: string): TemplateResult {
+  return html`<p class="asking" role="status">${words}</p>`;
+}
+
 export function commandLine(command: string): TemplateResult {
   return html`<div class="command">
     <code>${command}</code>
@@ -101,7 +105,7 @@ export function sliceLegend(graph: PanelGraph, showPath: boolean): TemplateResul
 }
 
 export function diffLegend(): TemplateResult {
-  return html`<details class="legend" open>
+  return html`<details class="legend">
     <summary>Legend</summary>
     <ul>
       <li>${boxSample("before")} − only before</li>

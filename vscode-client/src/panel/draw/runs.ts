@@ -13,7 +13,11 @@ export function runOptions(runs: readonly RunRef[], selected: string): TemplateR
 }
 
 export function runTitle(run: RunRef): string {
-  const time = new Date(run.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" });
+  const started = new Date(run.started);
+  const today = started.toDateString() === new Date().toDateString();
+  const time = today
+    ? started.toLocaleTimeString()
+    : started.toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" });
   const state = !run.finished ? " · running" : run.exitCode ? ` · exit ${run.exitCode}` : "";
   return `${run.name} · ${time}${state}`;
 }

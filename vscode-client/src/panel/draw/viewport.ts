@@ -10,6 +10,8 @@ export interface Frame {
 }
 
 const MARGIN = 28;
+/** What legend and controls cover at the bottom. */
+const CONTROLS = 24;
 const READABLE = 0.55;
 const COMFORTABLE = 0.8;
 const SMALLEST = 0.04;
@@ -55,7 +57,7 @@ export class Viewport {
     if (readable) this.show(readable, Math.min(1.15, this.scaleFor(readable)));
     else if (whole) {
       const inside = (low: number, size: number, all: number): number =>
-        Math.min(0.9, Math.max(0.1, (low + size / 2) / all));
+        Math.min(0.75, Math.max(0.25, (low + size / 2) / all));
       const at = { x: inside(anchor.x, anchor.width, whole.width), y: inside(anchor.y, anchor.height, whole.height) };
       this.show(anchor, COMFORTABLE, at);
     }
@@ -73,7 +75,7 @@ export class Viewport {
     const bottom = now.applyY(frame.y + frame.height);
     const by = (low: number, high: number, size: number): number =>
       low < MARGIN ? MARGIN - low : high > size - MARGIN ? Math.max(size - MARGIN - high, MARGIN - low) : 0;
-    const [dx, dy] = [by(left, right, width), by(top, bottom, height)];
+    const [dx, dy] = [by(left, right, width), by(top, bottom, height - CONTROLS)];
     if (dx !== 0 || dy !== 0) this.behaviour.translateBy(select(canvas), dx / now.k, dy / now.k);
   }
 

@@ -1,7 +1,7 @@
 /**
  * Keeps the labels of edges apart: each is moved along its gap, a little at a time, until it covers no other.
  *
- * Invariant: labels keep their order, and one that finds no room within reach stays where its edge is.
+ * Invariant: labels keep their order and cover no other; one that finds no room within reach of its edge is left out.
  */
 import type { Flow, Point } from "./types";
 
@@ -12,14 +12,14 @@ export interface Label {
   height: number;
 }
 
-const STEPS = 14;
-const STEP_PX = 9;
+const STEPS = 16;
+const STEP_PX = 10;
 
 export function spread(labels: readonly Label[], flow: Flow): Label[] {
   const placed: Label[] = [];
   for (const label of labels) {
     const free = candidates(label, flow).find((one) => !placed.some((other) => overlap(one, other)));
-    placed.push(free ?? label);
+    if (free) placed.push(free);
   }
   return placed;
 }

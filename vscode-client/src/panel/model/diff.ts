@@ -10,7 +10,7 @@ export interface DiffLine {
   after: number;
   /** `+1.2 s`, `−40 µs`. */
   change: string;
-  /** `×4.1`, `new`, `gone`, empty where a ratio says nothing. */
+  /** `×4.1`, `÷2.0`, `new`, `gone`, empty where a ratio says nothing. */
   factor: string;
   trend: "slower" | "faster" | "same";
   calls: string;
@@ -44,7 +44,8 @@ function factor(row: DiffRow): string {
   if (row.selfBeforeNs <= 0 || row.selfAfterNs <= 0) return "";
   const ratio = row.selfAfterNs / row.selfBeforeNs;
   if (ratio > 0.95 && ratio < 1.05) return "";
-  return `×${ratio >= 9.95 ? ratio.toFixed(0) : ratio.toFixed(ratio < 0.1 ? 2 : 1)}`;
+  const times = (value: number): string => (value >= 9.95 ? thousands(value) : value.toFixed(1));
+  return ratio > 1 ? `×${times(ratio)}` : `÷${times(1 / ratio)}`;
 }
 
 function pair(row: DiffRow, before: string, after: string, same: string): string {

@@ -31,6 +31,8 @@ export interface PanelNode {
   steps: number[];
   status: Status;
   deltaNs: number;
+  /** Is its change among those that matter, in a diff? */
+  notable: boolean;
   /** An event to ask about, -1 for none. */
   firstEvent: number;
   /** The nodes that were drawn together as this one, empty for a node of the server's. */
@@ -83,6 +85,9 @@ export function makeGraph(
   };
 }
 
+/** What the server says of a node that acts in more than one process: no process, and no colour of its own. */
+const SEVERAL = "several processes";
+
 export function fromSlice(result: SliceResult): PanelGraph {
   const steps = new Map<string, number[]>();
   result.chain.forEach((step, index) => {
@@ -90,7 +95,8 @@ export function fromSlice(result: SliceResult): PanelGraph {
     steps.set(step.nodeId, [...known, index + 1]);
   });
   const ordered = [...result.nodes].sort((a, b) => a.firstNs - b.firstNs || compare(a.id, b.id));
-  const processes = shortProcesses([...ordered, ...result.chain].map((one) => one.process));
+  const named = [...ordered, ...result.chain].map((one) => one.process).filter((name) => name !== SEVERAL);
+  const processes = shortProcesses(named);
   const nodes = ordered.map((node): PanelNode => {
     const process = processes.get(node.process) ?? node.process;
     const work = node.calls > 0 ? count(node.calls, "call") : count(node.events, "event");
@@ -110,14 +116,13 @@ export function fromSlice(result: SliceResult): PanelGraph {
       steps: steps.get(node.id) ?? [],
       status: "both",
       deltaNs: 0,
+      notable: false,
       firstEvent: node.firstEvent,
       members: [],
       facts: [
         { name: "Process", value: node.process },
         { name: "Flow", value: node.lane },
-        { name: "Calls", value: node.calls > 0 ? count(node.calls, "call") : "" },
-        { name: "Events", value: count(node.events, "event") },
-        { name: "Self time", value: node.selfNs > 0 ? duration(node.selfNs) : "" },
+        { name: "Events", value: thousands(node.events) },
         { name: "Total time", value: node.totalNs > 0 ? duration(node.totalNs) : "" },
         { name: "From", value: `+${duration(node.firstNs)}` },
         { name: "To", value: `+${duration(node.lastNs)}` },
@@ -132,7 +137,13 @@ export function fromSlice(result: SliceResult): PanelGraph {
   return makeGraph(nodes, edges, processes);
 }
 
+/** A change of at least this share of the largest one is notable. */
+const NOTABLE = 0.05;
+/** An edge of both runs is labelled where its count changed by at least this factor. */
+const COUNT_FACTOR = 1.5;
+
 export function fromDiff(result: DiffResult): PanelGraph {
+  const largest = Math.max(1, ...result.nodes.map((node) => Math.abs(node.deltaNs)));
   const nodes = result.nodes.map((node): PanelNode => {
     const calls = `${thousands(node.callsBefore)} → ${count(node.callsAfter, "call")}`;
     return {
@@ -151,6 +162,7 @@ export function fromDiff(result: DiffResult): PanelGraph {
       steps: [],
       status: node.status,
       deltaNs: node.deltaNs,
+      notable: Math.abs(node.deltaNs) >= largest * NOTABLE,
       firstEvent: -1,
       members: [],
       facts: [],
@@ -161,8 +173,7 @@ export function fromDiff(result: DiffResult): PanelGraph {
     source: edge.source,
     target: edge.target,
     kind: "diff",
-    channel:
-      edge.countBefore === edge.countAfter ? "" : `${thousands(edge.countBefore)} → ${thousands(edge.countAfter)}`,
+    channel: countChange(edge.countBefore, edge.countAfter),
     count: edge.countAfter || edge.countBefore,
     latencyNs: 0,
     onChain: false,
@@ -170,6 +181,11 @@ export function fromDiff(result: DiffResult): PanelGraph {
     status: edge.status,
   }));
   return makeGraph(nodes, edges);
+}
+
+function countChange(before: number, after: number): string {
+  const [low, high] = [Math.min(before, after), Math.max(before, after)];
+  return high >= low * COUNT_FACTOR ? `${thousands(before)} → ${thousands(after)}` : "";
 }
 
 /** Nodes whose label, detail, process or kind has every word of `text`; none for an empty text. */

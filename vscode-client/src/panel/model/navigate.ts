@@ -25,10 +25,11 @@ export function step(graph: PanelGraph, layout: Layout, from: string, key: Arrow
   return beside(layout.boxes, here, key === "ArrowRight" || key === "ArrowDown", down);
 }
 
-/** Where to begin: the root, else the first step of the chain, else the first box. */
+/** Where to begin: the root, else the first step of the chain, else the largest change, else the first box. */
 export function start(graph: PanelGraph): string | undefined {
   const first = graph.nodes.find((node) => node.root) ?? graph.nodes.find((node) => node.steps.includes(1));
-  return (first ?? graph.nodes[0])?.id;
+  const [largest] = [...graph.nodes].sort((a, b) => Math.abs(b.deltaNs) - Math.abs(a.deltaNs));
+  return (first ?? largest)?.id;
 }
 
 function follow(

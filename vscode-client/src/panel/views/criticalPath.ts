@@ -1,7 +1,7 @@
 /** The critical path of a request or an event: which waits and which work the time from start to end consists of. */
 import { html, nothing, type TemplateResult } from "lit";
 import type { CriticalPathParams, CriticalPathResult, PathSegment } from "../../shared/protocol";
-import { emptyState, notice, RECORD_COMMAND } from "../draw/parts";
+import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
 import { segmentLegend, segmentList } from "../draw/segments";
 import { count, duration, shortLabel } from "../model/format";
 import type { Place } from "../model/place";
@@ -63,6 +63,10 @@ export class CriticalPathView implements View<Answer> {
     this.context.store.changed();
   }
 
+  shownRun(): string | undefined {
+    return this.answers.current?.result.run.id;
+  }
+
   focus(): void {
     document.querySelector<HTMLElement>(".segments tbody tr")?.focus();
   }
@@ -70,7 +74,7 @@ export class CriticalPathView implements View<Answer> {
   draw(): TemplateResult {
     const answer = this.answers.current;
     const { busy, runs, runsKnown } = this.context.store.state;
-    if (!answer) return html`<div class="view">${busy > 0 ? emptyState("Asking …", "") : nothing}</div>`;
+    if (!answer) return html`<div class="view">${busy > 0 ? asking("Asking …") : nothing}</div>`;
     const { result } = answer;
     if (result.segments.length === 0) {
       return html`<div class="view">

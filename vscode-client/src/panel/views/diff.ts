@@ -8,7 +8,7 @@ import type { DiffParams, DiffResult, RunRef } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
 import { icon } from "../draw/icons";
-import { bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
+import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { runOptions } from "../draw/runs";
 import { type DiffLine, diffLines, filterRows } from "../model/diff";
 import { count, duration, shortLabel } from "../model/format";
@@ -82,6 +82,10 @@ export class DiffView implements View<Answer> {
     return true;
   }
 
+  shownRun(): string | undefined {
+    return this.answers.current?.result.after.id;
+  }
+
   found(): { matches: number; all: number } {
     const rows = this.answers.current?.result.rows ?? [];
     return { matches: filterRows(rows, this.context.store.state.place.search).length, all: rows.length };
@@ -114,7 +118,7 @@ export class DiffView implements View<Answer> {
         answer
           ? this.drawAnswer(answer)
           : busy > 0
-            ? emptyState("Comparing …", "")
+            ? asking("Comparing …")
             : emptyState("Which two runs?", "Choose the run before and the run after, above.")
       }
     </div>`;
@@ -180,7 +184,7 @@ export class DiffView implements View<Answer> {
             <thead>
               <tr>
                 <th scope="col">Function</th>
-                <th scope="col" class="bars">Self time, before / after</th>
+                <th scope="col" class="bars" title="Above before, below after">Self time</th>
                 <th scope="col" class="number">Change</th>
                 <th scope="col" class="number">Calls</th>
                 <th scope="col" class="number">Per call</th>
@@ -230,7 +234,9 @@ export class DiffView implements View<Answer> {
 
   private drawRow(line: DiffLine, graph: PanelGraph, workspace: string): TemplateResult {
     const { row } = line;
-    const nodes = graph.nodes.filter((node) => node.label === row.label).map((node) => node.id);
+    const nodes = graph.nodes
+      .filter((node) => node.id === row.label || node.label === row.label)
+      .map((node) => node.id);
     const chosen = nodes.some((id) => this.selected.includes(id));
     const open = (): void => {
       this.choose(nodes);
@@ -273,7 +279,7 @@ export class DiffView implements View<Answer> {
         <span class="trend" aria-label=${line.trend}
           >${line.trend === "slower" ? "▲" : line.trend === "faster" ? "▼" : ""}</span
         >
-        ${line.change} ${line.factor ? html`<small>${line.factor}</small>` : nothing}
+        <span class="whole">${line.change}</span> ${line.factor ? html`<small>${line.factor}</small>` : nothing}
       </td>
       <td class="number">${steps(line.calls)}</td>
       <td class="number">${steps(line.perCall)}</td>

@@ -7,7 +7,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { ChainStep, CriticalPathResult, PathSegment, SliceParams, SliceResult } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { emptyState, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
+import { asking, emptyState, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
 import { segmentLegend, segmentList } from "../draw/segments";
 import { type ChainLine, chainLines } from "../model/chain";
 import { count, duration } from "../model/format";
@@ -103,6 +103,10 @@ export class SliceView implements View<Answer> {
     }
   }
 
+  shownRun(): string | undefined {
+    return this.answers.current?.result.run.id;
+  }
+
   found(): { matches: number; all: number } {
     return { matches: this.matches().length, all: this.answers.current?.graph.nodes.length ?? 0 };
   }
@@ -118,7 +122,7 @@ export class SliceView implements View<Answer> {
   draw(): TemplateResult {
     const { place, workspace, busy } = this.context.store.state;
     const answer = this.answers.current;
-    if (!answer) return html`<div class="view">${busy > 0 ? emptyState("Asking …", "") : nothing}</div>`;
+    if (!answer) return html`<div class="view">${busy > 0 ? asking("Asking …") : nothing}</div>`;
     const { result, graph } = answer;
     if (graph.nodes.length === 0) return this.drawEmpty(answer);
     if (place.showPath) void this.loadPath(answer);

@@ -27,6 +27,8 @@ export interface View<Answer = never> {
   draw(): TemplateResult;
   select(selection: Selection): void;
   focus(): void;
+  /** The id of the run that is shown, which the server chose where none was asked for. */
+  shownRun(): string | undefined;
   /** Keys that the view answers itself; false for one it does not know. */
   key?(event: KeyboardEvent): boolean;
   /** What the search box found, or undefined for a view without one. */

@@ -1,0 +1,170 @@
+"""clew in a real VS Code: what a user sees and does, from a lens to the diff."""
+
+from __future__ import annotations
+
+import re
+
+LOG_ERROR = "Write request failed"
+
+
+def ask_why(editor):
+    """The panel, asked why the error was logged."""
+    editor.open(editor.recorded.log_path, editor.recorded.log_line)
+    editor.command("Clew: Why (Log Line under Cursor)")
+    editor.panel.locator(".step").first.wait_for()
+    return editor.panel
+
+
+def test_the_status_bar_names_the_selected_run(editor, expect):
+    expect(editor.run_item).to_contain_text("after")
+
+
+def test_a_function_carries_a_lens_with_its_calls(editor, expect):
+    line = editor.recorded.line_of("chunkstore/index.py", "def lookup")
+    editor.open("chunkstore/index.py", line)
+    lens = editor.page.locator(".codelens-decoration a", has_text=re.compile(r"[\d,]+ calls?"))
+    expect(lens.first).to_be_visible()
+
+
+def test_the_definition_of_a_log_line_is_the_call_that_logged_it(editor):
+    editor.open(editor.recorded.log_path, editor.recorded.log_line)
+    editor.focus_text()
+    editor.page.keyboard.press("F12")
+    editor.wait_for_cursor("server.py", editor.recorded.logging_line)
+
+
+def test_why_on_a_log_line_shows_the_chain(editor, expect):
+    panel = ask_why(editor)
+    expect(panel.locator(".step").first).to_contain_text(LOG_ERROR)
+    expect(panel.locator(".step", has_text="mark_deleted").first).to_be_visible()
+    expect(panel.locator("g.node.root")).to_have_count(1)
+
+
+def test_the_lens_of_an_error_line_asks_why(editor, expect):
+    editor.open(editor.recorded.log_path, editor.recorded.log_line)
+    lenses = editor.page.locator(".codelens-decoration a", has_text="why")
+    expect(lenses.first).to_be_visible()
+    # The error is logged after the warning that it is about, and nothing later has a lens.
+    max(lenses.all(), key=lambda lens: lens.bounding_box()["y"]).click()
+    expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR)
+
+
+def test_a_click_on_a_box_moves_the_editor_to_its_line(editor, expect):
+    panel = ask_why(editor)
+    expect(panel.locator("g.node.root")).to_be_visible()
+    panel.locator(".search input").fill("mark_deleted")
+    panel.locator(".search input").press("Enter")
+    panel.locator("g.node.match").click()
+    editor.page.locator('.tab[data-resource-name="index.py"]').first.wait_for()
+    line = editor.recorded.line_of("chunkstore/index.py", "def mark_deleted")
+    editor.page.keyboard.press("Control+1")
+    editor.wait_for_cursor("index.py", line)
+
+
+def test_a_click_on_a_step_moves_the_editor_to_its_line(editor):
+    panel = ask_why(editor)
+    panel.locator(".step-body").first.click()
+    editor.page.locator('.tab[data-resource-name="server.py"]').first.wait_for()
+    editor.page.keyboard.press("Control+1")
+    editor.wait_for_cursor("server.py", editor.recorded.logging_line)
+
+
+def test_the_cursor_selects_the_boxes_of_its_function(editor, expect):
+    panel = ask_why(editor)
+    expect(panel.locator("g.node").first).to_be_visible()
+    editor.page.keyboard.press("Control+1")
+    line = editor.recorded.line_of("chunkstore/index.py", "def mark_deleted")
+    editor.open("chunkstore/index.py", line + 2)
+    expect(panel.locator("g.node.selected")).to_contain_text("mark_deleted")
+
+
+def test_another_run_is_selected_from_the_status_bar(editor, expect):
+    editor.open("chunkstore/index.py")
+    for name in ("failed-write", "after"):
+        editor.run_item.click()
+        editor.pick(name)
+        expect(editor.run_item).to_contain_text(name)
+
+
+def test_the_panel_follows_the_selected_run(editor, expect):
+    editor.open("chunkstore/index.py")
+    editor.command("Clew: Open Panel")
+    chosen = editor.panel.locator(".picker.run select")
+    for name in ("failed-write", "after"):
+        editor.run_item.click()
+        editor.pick(name)
+        expect(chosen).to_have_value(re.compile(name + "$"))
+
+
+def test_the_critical_path_opens_by_its_command(editor, expect):
+    editor.open(editor.recorded.log_path, editor.recorded.log_line)
+    editor.command("Clew: Show Critical Path")
+    expect(editor.panel.locator(".segments tbody tr").first).to_be_visible()
+
+
+def test_two_runs_are_compared(editor, expect):
+    editor.open("chunkstore/index.py")
+    editor.command("Clew: Compare Two Runs")
+    editor.pick("before")
+    editor.page.locator(".quick-input-title", has_text="the one after").wait_for()
+    editor.pick("after")
+    expect(editor.panel.locator(".finding .sentence")).to_contain_text("ChunkIndex.lookup")
+    expect(editor.panel.locator(".diff-rows tbody tr").first).to_contain_text("ChunkIndex.lookup")
+
+
+def test_a_spec_is_coloured_and_its_mistakes_are_marked(editor, expect):
+    editor.open("chunkstore.esl", 1)
+    words = editor.page.locator(".view-line", has_text="request").locator("span span")
+    expect(words.first).to_be_visible()
+    colours = set(words.evaluate_all("all => all.map(one => one.className)"))
+    assert len(colours) >= 3, colours
+    editor.open("chunkstore.esl", len((editor.recorded.folder / "chunkstore.esl").read_text().splitlines()) + 1)
+    editor.page.keyboard.type("scope chunkstore.nothing_is_called_so:f;")
+    editor.page.keyboard.press("Enter")
+    editor.page.keyboard.type("send ;")
+    expect(editor.page.locator(".squiggly-error").first).to_be_visible()
+
+
+def test_a_reload_of_the_window_keeps_the_panel(editor, expect):
+    ask_why(editor).locator("vscode-checkbox").click()
+    expect(editor.panel.locator("section.path")).to_be_visible()
+    editor.command("Developer: Reload Window")
+    editor.page.locator(".monaco-workbench").wait_for(state="detached")
+    expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR)
+    expect(editor.panel.locator("section.path")).to_be_visible()
+
+
+def test_a_python_without_clew_is_named_with_what_to_do(browser, code_server, expect, tmp_path):
+    (tmp_path / ".clew/runs").mkdir(parents=True)
+    (tmp_path / ".vscode").mkdir()
+    (tmp_path / ".vscode/settings.json").write_text('{"clew.python": "/usr/bin/python3"}')
+    page = browser.new_page()
+    page.goto(f"{code_server.partition('?')[0]}?folder={tmp_path}")
+    said = page.locator(".notification-list-item", has_text="/usr/bin/python3")
+    expect(said).to_contain_text("has no clew installed")
+    expect(said.get_by_role("button", name="Install clew")).to_be_visible()
+    page.close()
+
+
+def test_pictures_for_people(editor, expect):
+    """Kept in artifacts/, to be looked at."""
+    for name in ("dark", "light"):
+        editor.theme(dark=name == "dark")
+        panel = ask_why(editor)
+        panel.locator(".step-body").first.click()
+        expect(panel.locator("g.node.selected")).to_have_count(1)
+        editor.photograph(f"editor-why-{name}")
+        line = editor.recorded.line_of("chunkstore/index.py", "def lookup")
+        editor.page.keyboard.press("Control+1")
+        editor.open("chunkstore/index.py", line)
+        editor.photograph(f"editor-lenses-{name}")
+        editor.command("Clew: Compare Two Runs")
+        editor.pick("before")
+        editor.page.locator(".quick-input-title", has_text="the one after").wait_for()
+        editor.pick("after")
+        expect(panel.locator(".diff-rows tbody tr").first).to_be_visible()
+        editor.photograph(f"editor-diff-{name}")
+        editor.command("View: Close All Editors")
+        editor.open("chunkstore.esl", 1)
+        editor.photograph(f"editor-spec-{name}")
+        editor.command("View: Close All Editors")
