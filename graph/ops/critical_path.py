@@ -18,6 +18,7 @@ from clew.graph.model import ExecutionGraph
 from clew.graph.ops.slice import Slice
 from clew.graph.regions import opens
 from clew.graph.times import passive_kinds
+from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
 
@@ -135,11 +136,16 @@ class _Walk:
         return (max(first_row, int(self.slice.bounds[region])) if self.slice.forward else first_row), -1, inf
 
     def _run_begin(self, target: int) -> int:
-        """The first row of the passive records that lead up to `target`."""
+        """The first row of the passive records that lead up to `target`, and of what a loop ran before it gave back control."""
         graph, row = self.graph, target
         start = graph.strand_of(target).start
-        while row > start and self.passive[graph.kind[row - 1]]:
-            row -= 1
+        while row > start:
+            if self.passive[graph.kind[row - 1]]:
+                row -= 1
+            elif graph.kind[row - 1] == Kind.SCOPE_END and graph.sites[graph.site[row - 1]].is_adapter:
+                row = max(int(graph.regions.first[graph.region[row - 1]]), start)
+            else:
+                break
         return row
 
     def _latest(self, edges: I64, begin: int, region: int) -> tuple[int, int, float] | None:

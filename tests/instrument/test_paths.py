@@ -1,0 +1,68 @@
+"""Where the time of real recorded programs went, by the graph's own operators: waiting is not work."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.graph.build import build
+from clew.graph.ops.critical_path import critical_path
+from clew.graph.ops.slice import slice_events
+from clew.records.event import Kind
+
+UNFINISHED = "the run is not over; this is what has been recorded so far"
+"""The fixture starts the program itself, so nobody says that the run is over."""
+
+
+def graph_of(recording):
+    assert recording.code == 0, recording.stderr
+    graph, problems = build(recording.folder)
+    assert [problem.what for problem in problems] == [UNFINISHED]
+    return graph
+
+
+def path_to_the_end_of(graph, function):
+    rows = range(len(graph.ts))
+    (call,) = [n for n in rows if graph.kind[n] == Kind.ENTER and graph.sites[graph.site[n]].qualname == function]
+    return critical_path(graph, slice_events(graph, [int(graph.exit_of(call))], "backward"))
+
+
+def work_ms(path):
+    total: dict[str, float] = {}
+    for segment in path.segments:
+        name = segment.label.rpartition(":")[2]
+        total[name] = total.get(name, 0) + segment.self_ns / 1e6
+    return total
+
+
+@pytest.mark.parametrize(
+    "run", ["asyncio.run(job())", "loop = asyncio.new_event_loop(); loop.run_until_complete(job()); loop.close()"]
+)
+@pytest.mark.parametrize("end", ["", "raise ValueError"])
+def test_the_path_of_a_program_goes_into_the_tasks_it_ran(record, run, end):
+    recording = record(
+        f"""
+        import asyncio, contextlib, time
+
+        def busy():
+            end = time.thread_time() + 0.05
+            while time.thread_time() < end: pass
+
+        async def inner():
+            busy()
+            await asyncio.sleep(0.1)
+            {end}
+
+        async def job():
+            await asyncio.create_task(inner())
+
+        def main():
+            with contextlib.suppress(ValueError):
+                {run}
+        main()
+        """
+    )
+    path = path_to_the_end_of(graph_of(recording), "main")
+    work = work_ms(path)
+    assert {"main", "job", "inner", "busy"} <= set(work)
+    assert work["busy"] >= 50
+    assert sum(segment.wait_ns for segment in path.segments) >= 90e6
