@@ -265,3 +265,15 @@ test("of more labels than there is room for, none covers another", () => {
     for (const b of shown.slice(index + 1)) expect(overlap(a, b)).toBe(false);
   });
 });
+
+test("a graph with very many long edges is laid out all the same, with a route for each edge", () => {
+  const input = callGraph(400, 1, 59);
+  const numbers = random(61);
+  const long = Array.from({ length: 400 }, (_, index) =>
+    link(numbers.below(100), 300 + numbers.below(100), 10_000 + index),
+  );
+  const layout = layered({ ...input, links: [...input.links, ...long] });
+  expect(layout.routes).toHaveLength(input.links.length + long.length);
+  expect(layout.routes.filter((route) => route.points.length < 2)).toEqual([]);
+  expect(overlapping(layout)).toEqual([]);
+});

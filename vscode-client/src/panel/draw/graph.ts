@@ -33,6 +33,8 @@ import { Viewport } from "./viewport";
 
 /** Above this ratio of width to height the chain flows to the right, unless the user says otherwise. */
 const WIDE = 1.9;
+/** A layout that takes longer says so. */
+const NOTICEABLE_MS = 300;
 
 export class GraphElement extends LitElement {
   static override properties = {
@@ -58,6 +60,7 @@ export class GraphElement extends LitElement {
   private layout: Layout | undefined;
   private measure: Measure = (text) => text.length * 7;
   private problem = "";
+  private laying = false;
   private focused = "";
   private fitted = false;
   private readonly resized = new ResizeObserver(() => {
@@ -136,6 +139,10 @@ export class GraphElement extends LitElement {
     if (!graph) return;
     this.measure = measurer(this);
     const shown = coalesce(graph, LAYOUT_LIMIT, this.opened);
+    const slow = setTimeout(() => {
+      this.laying = true;
+      this.requestUpdate();
+    }, NOTICEABLE_MS);
     try {
       const layout = await this.layouts.layout(layoutInput(shown, this.actualFlow, this.measure));
       if (!layout) return;
@@ -144,6 +151,9 @@ export class GraphElement extends LitElement {
       this.layout = layout;
     } catch (error) {
       this.problem = error instanceof Error ? error.message : String(error);
+    } finally {
+      clearTimeout(slow);
+      this.laying = false;
     }
     this.requestUpdate();
     await this.updateComplete;
@@ -206,6 +216,7 @@ export class GraphElement extends LitElement {
     const layout = this.layout;
     return html`
       ${this.problem ? html`<p class="notice error" role="alert">${this.problem}</p>` : nothing}
+      ${this.laying ? html`<p class="laying" role="status">Laying out ${count(this.graph?.nodes.length ?? 0, "box")} …</p>` : nothing}
       <svg
         class="canvas"
         role="group"

@@ -10,6 +10,7 @@ import {
   decrossTwoLayer,
   graph as makeDag,
   layeringSimplex,
+  type MutGraph,
   type MutGraphNode,
   type SugiNode,
   type SugiSeparation,
@@ -24,6 +25,8 @@ import type { Box, Layout, LayoutInput, Link, PlacedBox, Point, Route } from "./
 
 /** More passes over the layers' order cost time and remove hardly a crossing. */
 const ORDER_PASSES = 8;
+/** Layers that edges may cross in all. */
+const CROSSING_BUDGET = 1_200;
 /** The long part of an edge is to be straight, its ends may bend. */
 const DUMMY_WEIGHT = 4;
 
@@ -69,17 +72,8 @@ function layPart(part: Part, input: LayoutInput): LaidPart {
     const [from, to] = turned.has(link.id) ? [link.target, link.source] : [link.source, link.target];
     return `${from}\u0000${to}`;
   });
-  const dag = makeDag<Box, Link[]>();
-  const nodes = new Map<string, MutGraphNode<Box, Link[]>>();
-  for (const box of part.boxes) nodes.set(box.id, dag.node(box));
-  for (const bundle of bundles.values()) {
-    const [first] = bundle;
-    if (!first) continue;
-    const [from, to] = turned.has(first.id) ? [first.target, first.source] : [first.source, first.target];
-    const source = nodes.get(from);
-    const target = nodes.get(to);
-    if (source && target) dag.link(source, target, bundle);
-  }
+  const routed = withinBudget(part.boxes, [...bundles.values()], turned);
+  const dag = makeDagOf(part.boxes, routed, turned);
   const size = sugiyama()
     .layering(layeringSimplex())
     .decross(decrossTwoLayer().order(twolayerGreedy().base(twolayerAgg())).passes(ORDER_PASSES))
@@ -104,11 +98,67 @@ function layPart(part: Part, input: LayoutInput): LaidPart {
       routes.push({ id: one.id, points: turned.has(one.id) ? points.reverse() : points });
     });
   }
+  const drawn = new Set(routes.map((one) => one.id));
+  for (const link of proper.filter((one) => !drawn.has(one.id))) {
+    routes.push({ id: link.id, points: direct(byId.get(link.source), byId.get(link.target)) });
+  }
   for (const link of part.links) {
     const box = link.source === link.target ? byId.get(link.source) : undefined;
     if (box) routes.push({ id: link.id, points: loop(box), loop: true });
   }
   return { boxes, routes, width: size.width, height: size.height };
+}
+
+type Dag = MutGraph<Box, Link[]>;
+
+function makeDagOf(boxes: readonly Box[], bundles: readonly (readonly Link[])[], turned: ReadonlySet<string>): Dag {
+  const dag = makeDag<Box, Link[]>();
+  const nodes = new Map<string, MutGraphNode<Box, Link[]>>();
+  for (const box of boxes) nodes.set(box.id, dag.node(box));
+  for (const bundle of bundles) {
+    const [first] = bundle;
+    if (!first) continue;
+    const [from, to] = turned.has(first.id) ? [first.target, first.source] : [first.source, first.target];
+    const source = nodes.get(from);
+    const target = nodes.get(to);
+    if (source && target) dag.link(source, target, [...bundle]);
+  }
+  return dag;
+}
+
+/**
+ * The bundles to lead round the boxes. Each layer that an edge crosses costs time; beyond the budget the longest edges that
+ * nobody follows are left out, to be drawn straight behind the boxes.
+ */
+function withinBudget(
+  boxes: readonly Box[],
+  bundles: readonly Link[][],
+  turned: ReadonlySet<string>,
+): readonly Link[][] {
+  const dag = makeDagOf(boxes, bundles, turned);
+  layeringSimplex()(dag, () => 1);
+  const spans = new Map([...dag.links()].map(({ source, target, data }) => [data[0]?.id, target.y - source.y]));
+  const span = (bundle: readonly Link[]): number => spans.get(bundle[0]?.id) ?? 1;
+  const ranked = bundles
+    .map((bundle, index) => ({ bundle, index, cost: span(bundle) - 1 }))
+    .sort((a, b) => Number(followed(b.bundle)) - Number(followed(a.bundle)) || a.cost - b.cost || a.index - b.index);
+  let spent = 0;
+  const kept = ranked.filter(({ bundle, cost }) => (spent += cost) <= CROSSING_BUDGET || followed(bundle));
+  return kept.sort((a, b) => a.index - b.index).map(({ bundle }) => bundle);
+}
+
+function followed(bundle: readonly Link[]): boolean {
+  return bundle.some((link) => link.weight > 1);
+}
+
+/** From border to border, whatever lies between. */
+function direct(source: PlacedBox | undefined, target: PlacedBox | undefined): Point[] {
+  if (!source || !target) return [];
+  const side = target.y > source.y ? 1 : -1;
+  return [
+    [source.x, source.y + (side * source.height) / 2],
+    [target.x, target.y - (side * target.height) / 2],
+  ];
 }
 
 /** Our way of placing the boxes of each layer, in d3-dag's terms. */

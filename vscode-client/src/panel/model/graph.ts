@@ -102,7 +102,7 @@ export function fromSlice(result: SliceResult): PanelGraph {
     const work = node.calls > 0 ? count(node.calls, "call") : count(node.events, "event");
     return {
       id: node.id,
-      label: node.label,
+      label: wholeLabel(node),
       name: shortLabel(node.label),
       meta: [process, work, node.selfNs > 0 ? duration(node.selfNs) : ""].filter(Boolean).join(" · "),
       detail: node.detail,
@@ -148,7 +148,7 @@ export function fromDiff(result: DiffResult): PanelGraph {
     const calls = `${thousands(node.callsBefore)} → ${count(node.callsAfter, "call")}`;
     return {
       id: node.id,
-      label: node.label,
+      label: wholeLabel(node),
       name: shortLabel(node.label),
       meta: `${node.deltaNs > 0 ? "▲ " : node.deltaNs < 0 ? "▼ " : ""}${change(node.deltaNs)} · ${node.callsBefore === node.callsAfter ? count(node.callsAfter, "call") : calls}`,
       detail: "",
@@ -209,6 +209,11 @@ export function nodesOf(graph: PanelGraph, name: string, location: Location | nu
     return node.location.line >= location.line && node.location.line <= end;
   });
   return [...new Set([...same, ...inside].map((node) => node.id))];
+}
+
+/** The server shortens labels; of a function the whole is the id. */
+function wholeLabel(node: { id: string; label: string }): string {
+  return /^[\w.]+:[\w.<>]+$/.test(node.id) ? node.id : node.label;
 }
 
 function edgeId(edge: { source: string; target: string }, channel: string, index: number): string {
