@@ -36,6 +36,8 @@ from clew.records.run import PLAN_FILE, RunInfo, load_run
 I64 = npt.NDArray[np.int64]
 
 COMPONENT = "component"
+PROCESS_END = "process.end"
+"""The channel on which whoever waited for a child process joins its end."""
 _ENDS: dict[int, str] = {
     State.RECORDING: "recording",
     State.CLOSED: "closed",
@@ -142,21 +144,23 @@ class _Builder:
             stream.ts[keyed],
             stream.process[keyed],
         )
-        self._report(edges)
         ts, kind, site, ext = stream.ts[order], stream.kind[order], stream.site[order], stream.ext[order]
         strand = strand[order]
         nesting = nest(kind, site, strand_start)
         if nesting.unmatched:
             self.problems.append(Problem(self._where(), f"{nesting.unmatched} ends of calls have no beginning"))
         channels = np.append(stream.channel, np.uint32(0))
+        channel_at = channels[ext]
         ends = CallEnds(len(ts), nesting.enter, nesting.exit, nesting.caller)
-        region, regions = split(kind, channels[ext], nesting.call, ends, strand_start)
+        region, regions = split(kind, channel_at, nesting.call, ends, strand_start)
 
         by_region = np.lexsort((edges.dst, edges.src, region[edges.src]))
         src, dst = edges.src[by_region], edges.dst[by_region]
-        channel = channels[ext[dst]]
-        channel = np.where(channel == 0, channels[ext[src]], channel)
-        waited = waits(ts, kind, strand, src, dst)
+        channel = np.where(channel_at[dst] == 0, channel_at[src], channel_at[dst])
+        lost = self._lost_ends(edges, kind, channel_at)
+        self._report(edges, len(lost))
+        lost = lost[(lost > 0) & (strand[lost - 1] == strand[lost])]
+        waited = np.append(waits(ts, kind, strand, src, dst), lost - 1)
         adapters = np.array([site.is_adapter for site in self.tables.sites], bool)
         idle = idle_gaps(ts, kind, strand, order, by_loop=adapters[site], waited=waited[waited >= 0])
         rows = np.int32 if len(ts) < 1 << 31 else np.int64
@@ -190,10 +194,20 @@ class _Builder:
     def _where(self) -> str:
         return self.info.id
 
-    def _report(self, edges: Edges) -> None:
-        for kind, count in edges.unmatched.items():
+    def _lost_ends(self, edges: Edges, kind: npt.NDArray[np.uint8], channel: npt.NDArray[np.uint32]) -> I64:
+        """The JOINs with the ends of children that left none: they were killed, or not recorded, and waited for."""
+        if PROCESS_END not in self.tables.strings:
+            return np.zeros(0, np.int64)
+        joins = np.flatnonzero((kind == Kind.JOIN) & (channel == self.tables.string(PROCESS_END)))
+        return np.setdiff1d(joins, edges.dst)
+
+    def _report(self, edges: Edges, lost_ends: int) -> None:
+        for kind, found in edges.unmatched.items():
             if kind in (Kind.USE, Kind.ACQUIRE):
                 continue  # most states are never changed, and most locks never contended
+            count = found - lost_ends if kind == Kind.JOIN else found
+            if not count:
+                continue
             self.problems.append(
                 Problem(
                     self._where(),

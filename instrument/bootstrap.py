@@ -47,6 +47,7 @@ def _install(plan: Plan) -> None:
     parts: list[tuple[str, str, tuple[object, ...]]] = [
         ("functions", "clew.instrument.probes.import_hook", (plan,)),
         ("the main script", "clew.instrument.probes.entry", ()),
+        ("an end by os._exit", "clew.instrument.ending", ()),
     ]
     parts += [(f"the causality of {name}", f"clew.instrument.adapters.{name}", ()) for name in plan.adapters]
     if plan.logs is not None:

@@ -37,6 +37,11 @@ def key_of(channel: str, value: object) -> int:
     return int.from_bytes(digest, "little") or 1
 
 
+def process_end(start: int) -> int:
+    """The key of a process's end on "process.end", made of the key that started it, so that nobody has to tell it."""
+    return key_of("process.end", start)
+
+
 _sources: weakref.WeakSet[KeySource] = weakref.WeakSet()
 
 

@@ -88,25 +88,32 @@ def hook(
     enter: Callable[..., Any],
     leave: Callable[[Any, Any], None] | None = None,
     parameters: int = 1,
+    changes: str = "",
 ) -> None:
     """Calls `enter` with the first `parameters` arguments at each start of a Python function, `leave` at each end of it.
 
     `leave` gets what `enter` returned and the function's result, None if it raised; it is not called when `enter` returned
-    None. The function's code is rewritten in place: it stays the same object, and nothing of ours is in its tracebacks. What
+    None. With `changes`, the name of one of these arguments, `enter` returns a pair, and that argument becomes the second of
+    it. The function's code is rewritten in place: it stays the same object, and nothing of ours is in its tracebacks. What
     the hooks raise is dropped. Hooking a function again does nothing.
     """
     code = function.__code__
     if code in _hooked:
         return
     tokens = _Tokens()
+    changed = code.co_varnames.index(changes, 0, parameters) if changes else None
 
-    def start(*arguments: Any) -> None:
+    def start(*arguments: Any) -> Any:
+        value = None if changed is None else arguments[changed]
         try:
             token = enter(*arguments)
+            if changed is not None:
+                token, value = token
         except Exception:
             token = None
         if leave is not None:
             tokens.stack.append(token)
+        return value
 
     def finish(result: Any) -> None:
         token = tokens.stack.pop() if tokens.stack else None
@@ -117,7 +124,8 @@ def hook(
     def fail(_exception: BaseException) -> None:
         finish(None)
 
-    probes = Probes(0, start=Call(Quiet(start), tuple(range(parameters))))
+    action = Quiet(start) if changed is None else Quiet(start, changed)
+    probes = Probes(0, start=Call(action, tuple(range(parameters)), changed))
     if leave is not None:
         probes = probes._replace(after_exit=Call(Quiet(finish), ()), after_unwind=Call(Quiet(fail), ()))
     # The calls are all that is wanted: a constant stands where each probe would.

@@ -40,6 +40,7 @@ from clew.instrument.probes.instructions import (
     RETURN_CONST,
     RETURN_VALUE,
     SEND,
+    STORE_FAST,
     UNARY_INVERT,
     VERSION,
     YIELD_VALUE,
@@ -62,6 +63,8 @@ class Call(NamedTuple):
     action: object
     parameters: tuple[int, ...]
     """Indexes of parameters. One that lives in a cell is passed as the cell; see `Parameter`."""
+    stores: int | None = None
+    """Index of a parameter that becomes what the call gives; not one that lives in a cell."""
 
 
 class Probes(NamedTuple):
@@ -156,7 +159,7 @@ class _Writer:
         out += [encode(LOAD_CLOSURE if index in self._cells else LOAD_FAST, index) for index in call.parameters]
         if PRECALL >= 0:
             out.append(encode(PRECALL, count))
-        out += (encode(CALL, count), _POP_TOP)
+        out += (encode(CALL, count), _POP_TOP if call.stores is None else encode(STORE_FAST, call.stores))
         return b"".join(out)
 
 

@@ -1,34 +1,70 @@
-"""The constant that rewritten code calls: runs a function of ours unseen by the program.
+"""How functions of ours are called unseen by the program: as a constant in rewritten code, or around a function in C.
 
-Invariant: a trace or profile function of the program sees no call of ours, and being out of stack or memory is our loss,
-not the program's. An interrupt that arrives in there (a signal handler's exception) is the program's and passes through.
+Invariant: a trace or profile function of the program sees no call of ours, no frame of ours stands in a traceback, and being
+out of stack or memory is our loss, not the program's. An interrupt that arrives in there (a signal handler's exception) is
+the program's and passes through.
+
+`Quiet(function, kept=-1)` calls `function`; when that is out of stack or memory the result is the argument numbered `kept`,
+or None. `Around(function, before, after)` stands for `function`, bound like it as a method: `before` gets the call's
+arguments and may give a tuple of others; `after` gets the result (None when the call failed) and the arguments, and gives the
+result that the caller sees. A `TypeError` of theirs is dropped, too: wrong arguments are for `function` to complain of.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from types import MethodType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.instrument.probes._entry import Quiet
+    from clew.instrument.probes._entry import Around, Quiet
 else:
     try:
-        from clew.instrument.probes._entry import Quiet
+        from clew.instrument.probes._entry import Around, Quiet
     except ImportError:
 
         class Quiet:
             """Without the C module a tracer of the program does see the calls."""
 
-            __slots__ = ("_function",)
+            __slots__ = ("_function", "_kept")
 
-            def __init__(self, function: Callable[..., object]) -> None:
-                self._function = function
+            def __init__(self, function: Callable[..., object], kept: int = -1) -> None:
+                self._function, self._kept = function, kept
 
             def __call__(self, *arguments: object) -> object:
                 with contextlib.suppress(RecursionError, MemoryError):
                     return self._function(*arguments)
-                return None
+                return arguments[self._kept] if self._kept >= 0 else None
+
+        class Around:
+            """Without the C module the call's own frame stands in tracebacks."""
+
+            def __init__(
+                self,
+                function: Callable[..., object],
+                before: Callable[..., object] | None = None,
+                after: Callable[..., object] | None = None,
+            ) -> None:
+                self._function, self._before, self._after = function, before, after
+
+            def __get__(self, instance: object, owner: type | None = None) -> object:
+                return self if instance is None else MethodType(self, instance)
+
+            def __call__(self, *arguments: object, **options: object) -> object:
+                changed = result = None
+                if self._before is not None:
+                    with contextlib.suppress(RecursionError, MemoryError, TypeError):
+                        changed = self._before(*arguments, **options)
+                try:
+                    result = (
+                        self._function(*changed) if type(changed) is tuple else self._function(*arguments, **options)
+                    )
+                finally:
+                    if self._after is not None:
+                        with contextlib.suppress(RecursionError, MemoryError, TypeError):
+                            result = self._after(result, *arguments, **options)
+                return result
 
 
-__all__ = ["Quiet"]
+__all__ = ["Around", "Quiet"]

@@ -1,7 +1,9 @@
 """When this process records: from `start` to `stop` or its end, and anew, in a file of its own, in every forked child.
 
 Invariants: nothing here raises into the program; a forked child's file begins with all definitions and with a JOIN to a
-SEND that its parent made just before the fork. Whoever keeps definitions (sites, strands) registers with `at_start`.
+SEND that its parent made just before the fork; a process that ends by itself leaves a SEND with the key that
+`process_end` makes of the one that started it, for whoever waits for it. Whoever keeps definitions (sites, strands)
+registers with `at_start`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from clew.instrument.recorder import strings
 from clew.instrument.recorder.select import core, implementation, reason
 from clew.records.event import Kind
 from clew.records.header import HEADER_SIZE, INFO_OFFSET
-from clew.records.keys import KeySource
+from clew.records.keys import KeySource, process_end
 from clew.records.plan import Plan
 from clew.records.run import CAUSE_VARIABLE, TRACE_SUFFIX
 
@@ -31,9 +33,12 @@ _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class _Fork(threading.local):
-    """The use edge to a child that the calling thread is about to fork, (key, parent's uid); None when not recording."""
+    """What the calling thread knows of the child that it is about to fork, or forked last."""
 
     cause: tuple[int, int] | None = None
+    """The use edge to the child, (key, parent's uid); None when it is not recorded."""
+    will_exec = False
+    """The child runs another program at once: a file of its own would tell of nothing."""
 
 
 _run: Path | None = None
@@ -41,6 +46,8 @@ _plan = Plan()
 _definers: list[Callable[[], None]] = []
 _keys = KeySource()
 _fork = _Fork()
+_started_by = 0
+"""The key that started this process, 0 when nobody who records did."""
 _hooked = False
 
 
@@ -66,6 +73,24 @@ def stop() -> None:
     _run = None
     with contextlib.suppress(Exception):
         core.stop()
+
+
+def end() -> None:
+    """Ends the recording with the process: whoever waits for the process waited for this."""
+    with contextlib.suppress(Exception):
+        if _started_by and core.active():
+            core.emit(Kind.SEND, 0, process_end(_started_by), strings.intern("process.end"))
+        core.stop()
+
+
+def forked() -> int:
+    """The key of the SEND to the child that the calling thread forked last; 0 when there is none."""
+    return _fork.cause[0] if _fork.cause else 0
+
+
+def will_exec(yes: bool) -> None:
+    """Says whether a child that the calling thread forks now is one that runs another program at once."""
+    _fork.will_exec = yes
 
 
 def at_start(define_all: Callable[[], None]) -> None:
@@ -95,6 +120,8 @@ def _cause_from_environment() -> tuple[int, int] | None:
 
 
 def _begin(cause: tuple[int, int] | None) -> bool:
+    global _started_by
+    _started_by = cause[0] if cause else 0
     if _run is None:
         return False
     try:
@@ -177,7 +204,7 @@ def _hook() -> None:
     if _hooked:
         return
     _hooked = True
-    atexit.register(core.stop)
+    atexit.register(end)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
 
@@ -185,7 +212,7 @@ def _hook() -> None:
 def _before_fork() -> None:
     _fork.cause = None
     with contextlib.suppress(Exception):
-        if core.active():
+        if core.active() and not _fork.will_exec:
             key = _keys.fresh()
             core.emit(Kind.SEND, 0, key, strings.intern("process.start"))
             _fork.cause = (key, core.uid())

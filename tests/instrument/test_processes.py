@@ -1,10 +1,14 @@
-"""Child processes: the call that starts one is the cause of its first record."""
+"""Child processes: the call that starts one is the cause of its first record, its end is a cause of who waits for it."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from clew.records.event import Kind
+from clew.records.header import State
+from clew.records.run import trace_files
 
 CHILD = """
     def work(): pass
@@ -28,8 +32,14 @@ def test_a_subprocess_is_recorded_and_caused_by_the_call_that_started_it(record)
     )
     assert run.code == 0, run.stderr
     assert len(run.processes) == 2
-    assert run.edges() == Counter({("process.start", "MainThread/start", "MainThread"): 1})
-    ((source, target),) = run.pairs()
+    assert run.edges() == Counter(
+        {
+            ("process.start", "MainThread/start", "MainThread"): 1,
+            ("process.end", "MainThread", "MainThread/start"): 1,
+        }
+    )
+    (source, target), (end, join) = run.pairs()
+    assert end.process is target.process and join.process is source.process
     assert target.process.header.parent_uid == source.process.header.uid
     assert next(iter(target.process.events())).kind == Kind.JOIN
     assert {placed.function for placed in run.of(Kind.ENTER) if placed.process is target.process} == {"work"}
@@ -56,11 +66,15 @@ def test_each_child_has_its_own_cause_and_a_grandchild_its_parents(record):
         },
     )
     assert run.code == 0, run.stderr
-    assert sorted(str(source) for source, _ in run.pairs()) == [
+    starts = [(source, target) for source, target in run.pairs() if target.channel == "process.start"]
+    assert sorted(str(source) for source, _ in starts) == [
         "MainThread/again", "MainThread/first", "MainThread/second",
     ]  # fmt: skip
-    for source, target in run.pairs():
+    for source, target in starts:
         assert target.process.header.parent_uid == source.process.header.uid
+    assert run.edges("process.end") == Counter(
+        ("process.end", "MainThread", f"MainThread/{function}") for function in ("again", "first", "second")
+    )
 
 
 def test_asyncio_subprocesses_go_the_same_way(record):
@@ -80,6 +94,8 @@ def test_asyncio_subprocesses_go_the_same_way(record):
     )
     assert run.code == 0, run.stderr
     assert run.edges("process.start") == Counter({("process.start", "Task-1/main", "MainThread"): 2})
+    # The loop takes the end of a child in a callback of its own, which wakes whoever waits.
+    assert run.edges("process.end") == Counter({("process.end", "MainThread", "MainThread"): 2})
 
 
 def test_an_environment_of_the_programs_own_is_left_alone(record):
@@ -220,3 +236,124 @@ def test_a_forked_child_does_not_share_its_parents_keys(record):
     )
     keys = [{placed.key for placed in run.of(Kind.SEND) if placed.process is process} for process in run.processes]
     assert not keys[0] & keys[1]
+
+
+def test_whoever_finds_that_a_child_has_ended_joins_its_end_once(record):
+    run = record(
+        """
+        import subprocess, sys, time
+
+        def start(): return subprocess.Popen([sys.executable, "child.py"], stdout=subprocess.PIPE)
+        def wait(child):
+            try: child.wait(0)
+            except subprocess.TimeoutExpired: pass
+            child.wait()
+        def communicate(child): child.communicate()
+        def poll(child):
+            while child.poll() is None: time.sleep(0.01)
+        def leave(child):
+            with child: pass
+        for end in (wait, communicate, poll, leave):
+            child = start()
+            end(child)
+            child.wait(), child.poll()
+        """,
+        files={"child.py": CHILD},
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges("process.end") == Counter(
+        ("process.end", "MainThread", f"MainThread/{function}") for function in ("wait", "communicate", "poll", "leave")
+    )
+    assert len([placed for placed in run.of(Kind.JOIN) if placed.channel == "process.end"]) == 4
+
+
+@pytest.mark.parametrize("child", ["'sleep', '0'", "sys.executable, '-c', 'import os; os.kill(os.getpid(), 9)'"])
+def test_a_child_that_is_not_recorded_or_was_killed_has_no_end_to_join(record, child):
+    run = record(f"import subprocess, sys\nsubprocess.run([{child}])")
+    assert run.code == 0, run.stderr
+    assert run.edges("process.end") == Counter()
+    assert len([placed for placed in run.of(Kind.JOIN) if placed.channel == "process.end"]) == 1
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("end", ["pass", "raise SystemExit(3)", "raise ValueError", "os._exit(0)"])
+def test_the_end_of_a_multiprocessing_child_is_joined(record, method, end):
+    run = record(
+        f"""
+        import multiprocessing, os
+
+        def work():
+            {end}
+
+        def join(child): child.join()
+
+        if __name__ == "__main__":
+            child = multiprocessing.get_context("{method}").Process(target=work)
+            child.start()
+            join(child)
+        """
+    )
+    assert run.code == 0, run.stderr
+    function = "/work" if end == "os._exit(0)" else ""
+    assert run.edges("process.end") == Counter({("process.end", "MainThread" + function, "MainThread/join"): 1})
+    assert [process.header.state for process in run.processes] == [State.CLOSED] * 2
+
+
+def test_a_fork_that_leaves_by_exit_is_closed(record):
+    run = record(
+        """
+        import os
+
+        def work(): pass
+
+        pid = os.fork()
+        if pid == 0:
+            work()
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert [process.header.state for process in run.processes] == [State.CLOSED] * 2
+    assert all(path.stat().st_size < 1 << 20 for path in trace_files(run.folder))
+
+
+def test_exit_looks_like_itself(record):
+    source = """
+        import inspect, os, pickle, posix
+        print(os._exit, type(os._exit), inspect.signature(os._exit), os._exit.__doc__, os._exit.__module__)
+        print(os._exit is posix._exit, os._exit.__self__ is posix, pickle.loads(pickle.dumps(os._exit)) is os._exit)
+        print(inspect.isbuiltin(os._exit), os._exit.__qualname__, os._exit.__text_signature__)
+        try: os._exit("now")
+        except TypeError as error: print(error, error.__traceback__.tb_next)
+        os._exit(status=3) if "-k" in __import__("sys").argv else os._exit(4)
+        """
+    for words, code in (("-k", 3), ("", 4)):
+        traced, plain = record(source, words), record(source, words, environment={"CLEW_RUN": "", "PYTHONPATH": ""})
+        assert (traced.code, traced.stdout, traced.stderr) == (plain.code, plain.stdout, plain.stderr)
+        assert traced.code == code
+        assert [process.header.state for process in traced.processes] == [State.CLOSED]
+
+
+def test_a_child_that_runs_a_function_before_its_program_has_one_file(record):
+    run = record(
+        """
+        import os, subprocess, sys
+
+        def before(): os.putenv("FRUIT", "apple")
+        def start(): subprocess.run([sys.executable, "child.py"], preexec_fn=before, check=True)
+        start()
+        pid = os.fork()
+        if pid: os.waitpid(pid, 0)
+        """,
+        files={"child.py": CHILD},
+    )
+    assert run.code == 0, run.stderr
+    assert len(run.processes) == 3
+    assert run.edges() == Counter(
+        {
+            ("process.start", "MainThread/start", "MainThread"): 1,
+            ("process.end", "MainThread", "MainThread/start"): 1,
+            ("process.start", "MainThread", "MainThread"): 1,
+        }
+    )

@@ -1,6 +1,7 @@
 """A forked child writes into a file of its own or into none; the parent's file never notices."""
 
 from clew.records.event import Kind
+from clew.records.keys import process_end
 
 
 def kinds(process, site):
@@ -147,5 +148,7 @@ def test_a_spawned_child_joins_what_its_environment_names(run_program, read_all)
     )
     assert (done.returncode, done.stderr) == (0, "")
     (process,) = read_all()
-    (join,) = process.events()
+    join, end = process.events()
     assert (join.kind, join.extension.key, process.header.parent_uid) == (Kind.JOIN, 0xAB12, 0xFF)
+    assert (end.kind, end.extension.key) == (Kind.SEND, process_end(0xAB12))
+    assert process.strings[end.extension.channel] == "process.end"

@@ -6,6 +6,7 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stddef.h>
 
 #if PY_VERSION_HEX < 0x030C0000
 /* 3.11 has no public way from an interpreter frame to its code. */
@@ -14,39 +15,61 @@
 #undef Py_BUILD_CORE
 #endif
 
+/* Calls `function` with tracing off. What its own lack of stack or memory raises is dropped, and so is `also`, if any: then
+ * NULL and no error. NULL and an error after an interrupt: the program's. */
+static PyObject *
+call_unseen(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *also)
+{
+    PyThreadState *state = PyThreadState_Get();
+    PyThreadState_EnterTracing(state);
+    PyObject *result = PyObject_Call(function, args, kwargs);
+    PyThreadState_LeaveTracing(state);
+    if (result == NULL && (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
+                           (also != NULL && PyErr_ExceptionMatches(also)))) {
+        PyErr_Clear();
+    }
+    return result;
+}
+
+static int
+no_keywords(const char *name, PyObject *kwargs)
+{
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
+        PyErr_Format(PyExc_TypeError, "%s takes no keyword arguments", name);
+        return 0;
+    }
+    return 1;
+}
+
 typedef struct {
     PyObject_HEAD
     PyObject *function; /* Owned. */
+    Py_ssize_t kept;    /* Which argument is the result when the function fails; -1 for None. */
 } Quiet;
 
 static PyObject *
 quiet_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    PyThreadState *state = PyThreadState_Get();
-    PyThreadState_EnterTracing(state);
-    PyObject *result = PyObject_Call(((Quiet *)self)->function, args, kwargs);
-    PyThreadState_LeaveTracing(state);
-    if (result == NULL && (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError))) {
-        PyErr_Clear();
-        Py_RETURN_NONE;
+    Py_ssize_t kept = ((Quiet *)self)->kept;
+    PyObject *result = call_unseen(((Quiet *)self)->function, args, kwargs, NULL);
+    if (result != NULL || PyErr_Occurred()) {
+        return result;
     }
-    return result; /* NULL after an interrupt: the program's. */
+    return Py_NewRef(kept >= 0 && kept < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, kept) : Py_None);
 }
 
 static PyObject *
 quiet_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *function;
-    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
-        PyErr_SetString(PyExc_TypeError, "Quiet takes no keyword arguments");
-        return NULL;
-    }
-    if (!PyArg_ParseTuple(args, "O:Quiet", &function)) {
+    Py_ssize_t kept = -1;
+    if (!no_keywords("Quiet", kwargs) || !PyArg_ParseTuple(args, "O|n:Quiet", &function, &kept)) {
         return NULL;
     }
     Quiet *self = (Quiet *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->function = Py_NewRef(function);
+        self->kept = kept;
     }
     return (PyObject *)self;
 }
@@ -78,13 +101,201 @@ static PyTypeObject QuietType = {
     .tp_name = "clew.instrument.probes._entry.Quiet",
     .tp_basicsize = sizeof(Quiet),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = PyDoc_STR("Quiet(function): calls function with tracing off; None when it ran out of stack or memory."),
+    .tp_doc = PyDoc_STR("Quiet(function, kept=-1): calls function with tracing off. When it runs out of stack or memory the\n"
+                        "result is the argument numbered kept, or None."),
     .tp_new = quiet_new,
     .tp_call = quiet_call,
     .tp_traverse = quiet_traverse,
     .tp_clear = quiet_clear,
     .tp_dealloc = quiet_dealloc,
 };
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *function, *before, *after; /* Owned; before and after are NULL when there is none. */
+    PyObject *dict;                      /* Owned; what functools.update_wrapper puts here. */
+} Around;
+
+/* The arguments of `after`: the result, None if there is none, then the call's. */
+static PyObject *
+with_result(PyObject *result, PyObject *args)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(args);
+    PyObject *all = PyTuple_New(count + 1);
+    if (all != NULL) {
+        PyTuple_SET_ITEM(all, 0, Py_NewRef(result != NULL ? result : Py_None));
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+        }
+    }
+    return all;
+}
+
+static PyObject *
+around_call(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    Around *self = (Around *)object;
+    PyObject *changed = NULL;
+    if (self->before != NULL) {
+        changed = call_unseen(self->before, args, kwargs, PyExc_TypeError);
+        if (changed == NULL && PyErr_Occurred()) {
+            return NULL;
+        }
+    }
+    int replaced = changed != NULL && PyTuple_CheckExact(changed);
+    PyObject *result = PyObject_Call(self->function, replaced ? changed : args, replaced ? NULL : kwargs);
+    Py_XDECREF(changed);
+    if (self->after == NULL) {
+        return result;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *all = with_result(result, args);
+    PyObject *outcome = NULL;
+    if (all == NULL) {
+        PyErr_Clear();
+    } else {
+        outcome = call_unseen(self->after, all, kwargs, PyExc_TypeError);
+        Py_DECREF(all);
+    }
+    if (PyErr_Occurred()) {
+        Py_CLEAR(result);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return NULL;
+    }
+    PyErr_Restore(type, value, traceback);
+    if (result == NULL || outcome == NULL) {
+        Py_XDECREF(outcome);
+        return result;
+    }
+    Py_DECREF(result);
+    return outcome;
+}
+
+static PyObject *
+around_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
+{
+    return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
+}
+
+static PyObject *
+around_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *function, *before = Py_None, *after = Py_None;
+    if (!no_keywords("Around", kwargs) || !PyArg_ParseTuple(args, "O|OO:Around", &function, &before, &after)) {
+        return NULL;
+    }
+    Around *self = (Around *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->function = Py_NewRef(function);
+        self->before = before != Py_None ? Py_NewRef(before) : NULL;
+        self->after = after != Py_None ? Py_NewRef(after) : NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int
+around_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Around *self = (Around *)object;
+    Py_VISIT(self->function);
+    Py_VISIT(self->before);
+    Py_VISIT(self->after);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+static int
+around_clear(PyObject *object)
+{
+    Around *self = (Around *)object;
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->before);
+    Py_CLEAR(self->after);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void
+around_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    around_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyGetSetDef around_attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyTypeObject AroundType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "clew.instrument.probes._entry.Around",
+    .tp_basicsize = sizeof(Around),
+    .tp_dictoffset = offsetof(Around, dict),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = PyDoc_STR("Around(function, before=None, after=None): function, between two calls that leave no frame in tracebacks."),
+    .tp_new = around_new,
+    .tp_call = around_call,
+    .tp_descr_get = around_get,
+    .tp_getset = around_attributes,
+    .tp_traverse = around_traverse,
+    .tp_clear = around_clear,
+    .tp_dealloc = around_dealloc,
+};
+
+static PyObject *exit_function; /* Owned: the `posix._exit` that ends the process. */
+static PyObject *exit_before;   /* Owned: what is called before it. */
+static PyMethodDef exit_method; /* The one below, under the name and documentation of the original. */
+
+static PyObject *
+exit_after_all(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"status", NULL};
+    int status;
+    /* The original says what is wrong with its arguments. */
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "i", names, &status)) {
+        PyObject *nothing = PyTuple_New(0);
+        PyObject *result = nothing != NULL ? call_unseen(exit_before, nothing, NULL, PyExc_Exception) : NULL;
+        Py_XDECREF(nothing);
+        Py_XDECREF(result);
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+    }
+    PyErr_Clear();
+    return PyObject_Call(exit_function, args, kwargs);
+}
+
+/* What stands for `posix._exit` from now on, and there. */
+static PyObject *
+exiting(PyObject *Py_UNUSED(module), PyObject *before)
+{
+    PyObject *posix = PyImport_ImportModule("posix");
+    PyObject *found = posix != NULL ? PyObject_GetAttrString(posix, "_exit") : NULL;
+    PyObject *made = NULL;
+    if (found != NULL && PyCFunction_CheckExact(found)) {
+        if (exit_function == NULL) {
+            exit_method = *((PyCFunctionObject *)found)->m_ml;
+            exit_method.ml_meth = (PyCFunction)(void (*)(void))exit_after_all;
+            exit_method.ml_flags = METH_VARARGS | METH_KEYWORDS;
+            exit_function = Py_NewRef(found);
+        }
+        Py_XSETREF(exit_before, Py_NewRef(before));
+        made = PyCFunction_NewEx(&exit_method, posix, ((PyCFunctionObject *)found)->m_module);
+        if (made != NULL && PyObject_SetAttrString(posix, "_exit", made) < 0) {
+            Py_CLEAR(made);
+        }
+    } else if (found != NULL) {
+        made = Py_NewRef(found);
+    }
+    Py_XDECREF(found);
+    Py_XDECREF(posix);
+    return made;
+}
 
 static PyObject *offer;                 /* Owned; NULL when no hook is in place. */
 static _PyFrameEvalFunction next_hook;  /* What evaluated frames before. */
@@ -186,6 +397,8 @@ static PyMethodDef methods[] = {
     {"watch_main", watch_main, METH_O,
      PyDoc_STR("watch_main(offer): before a module's code runs, calls offer(code) until that returns a code object, whose\n"
                "constants the module then loads.")},
+    {"exiting", exiting, METH_O,
+     PyDoc_STR("exiting(before): puts a function that first calls before() in place of posix._exit, and returns it.")},
     {"unwatch", unwatch, METH_NOARGS, PyDoc_STR("unwatch(): takes the hook out.")},
     {"watching", watching, METH_NOARGS, PyDoc_STR("watching() -> bool: is the hook in place?")},
     {NULL, NULL, 0, NULL},
@@ -202,11 +415,8 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC
 PyInit__entry(void)
 {
-    if (PyType_Ready(&QuietType) < 0) {
-        return NULL;
-    }
     PyObject *module = PyModule_Create(&definition);
-    if (module != NULL && PyModule_AddObjectRef(module, "Quiet", (PyObject *)&QuietType) < 0) {
+    if (module != NULL && (PyModule_AddType(module, &QuietType) < 0 || PyModule_AddType(module, &AroundType) < 0)) {
         Py_CLEAR(module);
     }
     return module;
