@@ -85,7 +85,7 @@ def test_the_keyboard_alone_finds_a_box_and_shows_its_source(browse, expect):
 def test_effects_are_what_the_causes_are_not(browse, expect):
     page = browse("function=chunkstore.client%3AClient.delete")
     expect(page.locator("g.node").first).to_be_visible()
-    page.get_by_role("radio", name="Effects").click()
+    page.get_by_role("button", name="Effects").click()
     expect(page.locator("g.node", has_text="mark_deleted").first).to_be_visible()
 
 

@@ -3,8 +3,7 @@
  *
  * Invariant: exactly one view is shown, the one of the store's place, and the saved state is always that place.
  */
-import { html, nothing, render, type TemplateResult } from "lit";
-import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
+import { html, nothing, render } from "lit";
 import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
 import type {
   CriticalPathParams,
@@ -16,21 +15,12 @@ import type {
   SliceParams,
 } from "../shared/protocol";
 import type { SettingsMessage } from "../shared/wire";
-import { icon } from "./draw/icons";
+import { drawHeader, type HeaderActions } from "./draw/header";
+import { helpDialog } from "./draw/help";
 import { notice } from "./draw/parts";
-import { isRun, runOptions } from "./draw/runs";
+import { isRun } from "./draw/runs";
 import { showMarkedLine, sourceDrawer } from "./draw/source";
-import { thousands } from "./model/format";
-import {
-  decode,
-  DEFAULT_LEVEL,
-  DEFAULT_MAX_NODES,
-  describeTarget,
-  encode,
-  type Place,
-  sameQuestion,
-  type ViewName,
-} from "./model/place";
+import { decode, DEFAULT_MAX_NODES, encode, type Place, sameQuestion, type ViewName } from "./model/place";
 import { Store } from "./store";
 import type { Transport } from "./transport";
 import { type Context, makeViews, type View } from "./views/view";
@@ -39,7 +29,7 @@ import { type Context, makeViews, type View } from "./views/view";
 const LEVELS = ["function", "class", "module", "component", "task", "thread", "process", "machine"];
 const SOURCE_CONTEXT = 12;
 
-export class Panel implements Context {
+export class Panel implements Context, HeaderActions {
   readonly store = new Store(DEFAULT_MAX_NODES);
   private readonly views: View[];
   private levels: readonly string[] = LEVELS;
@@ -173,7 +163,7 @@ export class Panel implements Context {
   }
 
   /** The run that the present view shows, or will show: by id or name. */
-  private get run(): string {
+  get run(): string {
     const { place, selectedRun } = this.store.state;
     const asked = place.view === "diff" ? place.diff.after : place[place.view].run;
     return [this.view?.shownRun(), asked, selectedRun].find(Boolean) ?? "";
@@ -190,7 +180,7 @@ export class Panel implements Context {
     this.go({ slice: keep(place.slice), path: keep(place.path) });
   }
 
-  private async pickRun(run: string): Promise<void> {
+  async pickRun(run: string): Promise<void> {
     this.changeRun(run);
     try {
       const { runs, selected } = await this.request("clew/selectRun", { run });
@@ -210,7 +200,12 @@ export class Panel implements Context {
     }
   }
 
-  private showView(view: ViewName): void {
+  showHelp(helpShown: boolean): void {
+    this.store.update({ helpShown });
+    if (helpShown) requestAnimationFrame(() => this.root.querySelector<HTMLElement>(".help .close")?.focus());
+  }
+
+  showView(view: ViewName): void {
     const { place } = this.store.state;
     const shared = view === "path" ? { path: pathOf(place.slice) } : {};
     this.go({ view, ...shared });
@@ -230,10 +225,10 @@ export class Panel implements Context {
       }
       return;
     }
-    if (event.key === "Escape" && this.store.state.helpShown) this.store.update({ helpShown: false });
+    if (event.key === "Escape" && this.store.state.helpShown) this.showHelp(false);
     else if (event.key === "Escape" && this.store.state.source) this.store.update({ source: undefined });
     else if (event.key === "/") this.root.querySelector<HTMLInputElement>("#search")?.focus();
-    else if (event.key === "?") this.store.update({ helpShown: !this.store.state.helpShown });
+    else if (event.key === "?") this.showHelp(!this.store.state.helpShown);
     else if (event.key === "n" || event.key === "N") this.view?.nextMatch?.(event.key === "n" ? 1 : -1);
     else if (event.key.startsWith("Arrow") && event.target === document.body) this.view?.focus();
     else if (!this.view?.key?.(event)) return;
@@ -244,7 +239,7 @@ export class Panel implements Context {
     const { busy, error, source, helpShown, workspace } = this.store.state;
     render(
       html`
-        ${this.drawHeader()}
+        ${drawHeader(this.store.state, this.views, this.levels, this)}
         <div class="progress" aria-hidden=${busy > 0 ? "false" : "true"}>
           ${busy > 0 ? html`<vscode-progress-bar indeterminate aria-label="Asking the server"></vscode-progress-bar>` : nothing}
         </div>
@@ -266,189 +261,16 @@ export class Panel implements Context {
               })
             : nothing
         }
-        ${helpShown ? this.drawHelp() : nothing}
+        ${
+          helpShown
+            ? helpDialog(() => {
+                this.showHelp(false);
+              })
+            : nothing
+        }
       `,
       this.root,
     );
-  }
-
-  private drawHeader(): TemplateResult {
-    const { place, runs } = this.store.state;
-    return html`<header>
-      <nav class="tabs" role="tablist" aria-label="Views">
-        ${this.views.map(
-          (view) =>
-            html`<button
-              type="button"
-              role="tab"
-              aria-selected=${view.name === place.view ? "true" : "false"}
-              aria-controls="view"
-              @click=${() => {
-                this.showView(view.name);
-              }}
-            >
-              ${view.title}
-            </button>`,
-        )}
-      </nav>
-      ${
-        this.view?.canUnhandle()
-          ? html`<button
-              type="button"
-              class="quiet"
-              title="Back to the question before (Alt+Left)"
-              aria-label="Back"
-              @click=${() => this.view?.unhandle()}
-            >
-              ${icon("back")}
-            </button>`
-          : nothing
-      }
-      ${
-        place.view === "diff" || runs.length === 0
-          ? nothing
-          : html`<label class="picker run"
-              ><span class="word">Run</span>
-              <select
-                aria-label="Run"
-                @change=${(event: Event) => void this.pickRun((event.target as HTMLSelectElement).value)}
-              >
-                ${runOptions(runs, this.run)}
-              </select></label
-            >`
-      }
-      ${this.drawLevel(place)} ${place.view === "slice" ? this.drawSliceControls(place) : nothing}
-      <span class="room"></span>
-      ${this.drawSearch(place)}
-      <button
-        type="button"
-        class="quiet"
-        title="Keys (?)"
-        aria-label="Keys"
-        @click=${() => {
-          this.store.update({ helpShown: true });
-        }}
-      >
-        ${icon("help")}
-      </button>
-    </header>`;
-  }
-
-  private drawLevel(place: Place): TemplateResult {
-    const chosen = place[place.view].level ?? DEFAULT_LEVEL;
-    const levels = this.levels.includes(chosen) ? this.levels : [chosen, ...this.levels];
-    const change = (level: string): void => {
-      if (place.view === "slice") this.go({ slice: { ...place.slice, level } });
-      else if (place.view === "path") this.go({ path: { ...place.path, level } });
-      else this.go({ diff: { ...place.diff, level } });
-    };
-    return html`<label class="picker level"
-      ><span class="word">Level</span>
-      <select
-        aria-label="Level of detail"
-        @change=${(event: Event) => {
-          change((event.target as HTMLSelectElement).value);
-        }}
-      >
-        ${levels
-          .filter((level) => place.view !== "path" || level !== "event")
-          .map((level) => html`<option value=${level} .selected=${level === chosen}>${level}</option>`)}
-      </select></label
-    >`;
-  }
-
-  private drawSliceControls(place: Place): TemplateResult {
-    const direction = place.slice.direction ?? "backward";
-    const choice = (value: "backward" | "forward", word: string, title: string): TemplateResult =>
-      html`<button
-        type="button"
-        role="radio"
-        aria-checked=${direction === value ? "true" : "false"}
-        title=${title}
-        @click=${() => {
-          if (direction !== value) this.go({ slice: { ...place.slice, direction: value } });
-        }}
-      >
-        ${word}
-      </button>`;
-    return html`<div class="choice" role="radiogroup" aria-label="Direction">
-        ${choice("backward", "Causes", `What led to ${describeTarget(place.slice.target)}`)}
-        ${choice("forward", "Effects", `What came of ${describeTarget(place.slice.target)}`)}
-      </div>
-      <vscode-checkbox
-        label="Critical path"
-        title="Show where the time went (p)"
-        .checked=${place.showPath}
-        @change=${(event: Event) => {
-          this.remember({ showPath: (event.target as HTMLInputElement).checked });
-        }}
-      ></vscode-checkbox>`;
-  }
-
-  private drawSearch(place: Place): TemplateResult | typeof nothing {
-    const found = this.view?.found?.();
-    if (!found) return nothing;
-    return html`<label class="search">
-      <input
-        id="search"
-        type="search"
-        placeholder="Search ( / )"
-        aria-label="Search the boxes"
-        autocomplete="off"
-        spellcheck="false"
-        .value=${place.search}
-        @input=${(event: Event) => {
-          this.remember({ search: (event.target as HTMLInputElement).value });
-        }}
-        @keydown=${(event: KeyboardEvent) => {
-          if (event.key === "Enter") this.view?.nextMatch?.(event.shiftKey ? -1 : 1);
-        }}
-      />
-      ${
-        place.search
-          ? html`<output class=${found.matches === 0 ? "none" : ""} aria-live="polite"
-              >${found.matches === 0 ? "none" : `${found.matches} of ${thousands(found.all)}`}</output
-            >`
-          : nothing
-      }
-    </label>`;
-  }
-
-  private drawHelp(): TemplateResult {
-    const keys: [string, string][] = [
-      ["← ↑ → ↓", "move along the edges"],
-      ["Enter", "show the source"],
-      ["/", "search; Enter for the next match"],
-      ["n  N", "next and previous match"],
-      ["f", "show all"],
-      ["+  −", "zoom"],
-      ["p", "critical path on or off"],
-      ["Alt ←", "back to the question before"],
-      ["Esc", "close, or select nothing"],
-    ];
-    const close = (): void => {
-      this.store.update({ helpShown: false });
-    };
-    return html`<div class="overlay" @click=${close}>
-      <section
-        class="help"
-        role="dialog"
-        aria-label="Keys"
-        @click=${(event: Event) => {
-          event.stopPropagation();
-        }}
-      >
-        <h2>Keys</h2>
-        <dl>
-          ${keys.map(
-            ([key, what]) =>
-              html`<dt><kbd>${key}</kbd></dt>
-                <dd>${what}</dd>`,
-          )}
-        </dl>
-        <button type="button" class="quiet close" aria-label="Close" @click=${close}>${icon("close")}</button>
-      </section>
-    </div>`;
   }
 }
 

@@ -7,28 +7,28 @@
 import { html, LitElement, nothing, type PropertyValues, svg, type SVGTemplateResult, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { LayoutClient } from "../layout/client";
-import { curve, labelPlace } from "../layout/curve";
-import { type Label, spread } from "../layout/labels";
+import { curve } from "../layout/curve";
 import type { Flow, Layout, PlacedBox } from "../layout/types";
 import { coalesce, LAYOUT_LIMIT } from "../model/coalesce";
-import { count, duration, elide } from "../model/format";
-import type { PanelEdge, PanelGraph, PanelNode } from "../model/graph";
+import { count } from "../model/format";
+import type { PanelGraph } from "../model/graph";
 import { isArrow, start, step } from "../model/navigate";
-import {
-  BOX_HEIGHT,
-  edgeLabel,
-  LABEL_HEIGHT,
-  labelWidth,
-  layoutInput,
-  type Measure,
-  PADDING_LEFT,
-  PADDING_RIGHT,
-  tag,
-  tagWidth,
-} from "../model/sizes";
+import { layoutInput, type Measure } from "../model/sizes";
 import { icon } from "./icons";
 import { measurer } from "./measure";
 import { processColours } from "./palette";
+import {
+  arrowHead,
+  ARROW_HEADS,
+  drawEdge,
+  drawLabel,
+  drawNode,
+  type Look,
+  type NodeActions,
+  type PlacedLabel,
+  placeLabels,
+  rank,
+} from "./shapes";
 import { Viewport } from "./viewport";
 
 /** Above this ratio of width to height the chain flows to the right, unless the user says otherwise. */
@@ -58,6 +58,7 @@ export class GraphElement extends LitElement {
   private readonly opened = new Set<string>();
   private shown: PanelGraph | undefined;
   private layout: Layout | undefined;
+  private labels: readonly PlacedLabel[] = [];
   private measure: Measure = (text) => text.length * 7;
   private problem = "";
   private laying = false;
@@ -149,6 +150,7 @@ export class GraphElement extends LitElement {
       this.problem = "";
       this.shown = shown;
       this.layout = layout;
+      this.labels = placeLabels(shown, layout, this.measure);
     } catch (error) {
       this.problem = error instanceof Error ? error.message : String(error);
     } finally {
@@ -226,7 +228,7 @@ export class GraphElement extends LitElement {
           this.key(event);
         }}
       >
-        <defs>${["plain", "chain", "path", "before", "after", "near"].map(arrowHead)}</defs>
+        <defs>${ARROW_HEADS.map(arrowHead)}</defs>
         <g class="content">${graph && layout ? this.content(graph, layout) : nothing}</g>
       </svg>
       ${this.controls()}
@@ -234,14 +236,26 @@ export class GraphElement extends LitElement {
   }
 
   private content(graph: PanelGraph, layout: Layout): SVGTemplateResult {
-    const selected = new Set(this.selected);
-    const matches = new Set(this.found);
-    const colours = processColours([...(this.graph?.processes.keys() ?? [])]);
+    const look: Look = {
+      selected: new Set(this.selected),
+      found: new Set(this.found),
+      colours: processColours([...(this.graph?.processes.keys() ?? [])]),
+      showPath: this.showPath,
+      measure: this.measure,
+    };
     const routes = new Map(layout.routes.map((route) => [route.id, route]));
     const boxes = new Map(layout.boxes.map((box) => [box.id, box]));
     // Those the eye follows are drawn last, over the others.
-    const edges = [...graph.edges].sort((a, b) => rank(a, selected) - rank(b, selected));
+    const edges = [...graph.edges].sort((a, b) => rank(a, look) - rank(b, look));
     const first = this.focused && graph.byId.has(this.focused) ? this.focused : (this.selected[0] ?? start(graph));
+    const act: NodeActions = {
+      choose: (id) => {
+        this.choose(id, true);
+      },
+      focus: (id) => {
+        this.focused = id;
+      },
+    };
     return svg`
       <g class="edges">
         ${repeat(
@@ -249,7 +263,7 @@ export class GraphElement extends LitElement {
           (edge) => edge.id,
           (edge) => {
             const route = routes.get(edge.id);
-            return route ? this.edge(edge, curve(route, layout.flow), selected) : nothing;
+            return route ? drawEdge(edge, curve(route, layout.flow), look) : nothing;
           },
         )}
       </g>
@@ -259,98 +273,12 @@ export class GraphElement extends LitElement {
           (node) => node.id,
           (node) => {
             const box = boxes.get(node.id);
-            return box ? this.node(node, box, selected, matches, colours, node.id === first) : nothing;
+            return box ? drawNode(node, box, look, act, node.id === first) : nothing;
           },
         )}
       </g>
-      <g class="labels" aria-hidden="true">${this.labels(graph, layout)}</g>
+      <g class="labels" aria-hidden="true">${this.labels.map(drawLabel)}</g>
     `;
-  }
-
-  private edge(edge: PanelEdge, path: string, selected: ReadonlySet<string>): SVGTemplateResult {
-    const near = selected.has(edge.source) || selected.has(edge.target);
-    const onPath = this.showPath && edge.onCriticalPath;
-    const head =
-      edge.status === "both" ? (onPath ? "path" : edge.onChain ? "chain" : near ? "near" : "plain") : edge.status;
-    const classes = ["edge", edge.kind, edge.status, onPath && "path", edge.onChain && "chain", near && "near"];
-    return svg`<g class=${classes.filter(Boolean).join(" ")}>
-      <title>${edgeTitle(edge)}</title>
-      ${onPath ? svg`<path class="halo" d=${path} />` : nothing}
-      <path class="line" d=${path} marker-end="url(#arrow-${head})" />
-      <path class="touch" d=${path} />
-    </g>`;
-  }
-
-  private labels(graph: PanelGraph, layout: Layout): SVGTemplateResult[] {
-    const routes = new Map(layout.routes.map((route) => [route.id, route]));
-    const labelled = graph.edges.filter((edge) => edgeLabel(edge) !== "");
-    const byId = new Map(labelled.map((edge) => [edge.id, edge]));
-    const wanted = labelled.map((edge): Label => {
-      const at = labelPlace(routes.get(edge.id)?.points ?? []);
-      return { id: edge.id, at, width: Math.min(labelWidth(edge, this.measure), 190), height: LABEL_HEIGHT };
-    });
-    return spread(wanted, layout.flow).map(({ id, at: [x, y], width }) => {
-      const edge = byId.get(id);
-      const text = elide(edge ? edgeLabel(edge) : "", (one) => this.measure(one, "meta") <= width - 8);
-      return svg`<g class="edge-label ${edge?.status ?? ""} ${edge?.onChain ? "chain" : ""}" transform="translate(${x} ${y})">
-        <rect x=${-width / 2} y=${-LABEL_HEIGHT / 2} width=${width} height=${LABEL_HEIGHT} rx=${LABEL_HEIGHT / 2} />
-        <text text-anchor="middle" dy="0.35em">${text}</text>
-      </g>`;
-    });
-  }
-
-  private node(
-    node: PanelNode,
-    box: PlacedBox,
-    selected: ReadonlySet<string>,
-    matches: ReadonlySet<string>,
-    colours: ReadonlyMap<string, number>,
-    reachable: boolean,
-  ): SVGTemplateResult {
-    const word = tag(node);
-    const room = box.width - PADDING_LEFT - PADDING_RIGHT;
-    const tagRoom = tagWidth(node, this.measure);
-    const name = elide(node.name, (text) => this.measure(text, "name") <= room - tagRoom + 1);
-    const meta = elide(node.meta, (text) => this.measure(text, "meta") <= room + 1);
-    const onPath = this.showPath && node.onCriticalPath;
-    const classes = [
-      "node",
-      `kind-${node.kind || "call"}`,
-      node.status,
-      node.onChain && "chain",
-      onPath && "path",
-      node.root && "root",
-      selected.has(node.id) && "selected",
-      matches.has(node.id) && "match",
-      node.notable && "notable",
-    ];
-    return svg`<g
-      class=${classes.filter(Boolean).join(" ")}
-      data-id=${node.id}
-      role="button"
-      tabindex=${reachable ? "0" : "-1"}
-      aria-label=${nodeTitle(node)}
-      aria-pressed=${selected.has(node.id) ? "true" : "false"}
-      transform="translate(${box.x - box.width / 2} ${box.y - box.height / 2})"
-      @click=${() => {
-        this.choose(node.id, true);
-      }}
-      @focus=${() => {
-        this.focused = node.id;
-      }}
-    >
-      <title>${nodeTitle(node)}</title>
-      <rect class="ring" x="-4" y="-4" width=${box.width + 8} height=${BOX_HEIGHT + 8} rx="8" />
-      ${node.members.length > 0 ? svg`<rect class="box under" x="4" y="4" width=${box.width} height=${BOX_HEIGHT} rx="5" />` : nothing}
-      <rect class="box" width=${box.width} height=${BOX_HEIGHT} rx="5" />
-      <path class="stripe p${colours.get(node.process) ?? "none"}" d="M5 0A5 5 0 0 0 0 5V${BOX_HEIGHT - 5}A5 5 0 0 0 5 ${BOX_HEIGHT}Z" />
-      <text class="name" x=${PADDING_LEFT} y="20">${name}</text>
-      <text class="meta" x=${PADDING_LEFT} y="37">${meta}</text>
-      ${
-        word ? svg`<text class="tag" x=${box.width - PADDING_RIGHT} y="19.5" text-anchor="end">${word}</text>` : nothing
-      }
-      ${node.steps.length > 0 ? stepBadge(node.steps) : nothing}
-    </g>`;
   }
 
   private controls(): TemplateResult {
@@ -390,50 +318,4 @@ function frame(boxes: readonly PlacedBox[]): { x: number; y: number; width: numb
   const right = Math.max(...boxes.map((box) => box.x + box.width / 2));
   const bottom = Math.max(...boxes.map((box) => box.y + box.height / 2));
   return { x: left, y: top, width: right - left, height: bottom - top };
-}
-
-function rank(edge: PanelEdge, selected: ReadonlySet<string>): number {
-  return (
-    (edge.onChain ? 4 : 0) +
-    (edge.onCriticalPath ? 2 : 0) +
-    (selected.has(edge.source) || selected.has(edge.target) ? 1 : 0)
-  );
-}
-
-function arrowHead(name: string): SVGTemplateResult {
-  return svg`<marker id="arrow-${name}" class="arrow ${name}" viewBox="0 0 8 8" refX="7.2" refY="4" markerWidth="8" markerHeight="8"
-    markerUnits="userSpaceOnUse" orient="auto"><path d="M0.5 0.8 7.5 4 0.5 7.2Z" /></marker>`;
-}
-
-/** The chain's numbers, on the box's upper left corner. */
-function stepBadge(steps: readonly number[]): SVGTemplateResult {
-  const text = steps.length > 3 ? `${steps[0] ?? ""}…${steps.at(-1) ?? ""}` : steps.join(",");
-  const width = Math.max(18, 10 + text.length * 7);
-  return svg`<g class="steps" transform="translate(-7 -9)"><rect width=${width} height="18" rx="9" /><text x=${width / 2} y="12.8"
-    text-anchor="middle">${text}</text></g>`;
-}
-
-function nodeTitle(node: PanelNode): string {
-  const marks = [
-    node.steps.length > 0 ? `step ${node.steps.join(", ")} of the chain` : "",
-    node.onCriticalPath ? "on the critical path" : "",
-    node.status === "after" ? "only in the run after" : node.status === "before" ? "only in the run before" : "",
-  ].filter(Boolean);
-  return [node.label, node.meta, node.detail, marks.join(", ")].filter(Boolean).join("\n");
-}
-
-const KINDS: Record<PanelEdge["kind"], string> = {
-  call: "calls",
-  use: "causes",
-  sync: "lets go on",
-  state: "changes the state that is used by",
-  next: "goes on as",
-  diff: "leads to",
-};
-
-function edgeTitle(edge: PanelEdge): string {
-  const parts = [KINDS[edge.kind], edge.channel ? `(${edge.channel})` : "", count(edge.count, "time")];
-  if (edge.latencyNs > 0) parts.push(`taking ${duration(edge.latencyNs)} in all`);
-  if (edge.status !== "both") parts.push(`only in the run ${edge.status}`);
-  return parts.filter(Boolean).join(" ");
 }

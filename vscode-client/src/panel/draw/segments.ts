@@ -51,7 +51,7 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
         return html`<tr
           class="${chosen && !folded ? "selected" : ""} ${heavy ? "heavy" : ""} ${folded ? "folded" : ""}"
           tabindex="0"
-          aria-selected=${chosen ? "true" : "false"}
+          aria-current=${chosen ? "true" : "false"}
           @click=${act}
           @keydown=${(event: KeyboardEvent) => {
             if (event.key === "Enter") act();

@@ -245,7 +245,7 @@ export class DiffView implements View<Answer> {
     return html`<tr
       class="${row.status} ${line.trend} ${chosen ? "selected" : ""}"
       tabindex="0"
-      aria-selected=${chosen ? "true" : "false"}
+      aria-current=${chosen ? "true" : "false"}
       @click=${open}
       @keydown=${(event: KeyboardEvent) => {
         if (event.key === "Enter") open();

@@ -1,0 +1,186 @@
+/** How edges, boxes and labels look as SVG: functions of what is known about them, without state. */
+import { nothing, svg, type SVGTemplateResult } from "lit";
+import { labelPlace } from "../layout/curve";
+import { type Label, spread } from "../layout/labels";
+import type { Layout, PlacedBox } from "../layout/types";
+import { count, duration, elide } from "../model/format";
+import type { PanelEdge, PanelGraph, PanelNode } from "../model/graph";
+import {
+  BOX_HEIGHT,
+  edgeLabel,
+  LABEL_HEIGHT,
+  labelWidth,
+  type Measure,
+  PADDING_LEFT,
+  PADDING_RIGHT,
+  tag,
+  tagWidth,
+} from "../model/sizes";
+
+/** What the looks of all shapes depend on. */
+export interface Look {
+  selected: ReadonlySet<string>;
+  found: ReadonlySet<string>;
+  colours: ReadonlyMap<string, number>;
+  showPath: boolean;
+  measure: Measure;
+}
+
+export interface NodeActions {
+  choose(id: string): void;
+  focus(id: string): void;
+}
+
+export const ARROW_HEADS = ["plain", "chain", "path", "before", "after", "near"] as const;
+const LONGEST_LABEL = 190;
+
+/** What is drawn later, over the others, has the higher number. */
+export function rank(edge: PanelEdge, look: Look): number {
+  return (edge.onChain ? 4 : 0) + (edge.onCriticalPath ? 2 : 0) + (isNear(edge, look) ? 1 : 0);
+}
+
+function isNear(edge: PanelEdge, { selected }: Look): boolean {
+  return selected.has(edge.source) || selected.has(edge.target);
+}
+
+export function drawEdge(edge: PanelEdge, path: string, look: Look): SVGTemplateResult {
+  const near = isNear(edge, look);
+  const onPath = look.showPath && edge.onCriticalPath;
+  const head =
+    edge.status === "both" ? (onPath ? "path" : edge.onChain ? "chain" : near ? "near" : "plain") : edge.status;
+  const classes = ["edge", edge.kind, edge.status, onPath && "path", edge.onChain && "chain", near && "near"];
+  return svg`<g class=${classes.filter(Boolean).join(" ")}>
+    <title>${edgeTitle(edge)}</title>
+    ${onPath ? svg`<path class="halo" d=${path} />` : nothing}
+    <path class="line" d=${path} marker-end="url(#arrow-${head})" />
+    <path class="touch" d=${path} />
+  </g>`;
+}
+
+export interface PlacedLabel extends Label {
+  text: string;
+  status: PanelEdge["status"];
+  onChain: boolean;
+}
+
+/** The labels that find room, with their texts cut to it. */
+export function placeLabels(graph: PanelGraph, layout: Layout, measure: Measure): PlacedLabel[] {
+  const routes = new Map(layout.routes.map((route) => [route.id, route]));
+  const labelled = graph.edges.filter((edge) => edgeLabel(edge) !== "");
+  const byId = new Map(labelled.map((edge) => [edge.id, edge]));
+  const wanted = labelled.map((edge): Label => {
+    const at = labelPlace(routes.get(edge.id)?.points ?? []);
+    return { id: edge.id, at, width: Math.min(labelWidth(edge, measure), LONGEST_LABEL), height: LABEL_HEIGHT };
+  });
+  return spread(wanted, layout.flow).flatMap((label) => {
+    const edge = byId.get(label.id);
+    if (!edge) return [];
+    const text = elide(edgeLabel(edge), (one) => measure(one, "meta") <= label.width - 8);
+    return [{ ...label, text, status: edge.status, onChain: edge.onChain }];
+  });
+}
+
+export function drawLabel({ at: [x, y], width, text, status, onChain }: PlacedLabel): SVGTemplateResult {
+  return svg`<g class="edge-label ${status} ${onChain ? "chain" : ""}" transform="translate(${x} ${y})">
+    <rect x=${-width / 2} y=${-LABEL_HEIGHT / 2} width=${width} height=${LABEL_HEIGHT} rx=${LABEL_HEIGHT / 2} />
+    <text text-anchor="middle" dy="0.35em">${text}</text>
+  </g>`;
+}
+
+/** `reachable`: the one box that Tab goes to; the others are reached from it by arrows. */
+export function drawNode(
+  node: PanelNode,
+  box: PlacedBox,
+  look: Look,
+  act: NodeActions,
+  reachable: boolean,
+): SVGTemplateResult {
+  const word = tag(node);
+  const room = box.width - PADDING_LEFT - PADDING_RIGHT;
+  const tagRoom = tagWidth(node, look.measure);
+  const name = elide(node.name, (text) => look.measure(text, "name") <= room - tagRoom + 1);
+  const meta = elide(node.meta, (text) => look.measure(text, "meta") <= room + 1);
+  const isSelected = look.selected.has(node.id);
+  const title = nodeTitle(node);
+  const classes = [
+    "node",
+    `kind-${node.kind || "call"}`,
+    node.status,
+    node.onChain && "chain",
+    look.showPath && node.onCriticalPath && "path",
+    node.root && "root",
+    isSelected && "selected",
+    look.found.has(node.id) && "match",
+    node.notable && "notable",
+  ];
+  return svg`<g
+    class=${classes.filter(Boolean).join(" ")}
+    data-id=${node.id}
+    role="button"
+    tabindex=${reachable ? "0" : "-1"}
+    aria-label=${title}
+    aria-pressed=${isSelected ? "true" : "false"}
+    transform="translate(${box.x - box.width / 2} ${box.y - box.height / 2})"
+    @click=${() => {
+      act.choose(node.id);
+    }}
+    @focus=${() => {
+      act.focus(node.id);
+    }}
+  >
+    <title>${title}</title>
+    <rect class="ring" x="-4" y="-4" width=${box.width + 8} height=${BOX_HEIGHT + 8} rx="8" />
+    ${
+      node.members.length > 0
+        ? svg`<rect class="box under" x="4" y="4" width=${box.width} height=${BOX_HEIGHT} rx="5" />`
+        : nothing
+    }
+    <rect class="box" width=${box.width} height=${BOX_HEIGHT} rx="5" />
+    <path
+      class="stripe p${look.colours.get(node.process) ?? "none"}"
+      d="M5 0A5 5 0 0 0 0 5V${BOX_HEIGHT - 5}A5 5 0 0 0 5 ${BOX_HEIGHT}Z"
+    />
+    <text class="name" x=${PADDING_LEFT} y="20">${name}</text>
+    <text class="meta" x=${PADDING_LEFT} y="37">${meta}</text>
+    ${word ? svg`<text class="tag" x=${box.width - PADDING_RIGHT} y="19.5" text-anchor="end">${word}</text>` : nothing}
+    ${node.steps.length > 0 ? stepBadge(node.steps) : nothing}
+  </g>`;
+}
+
+export function arrowHead(name: string): SVGTemplateResult {
+  return svg`<marker id="arrow-${name}" class="arrow ${name}" viewBox="0 0 8 8" refX="7.2" refY="4" markerWidth="8" markerHeight="8"
+    markerUnits="userSpaceOnUse" orient="auto"><path d="M0.5 0.8 7.5 4 0.5 7.2Z" /></marker>`;
+}
+
+/** The chain's numbers, on the box's upper left corner. */
+function stepBadge(steps: readonly number[]): SVGTemplateResult {
+  const text = steps.length > 3 ? `${steps[0] ?? ""}…${steps.at(-1) ?? ""}` : steps.join(",");
+  const width = Math.max(18, 10 + text.length * 7);
+  return svg`<g class="steps" transform="translate(-7 -9)"><rect width=${width} height="18" rx="9" /><text x=${width / 2} y="12.8"
+    text-anchor="middle">${text}</text></g>`;
+}
+
+function nodeTitle(node: PanelNode): string {
+  const marks = [
+    node.steps.length > 0 ? `step ${node.steps.join(", ")} of the chain` : "",
+    node.onCriticalPath ? "on the critical path" : "",
+    node.status === "after" ? "only in the run after" : node.status === "before" ? "only in the run before" : "",
+  ].filter(Boolean);
+  return [node.label, node.meta, node.detail, marks.join(", ")].filter(Boolean).join("\n");
+}
+
+const KINDS: Record<PanelEdge["kind"], string> = {
+  call: "calls",
+  use: "causes",
+  sync: "lets go on",
+  state: "changes the state that is used by",
+  next: "goes on as",
+  diff: "leads to",
+};
+
+function edgeTitle(edge: PanelEdge): string {
+  const parts = [KINDS[edge.kind], edge.channel ? `(${edge.channel})` : "", count(edge.count, "time")];
+  if (edge.latencyNs > 0) parts.push(`taking ${duration(edge.latencyNs)} in all`);
+  if (edge.status !== "both") parts.push(`only in the run ${edge.status}`);
+  return parts.filter(Boolean).join(" ");
+}
