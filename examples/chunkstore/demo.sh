@@ -4,12 +4,21 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 bold() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-step() { printf '\033[2m$\033[0m \033[36m%s\033[0m\n' "$*"; "$@"; }
+# Shows a command as one would type it, then runs it.
+step() {
+  local shown='' word
+  for word in "$@"; do
+    case $word in *[[:space:]]*) word="'$word'" ;; esac
+    shown+=" $word"
+  done
+  printf '\033[2m$\033[0m\033[36m%s\033[0m\n' "$shown"
+  "$@"
+}
 
 data=$(mktemp -d "${TMPDIR:-/tmp}/chunkstore.XXXXXX")
 trap 'rm -rf "$data"' EXIT
 
-bold "1. A write fails somewhere in a cluster of processes. Record it through chunkstore.esl ($(grep -cvE '^\s*(//.*)?$' chunkstore.esl) lines)."
+bold "1. A write fails somewhere in a cluster of processes. Record it through chunkstore.esl ($(wc -l < chunkstore.esl) lines)."
 step clew run --workspace . --spec chunkstore.esl --name failed-write -- python -m chunkstore.scenario failed-write --data "$data/failed"
 bold "   What the log says:"
 grep -h 'Write request failed' "$data"/failed/*.log
