@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
-from clew.instrument.adapters.patching import hook, replace, when_imported
+from clew.instrument.adapters.patching import hook, surround, when_imported
 from clew.instrument.probes.sites import register
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
@@ -55,7 +54,7 @@ def _patch(logging: Any, capture: LogCapture) -> None:
 
     hook(logging.Logger.callHandlers, handled, parameters=2)
     if capture.ids:
-        replace(logging.Formatter, "formatMessage", _append_id)
+        surround(logging.Formatter, "formatMessage", after=_append_id)
 
 
 def _is_wanted(name: str, prefixes: tuple[str, ...]) -> bool:
@@ -94,11 +93,7 @@ class _Count(threading.local):
         return f"{self.uid:016x}.{core.thread()}.{self.number}"
 
 
-def _append_id(original: Callable[..., str]) -> Callable[..., str]:
-    def format_message(self: Any, record: Any) -> str:
-        text = original(self, record)
-        event = getattr(record, "clew_id", None)
-        # A queue handler formats a line that its listener formats again.
-        return text if event is None or event in text else f"{text} [clew {event}]"
-
-    return format_message
+def _append_id(text: Any, _formatter: Any, record: Any) -> Any:
+    event = getattr(record, "clew_id", None)
+    # A queue handler formats a line that its listener formats again.
+    return text if text is None or event is None or event in text else f"{text} [clew {event}]"

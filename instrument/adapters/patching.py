@@ -17,7 +17,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from clew.instrument.probes.bytecode import Call, Probes, rewrite
-from clew.instrument.probes.quiet import Quiet
+from clew.instrument.probes.quiet import Around, Quiet
 from clew.instrument.probes.sites import note, register
 
 Patch = Callable[[Any], None]
@@ -76,7 +76,7 @@ def when_imported(name: str, patch: Patch) -> None:
     _pending.setdefault(name, []).append(patch)
 
 
-class _Tokens(threading.local):
+class Tokens(threading.local):
     """What the calls under way of one hooked function have to remember, per thread."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def hook(
     code = function.__code__
     if code in _hooked:
         return
-    tokens = _Tokens()
+    tokens = Tokens()
     changed = code.co_varnames.index(changes, 0, parameters) if changes else None
 
     def start(*arguments: Any) -> Any:
@@ -133,17 +133,21 @@ def hook(
     _hooked.add(function.__code__)
 
 
-def replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
-    """Puts `make(original)` in the place of `owner.name`, under the original's name, signature and documentation.
+def surround(
+    owner: Any, name: str, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None
+) -> None:
+    """Puts what `around` makes of `owner.name` in its place, for hooks that change a result; others use `hook`.
 
-    For hooks that change an argument or a result; others use `hook`. Replacing again does nothing.
+    Doing it again does nothing.
     """
     original = owner.__dict__[name]
-    if getattr(original, "__clew__", False):
-        return
-    wrapper = functools.wraps(original)(make(original))
-    wrapper.__clew__ = True  # type: ignore[attr-defined]  # functions take attributes
-    setattr(owner, name, wrapper)
+    if type(original) is not Around:
+        setattr(owner, name, around(original, before, after))
+
+
+def around(original: Any, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None) -> Any:
+    """`original` between two hooks, see `Around`, under its name, signature and documentation."""
+    return functools.update_wrapper(Around(original, before, after), original)
 
 
 def rename_in(function: FunctionType, old: str, new: str) -> None:

@@ -7,13 +7,15 @@ and `_get`; where that cannot be known there is no edge, or the edge is marked a
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from clew.instrument.adapters.patching import adapter_site, rename_in, when_imported
+from clew.instrument.adapters.patching import adapter_site, around, rename_in, when_imported
 from clew.instrument.context import fresh_key
+from clew.instrument.probes.quiet import Around
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import FLAG_AMBIGUOUS, Kind
@@ -29,7 +31,7 @@ def install() -> None:
 
 def _patch_queue(module: Any) -> None:
     queue_class = module.Queue
-    if hasattr(queue_class, "_clew_put"):
+    if "_clew_put" in vars(queue_class):
         return
     orders = {_methods(queue_class): _FIFO, _methods(module.LifoQueue): _LIFO}
     _hook(queue_class, queue_class.put, queue_class.get, "queue", orders, lambda queue: queue._qsize())
@@ -39,7 +41,7 @@ def _patch_queue(module: Any) -> None:
 
 def _patch_asyncio(module: Any) -> None:
     queue_class = module.Queue
-    if hasattr(queue_class, "_clew_put"):
+    if "_clew_put" in vars(queue_class):
         return
     orders = {_methods(queue_class): _FIFO, _methods(module.LifoQueue): _LIFO}
     _hook(
@@ -118,29 +120,44 @@ def _hook(  # noqa: PLR0917 - called twice, in this file
             ledger.reset(count)
         return ledger
 
-    def put(self: Any, item: Any) -> None:
-        before = size(self)
-        self._put(item)
-        ledger = ledger_of(self, before)
+    def added(queue: Any, before: int, _result: None, item: Any) -> None:
+        ledger = ledger_of(queue, before)
         # A queue may refuse an item without a word, one that keeps a set for instance.
-        if size(self) == before + 1:
+        if size(queue) == before + 1:
             key = fresh_key()
             ledger.add(item, key)
             emit(_SEND, put_site, key, channel)
 
-    def get(self: Any) -> Any:
-        before = size(self)
-        item = self._get()
-        ledger = ledger_of(self, before)
-        if size(self) == before - 1:
+    def taken(queue: Any, before: int, item: Any) -> Any:
+        ledger = ledger_of(queue, before)
+        if size(queue) == before - 1:
             key, flags = ledger.take(item)
             if key:
                 emit(_RECEIVE, get_site, key, channel, b"", flags)
         return item
 
-    queue_class._clew_put, queue_class._clew_get = put, get
+    queue_class._clew_put = _Watched("_put", size, added)
+    queue_class._clew_get = _Watched("_get", size, taken)
     rename_in(put_function, "_put", "_clew_put")
     rename_in(get_function, "_get", "_clew_get")
+
+
+class _Watched:
+    """Stands for a method that every queue may have of its own: looking it up on a queue finds that queue's, and has `after`
+    called with the queue and its size of before the call. So no frame of ours stands around it."""
+
+    def __init__(self, name: str, size: Callable[[Any], int], after: Callable[..., Any]) -> None:
+        self._name, self._size, self._after = name, size, after
+
+    def __get__(self, queue: Any, owner: Any = None) -> Any:
+        return Around(getattr(queue, self._name), None, functools.partial(self._after, queue, self._size(queue)))
+
+
+class _Keyed(NamedTuple):
+    """An entry of a SimpleQueue."""
+
+    key: int
+    item: Any
 
 
 def _simple_queue(original: Any) -> Any:
@@ -148,33 +165,35 @@ def _simple_queue(original: Any) -> Any:
     emit = core.emit
     channel = intern("queue")
     put_site, get_site = adapter_site(original.put), adapter_site(original.get)
-    original_put, original_get = original.put, original.get
 
-    class SimpleQueue(original):  # type: ignore[misc]  # the type is known at run time only
-        __slots__ = ()
-        __doc__ = original.__doc__
+    def keyed(queue: Any, item: Any, block: bool = True, timeout: float | None = None) -> tuple[Any, ...]:
+        key = fresh_key()
+        emit(_SEND, put_site, key, channel)
+        return queue, _Keyed(key, item), block, timeout
 
-        def __new__(cls) -> Any:
-            # A thread pool's own queue: its work items have edges of their own.
-            if sys._getframe(1).f_globals.get("__name__") == "concurrent.futures.thread":
-                return original()
-            return original.__new__(cls)
+    def keyed_at_once(queue: Any, item: Any) -> tuple[Any, ...]:
+        return keyed(queue, item)[:2]
 
-        def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-            key = fresh_key()
-            emit(_SEND, put_site, key, channel)
-            original_put(self, (key, item), block, timeout)
+    def unpacked(entry: Any, *_arguments: Any, **_options: Any) -> Any:
+        if type(entry) is not _Keyed:
+            return entry
+        emit(_RECEIVE, get_site, entry.key, channel)
+        return entry.item
 
-        def put_nowait(self, item: Any) -> None:
-            self.put(item)
+    def made(queue: Any, *_arguments: Any, **_options: Any) -> Any:
+        # A thread pool's own queue: its work items have edges of their own.
+        pool = sys._getframe(1).f_globals.get("__name__") == "concurrent.futures.thread"
+        return original() if pool else queue
 
-        def get(self, block: bool = True, timeout: float | None = None) -> Any:
-            key, item = original_get(self, block, timeout)
-            emit(_RECEIVE, get_site, key, channel)
-            return item
-
-        def get_nowait(self) -> Any:
-            return self.get(False)
-
-    SimpleQueue.__module__, SimpleQueue.__qualname__ = original.__module__, original.__qualname__
-    return SimpleQueue
+    namespace = {
+        "__module__": original.__module__,
+        "__qualname__": original.__qualname__,
+        "__doc__": original.__doc__,
+        "__slots__": (),
+        "__new__": Around(original.__new__, None, made),
+        "put": around(original.put, keyed),
+        "put_nowait": around(original.put_nowait, keyed_at_once),
+        "get": around(original.get, None, unpacked),
+        "get_nowait": around(original.get_nowait, None, unpacked),
+    }
+    return type(original.__name__, (original,), namespace)

@@ -8,15 +8,15 @@ callback that merely belongs to a task.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import json
 import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
-from clew.instrument.adapters.patching import adapter_site, hook, object_keys, replace, when_imported
+from clew.instrument.adapters.patching import Tokens, adapter_site, around, hook, object_keys, when_imported
 from clew.instrument.context import fresh_key
+from clew.instrument.probes.quiet import Around
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
@@ -144,26 +144,17 @@ def _patch_futures(module: Any) -> None:
 def _traced_future(original: Any) -> Any:
     """A subclass of the C future that tells whoever takes an outcome without waiting where the outcome came from."""
     emit, outcome_key, done = _emit, _outcome_key, original.done
-    set_result_, set_exception_, cancel_ = original.set_result, original.set_exception, original.cancel
     channel, site = intern("asyncio.future"), adapter_site(original)
 
-    def set_result(self: Any, result: Any, /) -> None:
-        if not done(self):
-            emit(_SEND, site, outcome_key(self), channel)
-        set_result_(self, result)
+    def setting(future: Any, _outcome: Any, /) -> None:
+        if not done(future):
+            emit(_SEND, site, outcome_key(future), channel)
 
-    def set_exception(self: Any, exception: Any, /) -> None:
-        if not done(self):
-            emit(_SEND, site, outcome_key(self), channel)
-        set_exception_(self, exception)
+    def cancelling(future: Any, msg: Any = None) -> None:
+        setting(future, msg)
 
-    def cancel(self: Any, msg: Any = None) -> bool:
-        if not done(self):
-            emit(_SEND, site, outcome_key(self), channel)
-        cancelled: bool = cancel_(self, msg)
-        return cancelled
-
-    setters = {"set_result": set_result, "set_exception": set_exception, "cancel": cancel}
+    befores = {"set_result": setting, "set_exception": setting, "cancel": cancelling}
+    setters = {name: around(getattr(original, name), before) for name, before in befores.items()}
     return _subclass(original, (original,), {**setters, **_taking(original, site, channel)})
 
 
@@ -178,30 +169,32 @@ def _patch_tasks(module: Any) -> None:
     # Programs ask `isinstance(task, asyncio.Future)`.
     module.Task = module._CTask = _traced_task(module.Task, module.futures.Future)
     if hasattr(module, "create_eager_task_factory"):
-        replace(module, "create_eager_task_factory", _eager)
+        hook(module.create_eager_task_factory, _step_at_once(module.create_eager_task_factory))
         module.eager_task_factory = module.create_eager_task_factory(module.Task)
 
 
 def _traced_task(original: Any, future: Any) -> Any:
     """A subclass of the C task, for the same reason as the future's, and to see a cancellation that no handle carries."""
-    emit, cancel_key, cancel_, set_name_ = _emit, _cancel_key, original.cancel, original.set_name
+    emit, cancel_key = _emit, _cancel_key
     channel, site = intern("asyncio.handle"), adapter_site(original)
 
-    def cancel(self: Any, msg: Any = None) -> bool:
-        cancelled: bool = cancel_(self, msg)
-        if cancelled and self._must_cancel:
+    def cancelled(done: Any, task: Any, msg: Any = None) -> Any:
+        if done and task._must_cancel:
             # The step that is to fail was scheduled before, by someone else.
-            emit(_SEND, site, cancel_key(self), channel)
-            self._clew_cancelled = True
-        return cancelled
+            emit(_SEND, site, cancel_key(task), channel)
+            task._clew_cancelled = True
+        return done
 
-    def set_name(self: Any, value: Any, /) -> None:
-        set_name_(self, value)
-        if hasattr(self, "_clew_strand"):
+    def named(_result: None, task: Any, _value: Any, /) -> None:
+        if hasattr(task, "_clew_strand"):
             # Of several definitions the last one holds. An eager task gets its name after its first step.
-            _define_strand(self)
+            _define_strand(task)
 
-    methods = {"cancel": cancel, "set_name": set_name, **_taking(original, site, intern("asyncio.future"))}
+    methods = {
+        "cancel": around(original.cancel, None, cancelled),
+        "set_name": around(original.set_name, None, named),
+        **_taking(original, site, intern("asyncio.future")),
+    }
     return _subclass(
         original, (original, future), methods, slots=("_clew_cancelled", "_clew_coroutine", "_clew_strand")
     )
@@ -253,41 +246,44 @@ def _subclass(original: Any, bases: tuple[Any, ...], methods: dict[str, Any], sl
                 original.__module__,
             )
             method.__annotations__ = {}
-            if not name.startswith("__"):
-                method.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]  # which `inspect` looks for
         namespace[name] = method
     return type(original.__name__, bases, namespace)
 
 
-def _eager(original: Callable[..., Any]) -> Callable[..., Any]:
+def _step_at_once(create_factory: Any) -> Callable[[Any], None]:
     """Task factories that run a task's first step at once: no handle starts it, so the step is recorded around the call."""
     emit = _emit
-    site = adapter_site(original)
+    site = adapter_site(create_factory)
     channel, outcome_channel = intern("asyncio.handle"), intern("asyncio.future")
+    under_way = Tokens()
 
-    def create(custom_task_constructor: Callable[..., Any]) -> Callable[..., Any]:
-        def construct(coro: Any, **options: Any) -> Any:
-            if not options.get("eager_start") or not options["loop"].is_running():
-                return custom_task_constructor(coro, **options)
+    def is_eager(options: dict[str, Any]) -> bool:
+        return bool(options.get("eager_start")) and options["loop"].is_running()
+
+    def begin(_coro: Any, **options: Any) -> None:
+        if is_eager(options):
             strand, key = fresh_key(), fresh_key()
             emit(_SEND, site, key, channel)
             emit(_STEP_BEGIN, site, strand)
             emit(_JOIN, site, key, channel)
-            task = None
-            try:
-                task = custom_task_constructor(coro, **options)
+            under_way.stack.append(strand)
+
+    def end(task: Any, coro: Any, **options: Any) -> Any:
+        if is_eager(options) and under_way.stack:
+            strand = under_way.stack.pop()
+            if task is not None:
                 with contextlib.suppress(Exception):  # whatever the constructor makes is the program's
                     _begin_strand(task, coro, strand)
-                return task
-            finally:
-                if task is not None and task.done():
-                    emit(_SEND, site, _outcome_key(task), outcome_channel)
-                emit(_STEP_END, site, strand)
+                    if task.done():
+                        emit(_SEND, site, _outcome_key(task), outcome_channel)
+            emit(_STEP_END, site, strand)
+        return task
 
-        factory: Callable[..., Any] = original(construct)
-        return factory
+    def surround_constructor(constructor: Any) -> None:
+        # A cell, because the factory is a closure.
+        constructor.cell_contents = Around(constructor.cell_contents, begin, end)
 
-    return create
+    return surround_constructor
 
 
 def _patch_groups(module: Any) -> None:

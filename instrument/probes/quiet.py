@@ -6,14 +6,16 @@ the program's and passes through.
 
 `Quiet(function, kept=-1)` calls `function`; when that is out of stack or memory the result is the argument numbered `kept`,
 or None. `Around(function, before, after)` stands for `function`, bound like it as a method: `before` gets the call's
-arguments and may give a tuple of others; `after` gets the result (None when the call failed) and the arguments, and gives the
-result that the caller sees. A `TypeError` of theirs is dropped, too: wrong arguments are for `function` to complain of.
+arguments and may give a tuple of others; a `TypeError` of its is dropped, too, as wrong arguments are for `function` to
+complain of. `after` gets the result (None when the call failed, whose exception goes before any of `after`'s) and the
+arguments, and gives the result that the caller sees.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING
 
@@ -52,19 +54,25 @@ else:
                 return self if instance is None else MethodType(self, instance)
 
             def __call__(self, *arguments: object, **options: object) -> object:
-                changed = result = None
+                changed = None
                 if self._before is not None:
                     with contextlib.suppress(RecursionError, MemoryError, TypeError):
                         changed = self._before(*arguments, **options)
+                call = (
+                    partial(self._function, *changed)
+                    if type(changed) is tuple
+                    else partial(self._function, *arguments, **options)
+                )
+                after = self._after
+                if after is None:
+                    return call()
                 try:
-                    result = (
-                        self._function(*changed) if type(changed) is tuple else self._function(*arguments, **options)
-                    )
-                finally:
-                    if self._after is not None:
-                        with contextlib.suppress(RecursionError, MemoryError, TypeError):
-                            result = self._after(result, *arguments, **options)
-                return result
+                    result = call()
+                except BaseException:
+                    with contextlib.suppress(Exception):
+                        after(None, *arguments, **options)
+                    raise
+                return after(result, *arguments, **options)
 
 
 __all__ = ["Around", "Quiet"]

@@ -15,17 +15,19 @@
 #undef Py_BUILD_CORE
 #endif
 
-/* Calls `function` with tracing off. What its own lack of stack or memory raises is dropped, and so is `also`, if any: then
- * NULL and no error. NULL and an error after an interrupt: the program's. */
+static PyObject *exhaustion; /* Owned: what being out of stack or memory raises. */
+static PyObject *refusal;    /* Owned: these, and what a call with wrong arguments raises. */
+
+/* Calls `function` with tracing off. What it raises of `dropped` (NULL: nothing) is dropped: then NULL and no error. NULL and
+ * an error after an interrupt: the program's. */
 static PyObject *
-call_unseen(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *also)
+call_unseen(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *dropped)
 {
     PyThreadState *state = PyThreadState_Get();
     PyThreadState_EnterTracing(state);
     PyObject *result = PyObject_Call(function, args, kwargs);
     PyThreadState_LeaveTracing(state);
-    if (result == NULL && (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
-                           (also != NULL && PyErr_ExceptionMatches(also)))) {
+    if (result == NULL && dropped != NULL && PyErr_ExceptionMatches(dropped)) {
         PyErr_Clear();
     }
     return result;
@@ -51,7 +53,7 @@ static PyObject *
 quiet_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     Py_ssize_t kept = ((Quiet *)self)->kept;
-    PyObject *result = call_unseen(((Quiet *)self)->function, args, kwargs, NULL);
+    PyObject *result = call_unseen(((Quiet *)self)->function, args, kwargs, exhaustion);
     if (result != NULL || PyErr_Occurred()) {
         return result;
     }
@@ -137,7 +139,7 @@ around_call(PyObject *object, PyObject *args, PyObject *kwargs)
     Around *self = (Around *)object;
     PyObject *changed = NULL;
     if (self->before != NULL) {
-        changed = call_unseen(self->before, args, kwargs, PyExc_TypeError);
+        changed = call_unseen(self->before, args, kwargs, refusal);
         if (changed == NULL && PyErr_Occurred()) {
             return NULL;
         }
@@ -152,10 +154,9 @@ around_call(PyObject *object, PyObject *args, PyObject *kwargs)
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *all = with_result(result, args);
     PyObject *outcome = NULL;
-    if (all == NULL) {
-        PyErr_Clear();
-    } else {
-        outcome = call_unseen(self->after, all, kwargs, PyExc_TypeError);
+    if (all != NULL) {
+        /* The exception that the call ended with goes before any of ours. */
+        outcome = call_unseen(self->after, all, kwargs, result == NULL ? PyExc_Exception : NULL);
         Py_DECREF(all);
     }
     if (PyErr_Occurred()) {
@@ -415,6 +416,11 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC
 PyInit__entry(void)
 {
+    exhaustion = PyTuple_Pack(2, PyExc_RecursionError, PyExc_MemoryError);
+    refusal = PyTuple_Pack(3, PyExc_RecursionError, PyExc_MemoryError, PyExc_TypeError);
+    if (exhaustion == NULL || refusal == NULL) {
+        return NULL;
+    }
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL && (PyModule_AddType(module, &QuietType) < 0 || PyModule_AddType(module, &AroundType) < 0)) {
         Py_CLEAR(module);
