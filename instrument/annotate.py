@@ -10,6 +10,7 @@ import functools
 import opcode
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, overload
 
@@ -28,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _BEFORE_WITH = opcode.opmap.get("BEFORE_WITH", -1)
 _CACHE = 0
 _MARK_LIMIT = 200
+_NAME_LIMIT = 200
 _object_key = object_keys()
 _sites: dict[tuple[CodeType, int, str], int] = {}
 
@@ -41,7 +43,7 @@ def scope(what: Any) -> Any:
 
     A decorated function keeps its identity; it is recorded if recording is on where it is defined.
     """
-    return Scope(what) if isinstance(what, str) else _decorate(what, "")
+    return Scope(_name(what)) if issubclass(type(what), str) else _decorate(what, "")
 
 
 class Scope:
@@ -59,17 +61,20 @@ class Scope:
 
     def __enter__(self) -> None:
         # 0 stands for a scope that was entered while nothing was recorded.
-        site = _site(sys._getframe(1), self._name) if core.active() else 0
+        site = 0
+        with suppress(Exception):
+            if core.active():
+                site = _site(sys._getframe(1), self._name)
+                _probe(site, Kind.ENTER)()
         self._open.append(site)
-        if site:
-            _probe(site, Kind.ENTER)()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         site = self._open.pop() if self._open else 0
         if site:
-            _probe(site, Kind.EXIT if kind is None else Kind.UNWIND)()
+            with suppress(Exception):
+                _probe(site, Kind.EXIT if kind is None else Kind.UNWIND)()
 
 
 def send(channel: str, value: object) -> None:
@@ -78,7 +83,9 @@ def send(channel: str, value: object) -> None:
     A str, number, bytes, None or tuple of these is the same in every process; any other object stands for itself.
     """
     if core.active():
-        core.emit(Kind.SEND, _site(sys._getframe(1), "send"), _key(channel, value), intern(str(channel)))
+        with suppress(Exception):
+            name = _name(channel)
+            core.emit(Kind.SEND, _site(sys._getframe(1), "send"), _key(name, value), intern(name))
 
 
 def use(channel: str, value: object) -> Use:
@@ -88,11 +95,13 @@ def use(channel: str, value: object) -> Use:
     """
     if not core.active():
         return _NOTHING
-    frame = sys._getframe(1)
-    key, site, channel_id = _key(channel, value), _site(frame, "use"), intern(str(channel))
-    if not _enters_block(frame):
-        core.emit(Kind.RECEIVE, site, key, channel_id)
-    return Use(key, site, channel_id)
+    with suppress(Exception):
+        frame, name = sys._getframe(1), _name(channel)
+        key, site, channel_id = _key(name, value), _site(frame, "use"), intern(name)
+        if not _enters_block(frame):
+            core.emit(Kind.RECEIVE, site, key, channel_id)
+        return Use(key, site, channel_id)
+    return _NOTHING
 
 
 class Use:
@@ -105,11 +114,13 @@ class Use:
 
     def __enter__(self) -> None:
         if self._site:
-            core.emit(Kind.SCOPE_BEGIN, self._site, self._key, self._channel)
+            with suppress(Exception):
+                core.emit(Kind.SCOPE_BEGIN, self._site, self._key, self._channel)
 
     def __exit__(self, *error: object) -> None:
         if self._site:
-            core.emit(Kind.SCOPE_END, self._site, self._key, self._channel)
+            with suppress(Exception):
+                core.emit(Kind.SCOPE_END, self._site, self._key, self._channel)
 
 
 _NOTHING = Use(0, 0, 0)
@@ -118,21 +129,31 @@ _NOTHING = Use(0, 0, 0)
 def mark(name: str, value: object = None) -> None:
     """A moment worth finding again, with a bounded text of `value`."""
     if core.active():
-        text = "" if value is None else render(value, _MARK_LIMIT)[0]
-        site = _site(sys._getframe(1), "mark")
-        core.emit(Kind.MARK, site, 0, intern(str(name)), text.encode("utf-8", "backslashreplace"))
+        with suppress(Exception):
+            text = "" if value is None else render(value, _MARK_LIMIT)[0]
+            site = _site(sys._getframe(1), "mark")
+            core.emit(Kind.MARK, site, 0, intern(_name(name)), text.encode("utf-8", "backslashreplace"))
 
 
 def inject(headers: MutableMapping[str, str]) -> None:
     """An edge begins: writes a `traceparent` header for whoever gets `headers`, unless another tracer's is there."""
     if core.active():
-        context.inject_into(headers, _site(sys._getframe(1), "inject"))
+        with suppress(Exception):
+            context.inject_into(headers, _site(sys._getframe(1), "inject"))
 
 
 def extract(headers: Mapping[str, str]) -> None:
     """An edge ends: what follows is because of whoever sent `headers`."""
     if core.active():
-        context.extract_from(headers, _site(sys._getframe(1), "extract"))
+        with suppress(Exception):
+            context.extract_from(headers, _site(sys._getframe(1), "extract"))
+
+
+def _name(value: object) -> str:
+    """The text of what was given for a name, without asking the value for it."""
+    if issubclass(type(value), str):
+        return str.__str__(value)
+    return render(value, _NAME_LIMIT)[0]
 
 
 def _key(channel: str, value: object) -> int:
@@ -148,11 +169,18 @@ def _site(frame: FrameType, name: str) -> int:
     place = code, frame.f_lineno, name
     site = _sites.get(place)
     if site is None:
-        module = frame.f_globals.get("__name__", "")
-        if module == "__main__":
-            module = getattr(frame.f_globals.get("__spec__"), "name", None) or _stem(code.co_filename)
-        site = _sites[place] = register(module, name, code.co_filename, place[1], place[1], "annotation")
+        module = _module(frame.f_globals, code)
+        line = place[1] or code.co_firstlineno
+        site = _sites[place] = register(module, name[:_NAME_LIMIT], code.co_filename, line, line, "annotation")
     return site
+
+
+def _module(namespace: Mapping[str, Any], code: CodeType) -> str:
+    """The name of the module that the program knows, which a program's own globals need not have."""
+    module = namespace.get("__name__")
+    if module == "__main__":
+        module = getattr(namespace.get("__spec__"), "name", None)
+    return module if type(module) is str else _stem(code.co_filename)
 
 
 def _stem(file: str) -> str:
@@ -174,6 +202,13 @@ def _enters_block(frame: FrameType) -> bool:
 
 
 def _decorate(function: Any, name: str) -> Any:
+    """The function itself, which is recorded from now on if it is one that can be."""
+    with suppress(Exception):
+        return _recorded(function, name)
+    return function
+
+
+def _recorded(function: Any, name: str) -> Any:
     if isinstance(function, (staticmethod, classmethod)):
         _decorate(function.__func__, name)
         return function
@@ -184,8 +219,10 @@ def _decorate(function: Any, name: str) -> Any:
         return function  # a rule of the plan has chosen it already
     last = max((line for _, line, _, _ in code.co_positions() if line), default=code.co_firstlineno)
     module = function.__module__
-    if module == "__main__":
-        module = getattr(function.__globals__.get("__spec__"), "name", None) or _stem(code.co_filename)
-    site = register(module, name or code.co_qualname, code.co_filename, code.co_firstlineno, last, "annotation")
+    if module == "__main__" or type(module) is not str:
+        module = _module(function.__globals__, code)
+    site = register(
+        module, name[:_NAME_LIMIT] or code.co_qualname, code.co_filename, code.co_firstlineno, last, "annotation"
+    )
     function.__code__ = rewrite(code, lambda found: Probes(site) if found is code else None, core.Probe)
     return function

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import weakref
 
+try:
+    # hashlib is this and OpenSSL, which takes every recorded process some milliseconds to load.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
 Scalar = str | int | float | bool | bytes | None
+_DECIMAL_BITS = 2000
+"""Longer ints are spelled in hexadecimal digits, for which no process has a limit; the lowest for decimal ones is 640."""
 
 
 class NotAKey(TypeError):
@@ -21,6 +28,8 @@ def _encode(value: object) -> bytes:
         return b"n"
     if kind is str:
         return b"s" + str.encode(value, "utf-8", "surrogatepass")  # type: ignore[arg-type]  # kind is str
+    if kind is int and int.bit_length(value) > _DECIMAL_BITS:  # type: ignore[arg-type]  # kind is int
+        return b"i" + hex(value).encode()  # type: ignore[arg-type]  # kind is int
     if kind is bool or kind is int or kind is float:
         return b"i" + repr(value).encode()
     if kind is bytes:
@@ -33,7 +42,12 @@ def _encode(value: object) -> bytes:
 
 def key_of(channel: str, value: object) -> int:
     """The key of `value` on `channel`; never 0. Raises `NotAKey`."""
-    digest = hashlib.blake2b(channel.encode() + b"\0" + _encode(value), digest_size=8).digest()
+    try:
+        encoded = _encode(value)
+    except (RecursionError, OverflowError):
+        raise NotAKey("a key must not be nested deeply or be larger than 4 GB") from None
+    name = channel.encode("utf-8", "surrogatepass")
+    digest = blake2b(name + b"\0" + encoded, digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
 
 

@@ -182,3 +182,69 @@ def test_a_program_that_is_not_recorded_runs_the_same(record):
     assert run.code == 0, run.stderr
     assert run.stdout == "{} ['clew.instrument', 'clew.records']\n[]\n"
     assert run.processes == []
+
+
+def test_nothing_raises_whatever_it_is_given(record):
+    run = record(
+        """
+        import clew
+
+        class Rude:
+            def __str__(self): raise RuntimeError("str")
+            __repr__ = __hash__ = __eq__ = __len__ = __iter__ = __bool__ = __str__
+            __class__ = property(__str__)
+
+        class Text(str):
+            def __str__(self): raise RuntimeError("str")
+            __hash__ = __eq__ = encode = __str__
+
+        class Headers(dict):
+            def items(self): raise RuntimeError("items")
+
+        deep = ()
+        for _ in range(5000): deep = (deep,)
+        odd = [None, 3, "", "\\ud800", "x" * 100_000, 10**6000, float("nan"), deep, [[]], Rude(), Rude, Text("t"), Headers()]
+        for name in odd:
+            for value in odd:
+                clew.send(name, value)
+                clew.use(name, value)
+                with clew.use(name, value): pass
+                clew.mark(name, value)
+            clew.inject(name)
+            clew.extract(name)
+            if type(name) is not str: assert clew.scope(name) is name or type(name) is Text
+            else:
+                with clew.scope(name): pass
+                clew.scope(name)(lambda: 1)()
+                clew.scope(name)(name)
+        with clew.scope(Text("text")): pass
+        del __name__
+        clew.send("nameless", 1)
+        __name__ = 5
+        clew.scope(lambda: 1)()
+        print("alive")
+        """,
+        rules=False,
+    )
+    assert (run.code, run.stdout, run.stderr) == (0, "alive\n", "")
+    assert [placed.site.module for placed in run.of(Kind.SEND) if placed.channel == "nameless"] == ["program"]
+
+
+def test_values_that_cannot_be_a_key_stand_for_themselves_and_odd_names_name_channels(record):
+    run = record(
+        """
+        import clew
+
+        class Text(str):
+            def __str__(self): return "something else"
+
+        deep = ()
+        for _ in range(5000): deep = (deep,)
+        for channel, value in (("deep", deep), (None, 1), (Text("text"), 2), ("\\ud800", 3), ("long", 10**6000)):
+            clew.send(channel, value)
+            clew.use(channel, value)
+        """,
+        rules=False,
+    )
+    pairs = [(source.channel, target.channel) for source, target in run.pairs()]
+    assert pairs == [(name, name) for name in ("deep", "None", "text", "\ufffd\ufffd\ufffd", "long")]

@@ -55,3 +55,29 @@ def test_an_object_of_a_user_class_is_refused_without_asking_it_anything():
 def test_fresh_keys_do_not_repeat():
     source = KeySource()
     assert len({source.fresh() for _ in range(10_000)}) == 10_000
+
+
+def test_a_channel_and_a_value_of_any_characters_and_numbers_of_any_length_have_a_key():
+    assert key_of("\ud800", "\udfff") == key_of("\ud800", "\udfff") != key_of("\ud801", "\udfff")
+    huge = 10**6000
+    assert key_of("c", huge) == key_of("c", 10**6000) != key_of("c", huge + 1)
+    assert key_of("c", huge) != key_of("c", -huge)
+
+
+def test_a_long_number_has_the_same_key_whatever_limit_a_process_has_for_its_digits():
+    code = "from clew.records.keys import key_of; print(key_of('c', 7**700), key_of('c', 7**750), key_of('c', 7**2000))"
+    keys = {
+        subprocess.run(
+            [sys.executable, "-X", f"int_max_str_digits={digits}", "-c", code], capture_output=True, check=True
+        ).stdout
+        for digits in (0, 640)
+    }
+    assert len(keys) == 1
+
+
+def test_a_tuple_nested_beyond_the_stack_is_no_key():
+    deep = ()
+    for _ in range(5000):
+        deep = (deep,)
+    with pytest.raises(NotAKey, match="nested"):
+        key_of("c", deep)
