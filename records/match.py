@@ -32,10 +32,10 @@ def plain_qualname(qualname: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def is_project_file(file: str, root: str) -> bool:
     """Is `file` below `root` and not part of an installed package, a virtual environment or the standard library?"""
-    path, base = os.path.realpath(file), os.path.realpath(root)
+    path, base = os.path.realpath(file), _real(root)
     if not path.startswith(base.rstrip(os.sep) + os.sep):
         return False
-    if path.startswith(os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep):
+    if path.startswith(_standard_library() + os.sep):
         return False
     below = path[len(base) :].split(os.sep)
     if not _INSTALLED_PARTS.isdisjoint(below):
@@ -43,14 +43,26 @@ def is_project_file(file: str, root: str) -> bool:
     # A virtual environment of any name below the root.
     folder = os.path.dirname(path)
     while len(folder) > len(base):
-        if os.path.exists(os.path.join(folder, "pyvenv.cfg")):
+        if _is_environment(folder):
             return False
         folder = os.path.dirname(folder)
-    return not (
-        sys.prefix != sys.base_prefix
-        and path.startswith(os.path.realpath(sys.prefix) + os.sep)
-        and base != os.path.realpath(sys.prefix)
-    )
+    prefix = _real(sys.prefix)
+    return not (sys.prefix != sys.base_prefix and path.startswith(prefix + os.sep) and base != prefix)
+
+
+@functools.lru_cache(maxsize=64)
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
+@functools.cache
+def _standard_library() -> str:
+    return os.path.realpath(sysconfig.get_paths()["stdlib"])
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_environment(folder: str) -> bool:
+    return os.path.exists(os.path.join(folder, "pyvenv.cfg"))
 
 
 def matches_module(target: Target, module: str, file: str) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import time
 from dataclasses import asdict, dataclass, field, replace
@@ -47,6 +46,15 @@ class RunInfo:
     calibration: list[list[int]] = field(default_factory=list)
     """Pairs of (cycle counter, monotonic ns) taken by the launcher, empty where there is no such counter."""
     format: int = RUN_FORMAT
+
+
+def host_name() -> str:
+    """This machine's name."""
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import platform  # which every recorded process would take a millisecond to load
+
+    return platform.node()
 
 
 def workspace_of(folder: Path) -> Path:
@@ -94,7 +102,7 @@ def create_run(
             workspace=str(workspace),
             spec=spec,
             started=started,
-            host=platform.node(),
+            host=host_name(),
         )
         save_run(folder, info)
     except OSError as error:

@@ -271,7 +271,10 @@ def _step_at_once(create_factory: Any) -> Callable[[Any], None]:
     def end(task: Any, coro: Any, **options: Any) -> Any:
         if is_eager(options) and under_way.stack:
             strand = under_way.stack.pop()
-            if task is not None:
+            if task is None:
+                text = {"kind": "task", "name": "a task that could not be made", "thread": core.thread()}
+                core.define(Kind.STRAND, strand, json.dumps(text).encode())
+            else:
                 with contextlib.suppress(Exception):  # whatever the constructor makes is the program's
                     _begin_strand(task, coro, strand)
                     if task.done():

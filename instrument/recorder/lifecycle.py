@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import json
 import os
-import platform
 import sys
 import threading
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from clew.records.event import Kind
 from clew.records.header import HEADER_SIZE, INFO_OFFSET
 from clew.records.keys import KeySource, process_end
 from clew.records.plan import Plan
-from clew.records.run import CAUSE_VARIABLE, TRACE_SUFFIX
+from clew.records.run import CAUSE_VARIABLE, TRACE_SUFFIX, host_name
 
 _MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
 _MAX_ARGV = 2400
@@ -150,12 +149,12 @@ def _define(define_all: Callable[[], None]) -> None:
 def _info() -> bytes:
     """What the file's header says of the process, as JSON that fits its page."""
     fields = {
-        "host": platform.node(),
+        "host": host_name(),
         "boot_id": _boot_id(),
         "executable": sys.executable or "",
         "argv": _short_argv(),
         "cwd": _cwd(),
-        "python": platform.python_version(),
+        "python": sys.version.split()[0],
         "recorder": implementation,
     }
     for name in ("argv", "cwd", "executable", "host"):
@@ -184,7 +183,7 @@ def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
-        return platform.node()
+        return host_name()
 
 
 def _cwd() -> str:

@@ -86,7 +86,7 @@ COROUTINES = {
     "a future's second result": "future = loop.create_future(); future.set_result(1); future.set_result(2)",
     "a future's wrong arguments": "loop.create_future().set_result()",
     "a future's second exception": "future = loop.create_future(); future.cancel(); future.set_exception(KeyError())",
-    "a future's wrong exception": "loop.create_future().set_exception(StopIteration())",
+    "a future's wrong exception": "loop.create_future().set_exception(5)",
     "a future's wrong cancellation": "loop.create_future().cancel(1, 2)",
     "a future that was cancelled": "future = loop.create_future(); future.cancel('why'); await future",
     "a future that failed": "future = loop.create_future(); future.set_exception(KeyError(1)); await future",
