@@ -133,7 +133,7 @@ class RunRecords:
     problems: list[Problem]
 
     def clock(self, process: ProcessRecords) -> clocks.ClockMap:
-        """Ticks of `process` to monotonic ns, by the pairs of every process of its boot and by the launcher's."""
+        """Ticks of `process` to monotonic ns, by the pairs of every process of its boot."""
         if process.header.clock != Clock.CYCLES:
             return clocks.MONOTONIC
         cached = self._clocks.get(process.boot_id)
@@ -142,13 +142,9 @@ class RunRecords:
         return cached
 
     def _pairs(self, boot_id: str) -> Iterator[clocks.Pair]:
-        same = [other for other in self.processes if other.boot_id == boot_id and other.header.clock == Clock.CYCLES]
-        for other in same:
-            yield from other.pairs
-        if self.info is not None and any(other.info.get("host") == self.info.host for other in same):
-            for pair in self.info.calibration:
-                if len(pair) == 2 and all(type(value) is int for value in pair):
-                    yield pair[0], pair[1]
+        for other in self.processes:
+            if other.boot_id == boot_id and other.header.clock == Clock.CYCLES:
+                yield from other.pairs
 
     def __post_init__(self) -> None:
         self._clocks: dict[str, clocks.ClockMap] = {}

@@ -43,8 +43,6 @@ class RunInfo:
     exit_code: int | None = None
     host: str = ""
     notes: list[str] = field(default_factory=list)
-    calibration: list[list[int]] = field(default_factory=list)
-    """Pairs of (cycle counter, monotonic ns) taken by the launcher, empty where there is no such counter."""
     format: int = RUN_FORMAT
 
 

@@ -98,3 +98,10 @@ def test_the_workspace_is_the_nearest_folder_with_runs_or_a_projects_top(tmp_pat
     assert workspace_of(inner) == tmp_path
     make(tmp_path / "src")
     assert workspace_of(inner) == tmp_path / "src"
+
+
+def test_a_field_that_this_version_does_not_know_is_passed_over(tmp_path):
+    folder, info = make(tmp_path)
+    data = json.loads((folder / "run.json").read_text()) | {"calibration": [[1, 2]]}
+    (folder / "run.json").write_text(json.dumps(data))
+    assert load_run(folder) == info
