@@ -88,7 +88,7 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
             "counted": [[site, count] for site, count in graph.counted.items()],
             "problems": [asdict(problem) for problem in problems],
         }
-        (made / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False))
+        (made / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
         _put_in_place(made, folder / STORE_FOLDER)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -111,7 +111,7 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     info = load_run(folder)
     store = folder / STORE_FOLDER
     try:
-        manifest: dict[str, Any] = json.loads((store / MANIFEST).read_text())
+        manifest: dict[str, Any] = json.loads((store / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != STORE_FORMAT or manifest["fingerprint"] != fingerprint(folder):
             raise StaleStore
         arrays = {name: _array(store, name, length) for name, length in manifest["arrays"].items()}

@@ -9,7 +9,8 @@ import json
 import os
 import re
 import time
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,9 @@ def create_run(
 
 def save_run(folder: Path, info: RunInfo) -> None:
     """Writes `run.json` whole or not at all."""
-    _write(folder / RUN_FILE, json.dumps(asdict(info), indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(asdict(info), indent=1, ensure_ascii=False) + "\n"
+    # What a command line has that is no UTF-8 could not be shown either.
+    _write(folder / RUN_FILE, text.encode("utf-8", "replace").decode())
 
 
 def finish_run(folder: Path, info: RunInfo, exit_code: int, notes: list[str]) -> RunInfo:
@@ -131,19 +134,49 @@ def load_run(folder: Path) -> RunInfo:
         raise RunError(f"{folder}: not a run, {what}; `clew runs` lists the runs of this workspace") from None
     except OSError as error:
         raise RunError(f"{file}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{file}: half-written or damaged ({error}); record the run again") from None
-    if not isinstance(data, dict) or not isinstance(data.get("format"), int):
+    if not isinstance(data, dict) or not _is_number(data.get("format")):
         raise RunError(f"{file}: not a run's description; record the run again")
     if data["format"] > RUN_FORMAT:
         raise RunError(
             f"{file}: the run is of format {data['format']}, this clew reads up to {RUN_FORMAT}; upgrade clew"
         )
-    try:
-        known = {key: value for key, value in data.items() if key in RunInfo.__dataclass_fields__}
-        return RunInfo(**known)
-    except TypeError as error:
-        raise RunError(f"{file}: half-written or damaged ({error}); record the run again") from None
+    return RunInfo(**_checked(file, data))
+
+
+def _checked(file: Path, data: dict[Any, Any]) -> dict[str, Any]:
+    """The fields that this version knows. Raises `RunError` when one is missing or not what it has to be."""
+    known: dict[str, Any] = {}
+    for name, known_as in RunInfo.__dataclass_fields__.items():
+        if name not in data:
+            if known_as.default is MISSING and known_as.default_factory is MISSING:
+                raise RunError(f"{file}: damaged, it has no field {name!r}; record the run again")
+            continue
+        what, fits = _FIELDS[str(known_as.type)]
+        value = data[name]
+        if not fits(value):
+            raise RunError(f"{file}: damaged, its field {name!r} is not {what}; record the run again")
+        known[name] = value
+    return known
+
+
+def _is_text(value: object) -> bool:
+    # A lone surrogate is no text: it could not be printed.
+    return type(value) is str and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int and abs(value) < 1 << 63
+
+
+_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "str": ("a text", _is_text),
+    "int": ("a number", _is_number),
+    "int | None": ("a number or null", lambda value: value is None or _is_number(value)),
+    "list[str]": ("a list of texts", lambda value: type(value) is list and all(map(_is_text, value))),
+}
+"""By a field's type: what it has to be, and whether a value is that."""
 
 
 def list_runs(workspace: Path) -> list[tuple[Path, RunInfo | RunError]]:

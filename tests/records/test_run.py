@@ -100,6 +100,54 @@ def test_the_workspace_is_the_nearest_folder_with_runs_or_a_projects_top(tmp_pat
     assert workspace_of(inner) == tmp_path / "src"
 
 
+BAD = [
+    ("id", 5), ("name", None), ("command", "python"), ("command", ["python", 3]), ("cwd", []), ("workspace", 1.5),
+    ("spec", None), ("started", "yesterday"), ("started", True), ("started", 1 << 70), ("finished", "now"),
+    ("finished", 1.5), ("exit_code", "0"), ("host", 3), ("notes", "note"), ("notes", [None]), ("name", "\ud800"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "value"), BAD)
+def test_a_field_of_the_wrong_type_is_named_and_the_other_runs_are_found(tmp_path, field, value):
+    good, _ = make(tmp_path)
+    bad, _ = make(tmp_path)
+    text = json.loads((bad / "run.json").read_text())
+    (bad / "run.json").write_text(json.dumps(text | {field: value}))
+    with pytest.raises(RunError, match=f"its field '{field}' is not"):
+        load_run(bad)
+    assert isinstance(dict(list_runs(tmp_path))[bad], RunError)
+    assert find_run(tmp_path) == good
+
+
+@pytest.mark.parametrize("field", ["id", "name", "command", "cwd", "workspace", "spec", "started"])
+def test_a_field_that_is_missing_is_named(tmp_path, field):
+    folder, _ = make(tmp_path)
+    data = json.loads((folder / "run.json").read_text())
+    del data[field]
+    (folder / "run.json").write_text(json.dumps(data))
+    with pytest.raises(RunError, match=f"no field '{field}'"):
+        load_run(folder)
+
+
+def test_a_description_of_any_bytes_is_a_run_error_at_worst(tmp_path):
+    folder, _ = make(tmp_path)
+    for content in (
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"format": true}',
+        b'{"format": 1e9}',
+        b'{"format": ' + b"9" * 5000 + b"}",
+    ):
+        (folder / "run.json").write_bytes(content)
+        with pytest.raises(RunError):
+            load_run(folder)
+
+
+def test_a_command_that_is_no_utf_8_is_kept_as_far_as_it_can_be_shown(tmp_path):
+    folder, _ = create_run(tmp_path, name="n", command=["python", "\udcff.py"], spec="", plan="{}")
+    assert load_run(folder).command == ["python", "?.py"]
+
+
 def test_a_field_that_this_version_does_not_know_is_passed_over(tmp_path):
     folder, info = make(tmp_path)
     data = json.loads((folder / "run.json").read_text()) | {"calibration": [[1, 2]]}
