@@ -27,6 +27,7 @@ _SENT = {
     "asyncio.handle": "scheduled what runs next",
     "asyncio.future": "settled a future",
     "process.start": "started a process",
+    "process.end": "ended",
     "traceparent": "sent its trace headers",
 }
 _TOOK = {
@@ -39,6 +40,7 @@ _TOOK = {
     "asyncio.handle": "was run by the event loop",
     "asyncio.future": "went on when a future was settled",
     "process.start": "began as a process",
+    "process.end": "went on after a process's end",
     "traceparent": "got trace headers",
 }
 _LED = {
@@ -50,6 +52,7 @@ _LED = {
     "asyncio.queue": "{target} took from a queue what {source} had put into it",
     "asyncio.future": "{target} went on when {source} settled a future",
     "process.start": "{target} began in a process that {source} started",
+    "process.end": "{target} went on when {source} had ended",
     "traceparent": "{target} handled a request that {source} sent",
 }
 
