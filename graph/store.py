@@ -55,8 +55,10 @@ def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     if info.finished is not None and fingerprint(folder) == before:
         try:
             save(folder, graph, problems, before)
-        except OSError as error:
-            problems.append(Problem(str(folder / STORE_FOLDER), f"the graph cannot be kept there ({error.strerror})"))
+        except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            what = f"the graph cannot be kept there ({why}); it is built anew each time"
+            problems.append(Problem(str(folder / STORE_FOLDER), what))
     return graph, problems
 
 

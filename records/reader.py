@@ -29,6 +29,21 @@ _EVENT_KINDS = bytes(kind for kind in Kind if kind < Kind.SITE)
 _EXTENDED = re.compile(rb"[^\0]")
 _NO_TICKS = bytes(8)
 _MAX_RECORD = RECORD_SIZE * 256
+_NUMBERED = frozenset({Kind.SITE, Kind.STRING, Kind.THREAD})
+"""Definitions whose keys are the numbers that records and chunks carry in 32 bits, from 1."""
+_NUMBERS = 1 << 32
+_MAX_NS = (1 << 62) - 1
+"""Differences of times up to this, a hundred and forty years, fit 64 bits with a sign."""
+_MAX_COUNT = (1 << 48) - 1
+
+
+_MOST = {
+    "start_monotonic_ns": _MAX_NS,
+    "start_wall_ns": _MAX_NS,
+    "last_monotonic_ns": _MAX_NS,
+    "dropped": _MAX_COUNT,
+}
+"""The greatest plausible values of the header's fields; what is beyond them is read as 0."""
 
 
 class Header(NamedTuple):
@@ -287,7 +302,7 @@ class _Reader:
             elif kind is ChunkKind.DEFINITIONS:
                 self._read_definitions(offset, data)
             else:
-                self._read_counters(data)
+                self._read_counters(offset, data)
         found.threads = dict(sorted(found.threads.items()))
         found.notes = list(self._notes)
         if self._more_problems:
@@ -326,7 +341,10 @@ class _Reader:
         sizes = (values["version"], values["header_size"], values["chunk_size"])
         if sizes != (header.VERSION, header.HEADER_SIZE, header.CHUNK_SIZE):
             self._problem("its header is damaged; read as format 1")
-        fields = Header(**{name: values[name] for name in Header._fields})
+        strange = [name for name, most in _MOST.items() if values[name] > most]
+        if strange:
+            self._problem(f"its header is damaged: {', '.join(strange)}")
+        fields = Header(**{name: 0 if name in strange else values[name] for name in Header._fields})
         if fields.clock not in set(Clock):
             self._problem("its header is damaged: unknown clock; times are read as nanoseconds")
         self._found.header = fields
@@ -352,7 +370,9 @@ class _Reader:
         start = header.INFO_OFFSET + 4
         length = int.from_bytes(page[header.INFO_OFFSET : start], "little")
         try:
-            info = json.loads(page[start : start + length])
+            text = json.dumps(json.loads(page[start : start + length]), ensure_ascii=False)
+            # JSON can spell halves of characters, which no other format takes.
+            info = json.loads(text.encode("utf-8", "replace"))
             if not isinstance(info, dict):
                 raise TypeError
             self._found.info = info
@@ -387,7 +407,7 @@ class _Reader:
                 self._problem(f"chunk {number} of thread {serial} is there twice", offset, "the second one")
                 continue
             self._chunks[key] = offset, native_id
-            if ticks and monotonic_ns:
+            if ticks and 0 < monotonic_ns <= _MAX_NS:
                 self._found.pairs.append((ticks, monotonic_ns))
 
     def _is_empty(self, offset: int) -> bool:
@@ -424,6 +444,8 @@ class _Reader:
 
     def _define(self, kind: int, definition: Extension) -> bool:
         found, key, text = self._found, definition.key, definition.text
+        if kind in _NUMBERED and not 0 < key < _NUMBERS:
+            return False
         if kind == Kind.STRING:
             found.strings[key] = text
             return True
@@ -435,12 +457,12 @@ class _Reader:
             if kind == Kind.SITE:
                 found.sites[key] = _site(key, fields)
             elif kind == Kind.THREAD:
+                name, native_id = _checked(fields, "name", str, ""), _number(fields, "native_id", most=_MAX_NS)
+                daemon = _checked(fields, "daemon", bool, False)
                 thread = self._thread(key)
-                thread.name = _checked(fields, "name", str, "")
-                thread.native_id = _checked(fields, "native_id", int, 0)
-                thread.daemon = _checked(fields, "daemon", bool, False)
+                thread.name, thread.native_id, thread.daemon = name, native_id, daemon
             elif kind == Kind.STRAND:
-                name, home = _checked(fields, "name", str, ""), _checked(fields, "thread", int, 0)
+                name, home = _checked(fields, "name", str, ""), _number(fields, "thread")
                 found.strands[key] = StrandInfo(_checked(fields, "kind", str, ""), name, home)
             else:
                 return False
@@ -448,19 +470,32 @@ class _Reader:
             return False
         return True
 
-    def _read_counters(self, data: memoryview) -> None:
+    def _read_counters(self, offset: int, data: memoryview) -> None:
         numbers = data[: len(data) // 16 * 16].cast("Q")
+        counters = self._found.counters
         for place in range(0, len(numbers), 2):
-            site = numbers[place]
+            site, count = numbers[place], numbers[place + 1]
             if not site:
                 return
-            self._found.counters[site] = self._found.counters.get(site, 0) + numbers[place + 1]
+            if site >= _NUMBERS or count > _MAX_COUNT:
+                self._problem("a counter of calls is damaged", offset, "one counter")
+                continue
+            counters[site] = counters.get(site, 0) + count
 
 
 def _checked(fields: Any, name: str, kind: type[_T], missing: _T) -> _T:
     value = fields.get(name, missing) if isinstance(fields, dict) else None
     if type(value) is not kind:
         raise TypeError(name)
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # type: ignore[return-value]  # a str for a str
+    return value
+
+
+def _number(fields: Any, name: str, missing: int = 0, least: int = 0, most: int = _NUMBERS - 1) -> int:
+    value = _checked(fields, name, int, missing)
+    if not least <= value <= most:
+        raise ValueError(name)
     return value
 
 
@@ -470,8 +505,8 @@ def _site(key: int, fields: Any) -> SiteInfo:
         module=_checked(fields, "module", str, ""),
         qualname=_checked(fields, "qualname", str, ""),
         file=_checked(fields, "file", str, ""),
-        line=_checked(fields, "line", int, 0),
-        end_line=_checked(fields, "end_line", int, 0),
+        line=_number(fields, "line"),
+        end_line=_number(fields, "end_line"),
         kind=_checked(fields, "kind", str, ""),
-        rule=_checked(fields, "rule", int, -1),
+        rule=_number(fields, "rule", -1, least=-1),
     )

@@ -167,7 +167,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) is int and abs(value) < 1 << 63
+    return type(value) is int and abs(value) < 1 << 62
 
 
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
