@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.index import EdgeIndex
+from clew.graph.owners import OUTCOMES, owners
 from clew.records.event import FLAG_FAILED, EdgeKind, Kind
 from clew.records.plan import Level
 from clew.records.run import RunInfo
@@ -236,18 +237,12 @@ class ExecutionGraph:
 
     @cached_property
     def owner(self) -> Rows:
-        """Per event the call that names it: the one it belongs to, else the next in its region (which a scope's or a
-        step's beginning leads up to), else the one before; -1 in a region without calls."""
-        owner = self.call.copy()
-        outside = np.flatnonzero(owner < 0)
-        calls = np.flatnonzero(self.call >= 0)
-        if len(outside) and len(calls):
-            place = np.searchsorted(calls, outside)
-            for near in (np.minimum(place, len(calls) - 1), np.maximum(place - 1, 0)):
-                found = calls[near]
-                use = (owner[outside] < 0) & (self.region[found] == self.region[outside])
-                owner[outside[use]] = self.call[found[use]]
-        return owner
+        """Per event the call that names it, -1 for what a strand does outside of calls; see `graph.owners`."""
+        channels = [self.channel_ids[name] for name in OUTCOMES if name in self.channel_ids]
+        is_outcome = np.zeros(len(self), bool)
+        has = np.flatnonzero(self.ext >= 0)
+        is_outcome[has] = np.isin(self.extensions.channel[self.ext[has]], channels)
+        return owners(self.kind, self.region, self.strand, self.call, self.inner, is_outcome=is_outcome)
 
     def event(self, event: int) -> Event:
         return Event(self, int(event))
