@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -172,6 +173,8 @@ def run(mode: str, name: str, selected: str, timeout: float) -> dict[str, Any]:
 
 
 def main() -> int:
+    # What a shell starts in the background ignores SIGINT, which some of the tests send to themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="*", help="test modules below Lib/test; default: the list in this file")
     parser.add_argument("--match", default="", metavar="TEXT", help="only tests whose id contains TEXT")
