@@ -179,6 +179,8 @@ class PathSegment:
     endNs: float
     nodeId: str
     location: Location | None = None
+    savingNs: float = 0.0
+    """How much sooner the whole would end if the segment's own work took 10 % less."""
 
 
 @dataclass(frozen=True)

@@ -61,48 +61,76 @@ class CriticalPath:
     """In the order of time."""
     total_ns: int
     pieces: tuple[_Piece, ...] = field(repr=False)
+    since_ns: int | None = None
+    """The path was asked for from this time on only."""
 
     def project(self, level: str | LabelFunction) -> CriticalPath:
         """The same path with another level's labels; neighbours with one label become one segment."""
-        return _project(self.graph, self.pieces, level)
+        return _project(self.graph, self.pieces, level, self.since_ns)
 
-    def saving(self, segment: int, percent: float) -> int:
-        """Nanoseconds that the whole would take less if a segment's own work were `percent` % faster.
+    def savings(self, percent: float) -> list[int]:
+        """Per segment the nanoseconds that the whole would take less if the segment's own work were `percent` % faster.
 
         At most what every later wait on the path leaves before it would be for something else.
         """
-        chosen = self.segments[segment]
-        limits = [piece.slack_ns for piece in self.pieces if self._after(piece, chosen)]
-        return int(min([chosen.self_ns * percent / 100, *limits]))
+        ends = self.graph.ts[[piece.rows[-1] for piece in self.pieces]]
+        limits = np.minimum.accumulate(np.array([piece.slack_ns for piece in self.pieces])[::-1])[::-1]
+        limits = np.append(limits, inf)
+        places = np.searchsorted(ends, [segment.end for segment in self.segments])
+        return [
+            int(min(segment.self_ns * percent / 100, limits[place]))
+            for segment, place in zip(self.segments, places.tolist(), strict=True)
+        ]
 
-    def _after(self, piece: _Piece, segment: Segment) -> bool:
-        """Does the piece end at or after the segment?"""
-        return int(self.graph.ts[piece.rows[-1]]) >= segment.end
 
-
-def critical_path(graph: ExecutionGraph, slice_: Slice, level: str | LabelFunction = "function") -> CriticalPath:
-    """Walks back from the slice's last event: along its region to the latest wait or to what opened the region, there along the
+def critical_path(
+    graph: ExecutionGraph, slice_: Slice, level: str | LabelFunction = "function", *, since_ns: int | None = None
+) -> CriticalPath:
+    """Walks back from the slice's last event: along its strand to the latest wait or to what opened the region, there along the
     edge that ended it, to the root. Of several edges that ended one wait, the latest source is taken: the others had slack.
 
+    The scopes that ran on the strand meanwhile (a pool thread's work items) are gone through, whether or not the slice of
+    causes has them: the strand could not go on before they were over. With `since_ns` the path begins at that time.
     An empty slice gives an empty path.
     """
     rows = slice_.events()
     if not len(rows):
         return CriticalPath(graph, str(level), [], 0, ())
-    event, slack = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1]), inf
+    event, found = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1]), None
     walk = _Walk(graph, slice_)
     pieces: list[_Piece] = []
     seen: set[int] = set()
     while True:
         seen.add(event)
-        entry, edge, next_slack = walk.back(event)
+        cause = found
+        rows, found = walk.along_strand(event)
+        slack = cause.slack(graph, event, rows) if cause else inf
+        edge = found.edge
         if edge >= 0 and int(graph.edge_src[edge]) in seen:
             edge = -1  # clocks that disagree can close a circle
-        pieces.append(_Piece(walk.rows_between(entry, event), edge, slack))
-        if edge < 0:
+        if since_ns is not None and graph.ts[rows[0]] <= since_ns:
+            rows, edge = rows[max(0, int(np.searchsorted(graph.ts[rows], since_ns, "right")) - 1) :], -1
+        pieces.append(_Piece(rows, edge, slack))
+        if edge < 0 or (since_ns is not None and graph.ts[graph.edge_src[edge]] <= since_ns):
             break
-        event, slack = int(graph.edge_src[edge]), next_slack
-    return _project(graph, tuple(reversed(pieces)), level)
+        event = int(graph.edge_src[edge])
+    return _project(graph, tuple(reversed(pieces)), level, since_ns)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Where the path came into a region."""
+
+    row: int
+    edge: int
+    """Along which edge, -1: it began here."""
+    rivals: tuple[int, ...] = ()
+    """The events that would have been waited for, had the edge's source come sooner; none when nothing else was."""
+
+    def slack(self, graph: ExecutionGraph, source: int, before: I64) -> float:
+        """By how much the edge's source came later than its rivals; those in the path `before` it move with it."""
+        others = [event for event in self.rivals if not np.any(before == event)]
+        return max(0, int(graph.ts[source]) - max(int(graph.ts[event]) for event in others)) if others else inf
 
 
 class _Walk:
@@ -113,12 +141,51 @@ class _Walk:
         self.inside[slice_.edges()] = True
         self.passive = passive_kinds()
 
-    def rows_between(self, entry: int, event: int) -> I64:
-        """The rows of the event's region from `entry` to it."""
-        return entry + np.flatnonzero(self.graph.region[entry : event + 1] == self.graph.region[event])
+    def along_strand(self, event: int) -> tuple[I64, _Entry]:
+        """The rows from where the path came to the event's strand up to the event, and how it came."""
+        graph = self.graph
+        home = int(graph.region[event])
+        entries: dict[int, _Entry] = {}
+        parts: list[I64] = []
+        while True:
+            region = int(graph.region[event])
+            entry = entries.get(region)
+            if entry is None or entry.row > event:
+                entry = entries[region] = self.back(event)
+            gap = self._other_region(entry.row, event)
+            if gap >= 0:
+                parts.append(np.arange(gap + 1, event + 1))
+                event = gap
+                continue
+            first = int(graph.regions.first[region])
+            if region != home:
+                entry = self._of_nested(entry, first)
+            parts.append(np.arange(entry.row, event + 1))
+            if region == home or entry.edge >= 0:
+                return np.concatenate(parts[::-1]), entry
+            event = first - 1
 
-    def back(self, event: int) -> tuple[int, int, float]:
-        """Where the path entered this region, along which edge (-1: it began here), and the slack of the edge's source."""
+    def _other_region(self, entry: int, event: int) -> int:
+        """The last row before `event`, but after `entry`, of a scope nested in the event's region; -1 for none."""
+        region, high, size = self.graph.region, event, 64
+        while high > entry:
+            low = max(entry, high - size)
+            other = np.flatnonzero(region[low : high + 1] != region[event])
+            if len(other):
+                return low + int(other[-1])
+            high, size = low, 2 * size
+        return -1
+
+    def _of_nested(self, entry: _Entry, first: int) -> _Entry:
+        """As `entry`, but without the edge when the scope's turn came later than its cause: the strand was busy until then."""
+        graph = self.graph
+        if entry.edge >= 0 and opens(graph, entry.row):
+            came, free = int(graph.ts[graph.edge_src[entry.edge]]), int(graph.ts[first - 1])
+            return _Entry(entry.row, entry.edge, (first - 1,)) if free < came else _Entry(first, -1)
+        return entry if entry.edge >= 0 else _Entry(first, -1)
+
+    def back(self, event: int) -> _Entry:
+        """Where the path to an event entered the event's region."""
         graph, index = self.graph, self.graph.index.into
         region = int(graph.region[event])
         low, high = int(index.first[region]), int(index.first[region + 1])
@@ -133,7 +200,13 @@ class _Walk:
                 return found
             place = first
         first_row = int(graph.regions.first[region])
-        return (max(first_row, int(self.slice.bounds[region])) if self.slice.forward else first_row), -1, inf
+        return _Entry(max(first_row, int(self.slice.bounds[region])) if self.slice.forward else first_row, -1)
+
+    def _beyond(self, events: I64) -> npt.NDArray[np.bool_]:
+        """Which events lie beside the slice of causes, in scopes that the strand ran in between?"""
+        if self.slice.forward:
+            return np.zeros(len(events), bool)
+        return events > self.slice.bounds[self.graph.region[events]]
 
     def _run_begin(self, target: int) -> int:
         """The first row of the passive records that lead up to `target`, and of what a loop ran before it gave back control."""
@@ -148,10 +221,10 @@ class _Walk:
                 break
         return row
 
-    def _latest(self, edges: I64, begin: int, region: int) -> tuple[int, int, float] | None:
+    def _latest(self, edges: I64, begin: int, region: int) -> _Entry | None:
         """The edge that ended a wait after the row before `begin`, or that opened the region, if one of them did."""
         graph = self.graph
-        edges = edges[self.inside[edges]]
+        edges = edges[self.inside[edges] | self._beyond(graph.edge_dst[edges])]
         edges = edges[graph.region[graph.edge_src[edges]] != region]
         if not len(edges):
             return None
@@ -164,17 +237,19 @@ class _Walk:
         if not waited and not opens(graph, entry):
             return None
         if not waited:
-            return entry, edge, 0.0
-        rivals = [*np.delete(sources, best).tolist(), *([] if fresh else [int(graph.ts[begin - 1])])]
-        return entry, edge, came - max(rivals) if rivals else inf
+            return _Entry(entry, edge, (begin - 1,))
+        rivals = np.delete(graph.edge_src[edges], best).tolist()
+        return _Entry(entry, edge, tuple(rivals if fresh else [*rivals, begin - 1]))
 
 
-def _project(graph: ExecutionGraph, pieces: tuple[_Piece, ...], level: str | LabelFunction) -> CriticalPath:
+def _project(
+    graph: ExecutionGraph, pieces: tuple[_Piece, ...], level: str | LabelFunction, since_ns: int | None
+) -> CriticalPath:
     labels = labels_of(graph, level)
     segments: list[Segment] = []
     across = labels.level not in ("event", "function", "class")
     for piece in pieces:
-        for segment in _segments(graph, piece, labels):
+        for segment in _segments(graph, piece, labels, since_ns):
             last = segments[-1] if segments else None
             if last and last.label == segment.label and (across or segment.edge < 0):
                 segments[-1] = replace(
@@ -187,29 +262,32 @@ def _project(graph: ExecutionGraph, pieces: tuple[_Piece, ...], level: str | Lab
                 )
             else:
                 segments.append(segment)
-    total = int(graph.ts[pieces[-1].rows[-1]] - graph.ts[pieces[0].rows[0]])
-    return CriticalPath(graph, labels.level, segments, total, pieces)
+    return CriticalPath(graph, labels.level, segments, segments[-1].end - segments[0].start, pieces, since_ns)
 
 
-def _segments(graph: ExecutionGraph, piece: _Piece, labels: Labels) -> Iterator[Segment]:
+def _segments(graph: ExecutionGraph, piece: _Piece, labels: Labels, since_ns: int | None) -> Iterator[Segment]:
     """One segment per stretch of a label; the first also has the way into the piece, the last its slack."""
     rows, edge = piece.rows, piece.edge
     if len(rows) == 1:
         rows = np.repeat(rows, 2)
     begin, end = rows[:-1], rows[1:]
     running = labels.running(begin)
-    code = np.where((running >= 0) & (len(piece.rows) > 1), running, labels.of(begin))
-    length = graph.ts[end] - graph.ts[begin]
+    # What follows a scope is no more the scope's.
+    after = (graph.kind[begin] == Kind.SCOPE_END) & (graph.region[begin] != graph.region[end])
+    code = np.where((running >= 0) & (len(piece.rows) > 1), running, labels.of(np.where(after, end, begin)))
+    ts = graph.ts[rows] if since_ns is None else np.maximum(graph.ts[rows], since_ns)
+    length = np.diff(ts)
     # Time in which the strand did something else, or nothing, is a pause.
     work = np.where(graph.idle[begin] | (end != begin + 1), 0, length)
     first = np.flatnonzero(np.concatenate(([True], code[1:] != code[:-1])))
     last = np.append(first[1:], len(code)) - 1
     self_ns, whole_ns = np.add.reduceat(work, first).tolist(), np.add.reduceat(length, first).tolist()
-    way = int(graph.ts[rows[0]] - graph.ts[graph.edge_src[edge]]) if edge >= 0 else 0
+    caused = int(graph.ts[graph.edge_src[edge]]) if edge >= 0 else int(ts[0])
+    way = int(ts[0]) - (caused if since_ns is None else max(caused, since_ns))
     slack = int(piece.slack_ns) if isfinite(piece.slack_ns) else 0
     strand = int(graph.strand[rows[0]])
     events = zip(begin[first].tolist(), end[last].tolist(), strict=True)
-    times = graph.ts[np.append(begin[first], end[-1])].tolist()
+    times = ts[np.append(first, len(ts) - 1)].tolist()
     codes = code[first].tolist()
     for number, (a, b) in enumerate(events):
         came = way if number == 0 else 0

@@ -59,9 +59,9 @@ def test_of_several_that_are_waited_for_the_last_one_is_on_the_path(run):
     slow = path.segments[1]
     # 500 sooner, and the quick one would have been waited for.
     assert (slow.self_ns, slow.slack_ns) == (780, 500)
-    assert path.saving(1, 10) == 78
-    assert path.saving(1, 100) == 500
-    assert path.saving(0, 50) == 10
+    assert path.savings(10) == [2, 78, 7]
+    assert path.savings(100)[1] == 500
+    assert path.savings(50)[0] == 10
 
 
 def test_work_done_before_it_was_asked_for_is_not_on_the_path(run):
@@ -83,6 +83,7 @@ def test_a_message_that_waited_for_its_handler_keeps_its_cause_on_the_path(run):
     graph = run.graph()
     path = path_to(graph, end_of(graph, 1))
     assert table(path) == [("ask", 0, 100, 100, 0, 0), ("serve", 100, 700, 100, 500, 0)]
+    assert path.savings(50) == [0, 50]  # a message that comes sooner only waits longer
     assert table(path.project("machine")) == [("host", 0, 700, 200, 500, 0)]
     assert [s.label for s in path.project("process").segments] == ["client", "server"]
 
@@ -107,6 +108,54 @@ def test_a_pause_that_nothing_explains_is_waiting(run):
     graph = run.graph()
     path = path_to(graph, end_of(graph, 1))
     assert (sum(s.self_ns for s in path.segments), sum(s.wait_ns for s in path.segments)) == (100, 400)
+
+
+def pool(run, *, submitted):
+    """A pool's thread that runs two work items for `main`, which waits only for the thread."""
+    process = run.process()
+    main, worker = process.thread(), process.thread("pool_0")
+    process.site("run", kind="adapter")
+    adapter = {"site": process.site("run", kind="adapter")}
+    main.enter("main", at=0).send("thread", at=10)
+    for number, at in enumerate(submitted):
+        main.send(number, channel="executor.submit", at=at)
+    worker.join("thread", at=20)
+    for number, (begin, end) in enumerate(((60, 500), (510, 900))):
+        worker.begin(number, channel="executor.submit", at=begin, **adapter)
+        worker.enter(f"work{number}", at=begin + 2).exit(f"work{number}", at=end - 2).end(at=end, **adapter)
+    worker.send("done", channel="thread.join", at=950)
+    main.join("done", channel="thread.join", at=1000).exit("main", at=1010)
+    graph = run.graph()
+    return path_to(graph, end_of(graph, 0))
+
+
+def test_the_work_items_of_a_pools_thread_are_on_the_path_to_its_end(run):
+    path = pool(run, submitted=(15, 18))
+    work = {s.label.removeprefix("app:"): s.self_ns for s in path.segments}
+    assert (work["work0"], work["work1"]) == (440, 390)
+    assert path.total_ns == 1010
+    assert sum(s.self_ns + s.wait_ns for s in path.segments) == 1010
+
+
+def test_a_work_item_that_the_pool_waited_for_leads_to_where_it_was_submitted(run):
+    path = pool(run, submitted=(15, 505))
+    labels = [s.label.removeprefix("app:") for s in path.segments]
+    assert labels[:2] == ["main", "work1"] and "work0" not in labels
+    assert [(s.start, s.end) for s in path.segments][:2] == [(0, 505), (505, 900)]
+
+
+def test_a_path_from_a_time_on_begins_there_and_still_adds_up(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("main", at=0).send("job", at=100)
+    worker.join("job", at=150).enter("work", at=160).exit("work", at=900).send("done", at=910)
+    main.enter("wait", at=300).join("done", at=1000).exit("wait", at=1100)
+    graph = run.graph()
+    cut = slice_events(graph, [end_of(graph, 0)])
+    path = critical_path(graph, cut, since_ns=300)
+    assert table(path) == [("work", 300, 910, 610, 0, 710 - 100), ("wait", 910, 1100, 100, 90, 0)]
+    assert path.total_ns == 800
+    assert path.project("process").total_ns == 800
 
 
 def test_an_empty_slice_has_an_empty_path(run):

@@ -166,6 +166,8 @@ export interface PathSegment {
   endNs: number;
   nodeId: string;
   location: Location | null;
+  /** How much sooner the whole would end if the segment's own work took 10 % less. */
+  savingNs: number;
 }
 
 export interface CriticalPathResult {
