@@ -14,7 +14,7 @@ from clew.graph.index import Direction
 from clew.graph.model import I64, ExecutionGraph
 from clew.graph.ops.waits import edges_into, path_to_state
 from clew.graph.regions import opens
-from clew.records.event import EdgeKind
+from clew.records.event import EdgeKind, Kind
 
 _Position = tuple[int, int]
 """A region and a row: "what came before this row in this region"."""
@@ -59,7 +59,9 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
 
     In each region the latest use of a state is followed first, whether the region made it or others did on its behalf while
     it waited; else the edge that opened the region; else the latest joined one that is no round trip, that is, whose own
-    chain does not lead back into the region. A region that nothing caused ends the chain with the event that opened it.
+    chain does not lead back into the region. An edge into an open call that the spec or an annotation declared goes before
+    what came before that call. Where the event's own region has nothing but round trips, the last one that an open call waited
+    for is followed. A region that nothing caused ends the chain with the event that opened it.
     """
     chooser = _Chooser(graph)
     steps: list[Step] = [Step(event, None, "", -1, -1, 0)]
@@ -71,8 +73,12 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
         if len(sources) < len(path) or not seen.isdisjoint(sources):
             path = []
         if not path:
-            edge = chooser.choose((region, event))
-            path = [edge] if edge >= 0 and int(graph.edge_src[edge]) not in seen else []
+            path = _unseen(graph, chooser.choose((region, event)), seen)
+        joins = _Joins(graph, event)
+        declared = _unseen(graph, joins.declared(since=int(graph.edge_dst[path[0]]) if path else -1), seen)
+        path = declared or path
+        if not path and len(steps) == 1:
+            path = _unseen(graph, joins.last(), seen)
         if not path:
             break
         for edge in path:
@@ -87,6 +93,40 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
     if opener >= 0 and opener not in seen and opener < event:
         steps.append(Step(opener, None, "", event, -1, 0))
     return steps
+
+
+def _unseen(graph: ExecutionGraph, edge: int, seen: set[int]) -> list[int]:
+    return [edge] if edge >= 0 and int(graph.edge_src[edge]) not in seen else []
+
+
+class _Joins:
+    """The edges into the region of an event, up to it, that opened nothing and are no state."""
+
+    def __init__(self, graph: ExecutionGraph, event: int) -> None:
+        self.graph = graph
+        self.open = {int(graph.owner[event]), *enclosing(graph, event)} - {-1}
+        self.edges = [
+            edge
+            for edge in edges_into(graph, int(graph.region[event]), event)
+            if graph.edge_kind[edge] != EdgeKind.STATE and graph.kind[graph.edge_dst[edge]] == Kind.JOIN
+        ]
+
+    def declared(self, since: int) -> int:
+        """The last one that the spec or an annotation put into a call which is still open and began after row `since`, -1 for
+        none. Such a cause is nearer than whatever came before the call, a round trip or not."""
+        graph = self.graph
+        for edge in reversed(self.edges):
+            target = int(graph.edge_dst[edge])
+            call = graph.call_of(target)
+            if call in self.open and call > since and not graph.site_is_adapter[graph.site[target]]:
+                return edge
+        return -1
+
+    def last(self) -> int:
+        """The last one of an open call, else the last one, -1 for none."""
+        target = self.graph.edge_dst
+        inside = [edge for edge in self.edges if self.graph.owner[target[edge]] in self.open]
+        return (inside or self.edges or [-1])[-1]
 
 
 def _channel(graph: ExecutionGraph, edge: int) -> str:

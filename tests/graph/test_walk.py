@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from clew.graph.ops.walk import causes, effects, enclosing, next_, previous, why
 from clew.records.event import EdgeKind, Kind
+from clew.records.keys import key_of
 
 
 def chain(graph, event):
@@ -80,6 +81,66 @@ def test_waiting_for_ones_own_work_is_a_round_trip(run):
     # The later join only brought back what main had sent away; the earlier one brought something new.
     assert chain(graph, find(graph, "end"))[1] == ("other", "send", "USE", "message")
     assert why(graph, find(graph, "start"))[-1].event == graph.strands[0].start
+
+
+def declared_join(thread, function, value):
+    """A JOIN that the spec put into a function, as opposed to what clew records of the standard library."""
+    return thread.put(Kind.JOIN, thread.process.site(function), key_of("message", value), "message", str(value))
+
+
+def test_a_join_declared_in_an_open_call_beats_a_state_used_in_a_call_that_had_returned_before(run):
+    process = run.process()
+    main, producer = process.thread(), process.thread("producer")
+    main.send("t", channel="thread.start")
+    producer.join("t", channel="thread.start").enter("produce").send(1).define("a").exit("produce")
+    main.enter("lookup").use("a").exit("lookup").enter("collect")
+    declared_join(main, "collect", 1).log("collected").exit("collect").log("later")
+    graph = run.graph()
+    assert chain(graph, find(graph, "collected"))[1] == ("produce", "send", "USE", "message")
+    assert chain(graph, find(graph, "later"))[1] == ("produce", "define", "STATE", "chunk")
+
+
+def test_a_state_used_inside_the_call_of_a_declared_join_beats_the_join(run):
+    process = run.process()
+    main, producer = process.thread(), process.thread("producer")
+    producer.enter("produce").define("a").send(1).exit("produce")
+    main.enter("handle")
+    declared_join(main, "handle", 1).enter("lookup").use("a").exit("lookup").log("failed")
+    graph = run.graph()
+    assert chain(graph, find(graph, "failed"))[1] == ("produce", "define", "STATE", "chunk")
+
+
+def test_a_region_with_nothing_but_round_trips_names_the_last_one_and_the_chain_ends_where_that_began(run):
+    process = run.process()
+    main, workers = process.thread(), [process.thread(f"w{number}") for number in range(3)]
+    main.enter("main").log("before")
+    for number, worker in enumerate(workers):
+        main.send(number, channel="executor.submit")
+        worker.begin(number, channel="executor.submit").enter(f"work{number}").exit(f"work{number}")
+        worker.send(number, channel="executor.result").end()
+        main.join(number, channel="executor.result")
+    main.log("a future failed")
+    graph = run.graph()
+    assert [graph.function(step.event).removeprefix("app:") for step in why(graph, find(graph, "before"))] == [
+        "main"
+    ] * 2
+    steps = why(graph, find(graph, "a future failed"))
+    assert [(graph.strands[graph.strand[step.event]].name, graph.event(step.event).kind) for step in steps] == [
+        ("MainThread", "log"),
+        ("w2", "send"),
+        ("MainThread", "send"),
+        ("MainThread", "enter"),
+    ]
+
+
+def test_among_round_trips_the_one_that_an_open_call_waited_for_is_named(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.send("a").send("b").enter("gather")
+    worker.receive("a").enter("one").send("done a").exit("one").receive("b").enter("two").send("done b").exit("two")
+    main.join("done a").enter("helper").join("done b").exit("helper").log("failed")
+    graph = run.graph()
+    assert chain(graph, find(graph, "failed"))[1][0] == "one"
 
 
 def test_a_region_that_nothing_caused_ends_the_chain_at_its_beginning(run):
