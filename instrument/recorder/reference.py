@@ -41,7 +41,7 @@ from clew.records.header import (
     State,
 )
 
-_FIRST_CHUNKS = 16
+_FIRST_CHUNKS, _FULL_CHUNKS = 16, 1024
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
 
@@ -109,7 +109,6 @@ class _Thread(threading.local):
 class _Segment(NamedTuple):
     """The last chunks that were mapped, from number `first` to before `stop`."""
 
-    number: int
     first: int
     stop: int
     view: memoryview
@@ -134,7 +133,7 @@ class _Store:
         self.header: memoryview | None = None
         self.mute = False
         """There was no stderr at the start: what has its number later is the program's own file."""
-        self.segment = _Segment(-1, 0, 0, memoryview(b""))
+        self.segment = _Segment(0, 0, memoryview(b""))
         self.claims = itertools.count()
         self.claimed = 0
         self.limit = 0
@@ -245,14 +244,23 @@ def _above_stderr(file: int) -> int:
 
 def _grow() -> None:
     """Adds a segment. Raises `OSError`, with errno 0 for the quota."""
-    number, first = _store.segment.number + 1, _store.segment.stop
-    count = min(_FIRST_CHUNKS << min(number, 6), _store.limit - first)
+    first = _store.segment.stop
+    doubled = 2 * (first - _store.segment.first) or _FIRST_CHUNKS
+    count = min(doubled, _FULL_CHUNKS, _store.limit - first)
     if count <= 0:
         raise OSError(0, "quota")
     offset = HEADER_SIZE + first * CHUNK_SIZE
     with _opened() as file:
-        _allocate(file, offset, count * CHUNK_SIZE)
-        _store.segment = _Segment(number, first, first + count, _map(file, offset, count * CHUNK_SIZE))
+        while True:
+            try:
+                _allocate(file, offset, count * CHUNK_SIZE)
+                view = _map(file, offset, count * CHUNK_SIZE)
+                break
+            except OSError:
+                if count == 1:
+                    raise
+                count //= 2
+        _store.segment = _Segment(first, first + count, view)
 
 
 def _put_header(offset: int, value: int) -> None:
@@ -322,7 +330,7 @@ def _finish(state: State) -> None:
         _store.header[STATE_OFFSET] = state
     with contextlib.suppress(OSError), _opened() as file:  # a file that can't be cut ends in zeros, which readers skip
         os.ftruncate(file, HEADER_SIZE + _store.claimed * CHUNK_SIZE)
-    _store.segment = _Segment(-1, 0, 0, memoryview(b""))
+    _store.segment = _Segment(0, 0, memoryview(b""))
     _store.definitions = _store.counters = None
     _store.counted = {}
 

@@ -27,11 +27,9 @@
 #include "clock.h"
 #include "layout.h"
 
-/* Segments grow: 16 chunks (1 MB), doubling, from the 7th on 1024 chunks (64 MB) each. */
+/* Segments grow: 16 chunks (1 MB), doubling up to 1024 chunks (64 MB) each; what has no room is halved, down to 1. */
 #define FIRST_CHUNKS 16u
-#define DOUBLINGS 6u
-#define SMALL_CHUNKS (FIRST_CHUNKS * ((1u << DOUBLINGS) - 1))
-#define FULL_CHUNKS (FIRST_CHUNKS << DOUBLINGS)
+#define FULL_CHUNKS 1024u
 #define MAX_SEGMENTS 4096u
 #define NO_SEGMENT UINT32_MAX
 
@@ -50,6 +48,7 @@ struct segment {
     char *map;     /* Owned; NULL when no thread writes there any more */
     size_t length; /* of the mapping */
     char *chunks;  /* Borrowed: its first chunk */
+    uint64_t first; /* number of that */
     uint32_t live; /* chunks not yet claimed or still written to */
 };
 
@@ -76,15 +75,12 @@ static struct {
     struct segment segment[MAX_SEGMENTS];
 } store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static inline uint64_t segment_first(uint32_t index) {
-    return index <= DOUBLINGS ? FIRST_CHUNKS * ((1ull << index) - 1)
-                              : SMALL_CHUNKS + (uint64_t)(index - DOUBLINGS) * FULL_CHUNKS;
-}
-
+/* The segment of a chunk that exists; nearly always the last. */
 static inline uint32_t segment_of(uint64_t chunk) {
-    if (chunk >= SMALL_CHUNKS)
-        return DOUBLINGS + (uint32_t)((chunk - SMALL_CHUNKS) / FULL_CHUNKS);
-    return 63u - (uint32_t)__builtin_clzll(chunk / FIRST_CHUNKS + 1);
+    uint32_t index = store.segments - 1;
+    while (store.segment[index].first > chunk)
+        index--;
+    return index;
 }
 
 static inline uint64_t chunk_offset(uint64_t chunk) { return HEADER_SIZE + chunk * CHUNK_SIZE; }
@@ -146,19 +142,27 @@ static bool add_segment(int fd, uint64_t first, uint64_t count) {
         store.error = errno;
         return false;
     }
+    segment->first = first;
     segment->live = (uint32_t)count;
     store.segments++;
     __atomic_store_n(&store.capacity, first + count, __ATOMIC_RELEASE);
     return true;
 }
 
+/* How many chunks the next segment ought to have. */
+static uint64_t next_count(void) {
+    if (!store.segments)
+        return FIRST_CHUNKS;
+    uint64_t doubled = 2 * (store.capacity - store.segment[store.segments - 1].first);
+    return doubled < FULL_CHUNKS ? doubled : FULL_CHUNKS;
+}
+
 /* Adds segments until `chunk` exists. False with `store.error` set when the quota, the disk or memory says no. */
 static bool grow(uint64_t chunk) {
     while (store.capacity <= chunk) {
-        uint32_t index = store.segments;
-        uint64_t first = segment_first(index), count = segment_first(index + 1) - first;
+        uint64_t first = store.capacity, count = next_count();
         store.error = 0;
-        if (first >= store.limit || index == MAX_SEGMENTS)
+        if (first >= store.limit || store.segments == MAX_SEGMENTS)
             return false;
         if (count > store.limit - first)
             count = store.limit - first;
@@ -168,6 +172,8 @@ static bool grow(uint64_t chunk) {
             return false;
         }
         bool added = add_segment(fd, first, count);
+        while (!added && count > 1)
+            added = add_segment(fd, first, count /= 2);
         close(fd);
         if (!added)
             return false;
@@ -261,7 +267,7 @@ static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint
         }
     }
     *segment = segment_of(index);
-    char *chunk = store.segment[*segment].chunks + (index - segment_first(*segment)) * CHUNK_SIZE;
+    char *chunk = store.segment[*segment].chunks + (index - store.segment[*segment].first) * CHUNK_SIZE;
     struct chunk_header *header = (struct chunk_header *)chunk;
     header->kind = (uint16_t)kind;
     header->native_id = thread ? thread->native_id : 0;
