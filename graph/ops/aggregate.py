@@ -45,6 +45,7 @@ class AggregateNode:
     total_ns: int
     """Duration of the node's calls, those made from its own label left out."""
     waiting_ns: int
+    """The part of `total_ns` that was recorded waits and suspensions."""
     errors: int
     """Calls that ended by an exception."""
     first_ns: int
@@ -322,9 +323,18 @@ class _Condensing:
             "calls": np.bincount(node[enters], minlength=count),
             "self_ns": self._self_ns(),
             "total_ns": _total(node[enters[outermost]], graph.calls.total_ns[call[outermost]], count),
-            "waiting_ns": _total(node[enters], graph.calls.waiting_ns[call], count),
+            "waiting_ns": _total(
+                node[enters], np.where(outermost, graph.calls.waiting_ns[call], self._waits()[call]), count
+            ),
             "errors": np.bincount(node[graph.kind[rows] == Kind.UNWIND], minlength=count),
         }
+
+    def _waits(self) -> I64:
+        """Per call of the graph its recorded waits without its suspensions, in which its caller was suspended with it."""
+        graph = self.graph
+        rows = np.flatnonzero(graph.idle[:-1] & (graph.inner[:-1] >= 0) & (graph.strand[:-1] == graph.strand[1:]))
+        call = np.searchsorted(graph.calls.enter, graph.inner[rows])
+        return _total(call, graph.ts[rows + 1] - graph.ts[rows], len(graph.calls.enter))
 
     def _self_ns(self) -> I64:
         """The gaps in which work was done, each given to a node of what ran in it that is next to it."""

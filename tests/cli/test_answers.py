@@ -49,6 +49,20 @@ def test_why_without_a_target_means_the_newest_error(shop):
     assert plain(shop("why", "--run", "before").stdout) == WHY
 
 
+def test_the_causes_of_an_event_are_listed_newest_first_each_with_the_command_that_explains_it(shop):
+    listed = data(shop("why", "Order failed", "--run", "before", "--causes", "--json"))["answers"][0]
+    assert listed["title"] == "ERROR Order failed: item 17 is sold out"
+    times = [cause["timeNs"] for cause in listed["causes"]]
+    assert len(times) > 1 and times == sorted(times, reverse=True)
+    assert listed["causes"][0]["title"] == "Stock.lookup (item 17) used what Stock.mark_sold defined"
+    printed = shop("why", "Order failed", "--run", "before", "--causes").stdout
+    for cause in listed["causes"]:
+        assert f"clew why --run before --event {cause['event']}\n" in printed
+    assert printed.endswith(f"{len(times)} causes\n")
+    first = data(shop("why", "--event", listed["causes"][0]["event"], "--run", "before", "--json"))
+    assert first["answers"][0]["event"] == listed["causes"][0]["event"]
+
+
 def test_of_several_lines_the_newest_is_explained_unless_all_are_wanted(shop):
     done = shop("why", "s")
     head = done.stdout.splitlines()[0]
@@ -190,6 +204,15 @@ def test_path_adds_up_to_its_total(shop):
     assert text.startswith("run after: ERROR Order failed: item 17 is sold out: ")
     assert "shop.stock:Stock.lookup" in text and re.search(r"in all: .* of work and .* of waiting$", text.strip())
     assert "no log line of run after has" in shop("path", "zzz", code=1).stderr
+
+
+@pytest.mark.parametrize("level", ["function", "class", "module", "component", "task", "thread", "process", "machine"])
+def test_no_label_works_or_waits_longer_than_its_calls_last(shop, level):
+    rows = data(shop("aggregate", "--run", "before", "--level", level, "--json"))["labels"]
+    called = [row for row in rows if row["calls"]]
+    assert called
+    for row in called:
+        assert row["waitingNs"] <= row["totalNs"] and row["selfNs"] <= row["totalNs"], row
 
 
 def test_aggregate_sums_the_run_or_what_led_to_a_line(shop):

@@ -176,3 +176,27 @@ def test_a_slice_counts_only_the_time_between_its_own_events(run):
     graph = run.graph()
     node = aggregate(slice_events(graph, [2], "backward"), "function").nodes[0]
     assert (node.events, node.self_ns) == (3, 300)
+
+
+def test_a_wait_in_nested_awaits_is_waited_once_at_a_coarse_level(run):
+    """`outer` awaits `inner`, which waits for a lock and is then suspended together with it."""
+    thread = run.process().thread()
+    thread.step("t", at=0).enter("outer", at=10).enter("inner", at=20)
+    thread.suspend("inner", at=40).suspend("outer", at=45).stop("t", at=50)
+    thread.step("t", at=900).resume("outer", at=905).resume("inner", at=910)
+    thread.exit("inner", at=950).exit("outer", at=1000).stop("t", at=1010)
+    graph = run.graph()
+    functions = {node.label: (node.total_ns, node.waiting_ns) for node in aggregate(graph, "function").by_label().nodes}
+    assert functions == {"app:outer": (990, 860), "app:inner": (930, 870)}
+    (process,) = aggregate(graph, "process").by_label().nodes
+    assert (process.total_ns, process.waiting_ns, process.self_ns) == (990, 860, 130)
+
+
+def test_a_wait_inside_an_inner_call_counts_at_a_coarse_level(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("outer", at=0).enter("inner", at=10)
+    worker.enter("work", at=0).send("done", at=800).exit("work", at=900)
+    main.join("done", at=810).exit("inner", at=820).exit("outer", at=1000)
+    nodes = {node.label: node for node in aggregate(run.graph(), "thread").by_label().nodes}
+    assert (nodes["server/MainThread"].total_ns, nodes["server/MainThread"].waiting_ns) == (1000, 800)
