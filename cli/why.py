@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
     from clew.server.panel.explain import Explanation
     from clew.server.protocol import ChainStep, Target
 
+
+@dataclass(frozen=True)
+class Causes:
+    """What led into an event's thread, task or request up to the event, the newest first."""
+
+    event: int
+    title: str
+    causes: list[ChainStep]
+
+
 EDGE_WORDS = {"": "", "scope": "began it", "use": "", "sync": "lock", "state": "state"}
 
 
@@ -30,6 +42,7 @@ EDGE_WORDS = {"": "", "scope": "began it", "use": "", "sync": "lock", "state": "
 @click.option("--at", metavar="FILE:LINE", help="A line of a log file, a logging call, or a function's last call.")
 @click.option("--event", type=int, help="An event by its number in the run, as in the JSON output.")
 @click.option("--all", "every", is_flag=True, help="Every log line that matches, not only the newest.")
+@click.option("--causes", is_flag=True, help="Every cause of the event, the newest first, instead of the one chain.")
 @run_option
 @workspace_option
 @json_option
@@ -39,6 +52,7 @@ def why(
     at: str | None,
     event: int | None,
     every: bool,
+    causes: bool,
     run: str | None,
     workspace: Path | None,
     as_json: bool,
@@ -54,15 +68,23 @@ def why(
       clew why --at server.log:17
       clew why --at chunkstore/client.py:42 --run before
       clew why 'timed out' --all --json
+      clew why 'timed out' --causes
     """
     from clew.server import wording
+    from clew.server.panel.chain import causes_of
     from clew.server.panel.explain import explain
     from clew.server.panel.target import find_target
+    from clew.server.panel.titles import event_title
     from clew.server.session import Session, Task
 
     session = Session(the_workspace(workspace))
     found = find_target(session, run or "", _target(text, at, event), Task(), every=every)
-    answers = [explain(found.run.graph, one) for one in found.events]
+    graph = found.run.graph
+    answers: list[Explanation] | list[Causes]
+    if causes:
+        answers = [Causes(one, event_title(graph, one), causes_of(graph, one)) for one in found.events]
+    else:
+        answers = [explain(graph, one) for one in found.events]
     if as_json:
         print_json({"run": session.ref(found.run), "matches": found.matches, "answers": answers})
         return
@@ -72,7 +94,10 @@ def why(
     click.echo(head)
     for answer in answers:
         click.echo()
-        _print(answer)
+        if isinstance(answer, Causes):
+            _print_causes(answer, f"clew why --run {shlex.quote(run)}" if run else "clew why")
+        else:
+            _print(answer)
     print_problems(found.run.problems)
 
 
@@ -96,10 +121,31 @@ def _print(answer: Explanation) -> None:
 
     rows = table("time", "where it ran", "what happened", "source", "because of", right=("time",))
     for step in answer.chain:
-        place = wording.place(step.location.path, step.location.line) if step.location else ""
-        rows.add_row(wording.offset(step.timeNs), f"{step.process} / {step.strand}", step.title, place, _because(step))
+        rows.add_row(*_cells(step))
     show(rows)
     click.echo(f"{wording.count(len(answer.chain), 'step')} · {summary(answer.numbers)}")
+
+
+def _print_causes(answer: Causes, command: str) -> None:
+    from clew.server import wording
+
+    click.echo(answer.title)
+    if not answer.causes:
+        click.echo("Nothing recorded led to it but what its own thread or task did before.")
+        return
+    click.echo()
+    rows = table("time", "where it ran", "what happened", "source", "because of", "explain it", right=("time",))
+    for step in answer.causes:
+        rows.add_row(*_cells(step), f"{command} --event {step.event}")
+    show(rows)
+    click.echo(wording.count(len(answer.causes), "cause"))
+
+
+def _cells(step: ChainStep) -> tuple[str, str, str, str, str]:
+    from clew.server import wording
+
+    place = wording.place(step.location.path, step.location.line) if step.location else ""
+    return wording.offset(step.timeNs), f"{step.process} / {step.strand}", step.title, place, _because(step)
 
 
 def _because(step: ChainStep) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from clew.graph.model import ExecutionGraph, edge_kind_name
+from clew.graph.ops.waits import edges_into
 from clew.graph.ops.walk import Step
+from clew.records.event import EdgeKind
 from clew.server import wording
 from clew.server.panel import titles
 from clew.server.protocol import ChainStep, Location
@@ -21,6 +23,19 @@ def chain_of(
     """The steps of `graph.ops.walk.why`, from an event back to its root. `node_of` names the panel's node that an event is
     in."""
     return [_step(graph, step, node_of) for step in steps]
+
+
+def causes_of(graph: ExecutionGraph, event: int) -> list[ChainStep]:
+    """Every edge into the event's region up to the event, the newest first; each step is an edge's source."""
+    edges = reversed(edges_into(graph, int(graph.region[event]), event))
+    return [_step(graph, _step_of(graph, edge), lambda _event: "") for edge in edges]
+
+
+def _step_of(graph: ExecutionGraph, edge: int) -> Step:
+    source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
+    return Step(
+        source, EdgeKind(int(graph.edge_kind[edge])), graph.strings[int(graph.edge_channel[edge])], target, edge, 0
+    )
 
 
 def events_of(steps: Sequence[Step]) -> set[int]:

@@ -5,8 +5,10 @@ Invariant: every event of any kind has a title, also one whose function, key or 
 
 from __future__ import annotations
 
+import numpy as np
+
 from clew.graph.model import LEVEL_NAMES, ExecutionGraph, RegionKind
-from clew.records.event import CALLS, EdgeKind, Kind
+from clew.records.event import EdgeKind, Kind
 from clew.server import wording
 
 MAX_TEXT = 200
@@ -137,7 +139,7 @@ def _scheduled(graph: ExecutionGraph, target: int) -> str:
     strand = graph.strand_of(target)
     if strand.kind != "task":
         return "{target} was scheduled by {source}"
-    began = not any(int(kind) in CALLS for kind in graph.kind[strand.start : target])
+    began = np.count_nonzero(graph.kind[strand.start : target] == Kind.STEP_BEGIN) <= 1
     return "{target} was started as a task by {source}" if began else "{target} was woken by {source}"
 
 

@@ -1,0 +1,28 @@
+"""The words for edges between tasks, and the list of an event's causes."""
+
+from clew.records.event import Kind
+from clew.server.panel.chain import causes_of
+from clew.server.panel.titles import event_title
+
+
+def test_a_task_without_recorded_functions_is_started_once_and_woken_after_that_and_the_latest_cause_comes_first(run):
+    thread, other = run.process().thread(), run.process().thread("other")
+    thread.send("make", channel="asyncio.handle")
+    thread.step("waiter").join("make", channel="asyncio.handle").stop("waiter")
+    thread.step("setter").send("wake", channel="asyncio.handle").stop("setter")
+    thread.step("waiter").join("wake", channel="asyncio.handle").log("event came").stop("waiter")
+    other.log("alone")
+    graph = run.graph()
+    came, alone = (
+        next(row for row in graph.rows_of([Kind.LOG]) if graph.text(row) == text) for text in ("event came", "alone")
+    )
+    causes = causes_of(graph, came)
+    assert [cause.title for cause in causes] == [
+        "task waiter was woken by task setter",
+        "task waiter was started as a task by thread MainThread",
+    ]
+    assert [event_title(graph, cause.event) for cause in causes] == [
+        "task setter scheduled what runs next",
+        "thread MainThread scheduled what runs next",
+    ]
+    assert causes_of(graph, alone) == []
