@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import time
-from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.model import LEVEL_NAMES, ExecutionGraph
+from clew.graph.ops.moments import NEAR_NS, moments
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
 
 LEVEL_NUMBERS = {name: number for number, name in LEVEL_NAMES.items()} | {"WARN": 30, "FATAL": 50}
-_TIME = re.compile(
-    r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?"
-)
 _PLACE = re.compile(r"(?P<file>[\w./\\-]+\.py)(?::|\", line |, line )(?P<line>\d+)")
-_NEAR_NS = 2_000_000_000
-"""How far a line's time may be from its event's: handlers format late, and many formats drop the fraction."""
+_ID = re.compile(r"\[clew (?P<uid>[0-9a-f]{16})\.(?P<thread>\d{1,9})\.(?P<number>\d{1,18})\]")
+"""What `logs … with ids` writes at a line's end: the process, the thread, and which of the thread's LOG events it is."""
 
 
 def find_logs(
@@ -42,7 +38,7 @@ def find_logs(
         least = LEVEL_NUMBERS[level.upper()] if isinstance(level, str) else level
         rows = rows[graph.extensions.key[graph.ext[rows]].astype(np.int64) >= least]
     if wall_ns is not None:
-        rows = rows[np.abs(graph.ts[rows] - (wall_ns - graph.info.started)) <= _NEAR_NS]
+        rows = rows[np.abs(graph.ts[rows] - (wall_ns - graph.info.started)) <= NEAR_NS]
     if file is not None or line is not None:
         wanted = np.array(
             [
@@ -65,15 +61,19 @@ def same_file(path: str, wanted: str) -> bool:
 def find_log_line(graph: ExecutionGraph, line_text: str) -> int | None:
     """The event that wrote a line of a log file; None when none fits.
 
-    The message must be in the line; of the events that qualify the one that agrees best with the line's level, logger, place
-    and time is taken, and the longest message before a shorter one.
+    An id that the recorder put on the line names the event. Without one, the message must be in the line; of the events that
+    qualify the one that agrees best with the line's level, logger, place and time is taken, and the longest message before a
+    shorter one.
     """
+    named = _by_id(graph, line_text)
+    if named is not None:
+        return named
     rows = np.flatnonzero(graph.kind == Kind.LOG)
     messages = {row: _first_line(graph.text(row)) for row in rows.tolist()}
     fitting = [row for row, message in messages.items() if message and message in line_text]
     if not fitting:
         return None
-    moment = _moment(line_text)
+    possible = moments(line_text)
     place = _PLACE.search(line_text)
 
     def fit(row: int) -> tuple[int, int, float]:
@@ -82,34 +82,33 @@ def find_log_line(graph: ExecutionGraph, line_text: str) -> int | None:
         agrees = bool(re.search(rf"\b{re.escape(event.level)}\b", rest)) if event.level else False
         agrees_name = bool(event.channel) and event.channel in rest
         at_place = place is not None and same_file(event.file, place["file"]) and event.line == int(place["line"])
-        away = min(abs(graph.wall_ns(row) - ns) for ns in moment) if moment else 0
-        near = bool(moment) and away <= _NEAR_NS
+        away = min((moment.away(graph.wall_ns(row)) for moment in possible), default=0)
+        near = bool(possible) and away <= NEAR_NS
         return (len(messages[row]), agrees + agrees_name + 2 * at_place + 2 * near, -float(away))
 
     return max(fitting, key=fit)
 
 
+def _by_id(graph: ExecutionGraph, line_text: str) -> int | None:
+    """The event that the id on a line names; None without one, or when what is there has another message."""
+    ids = list(_ID.finditer(line_text))
+    if not ids:
+        return None
+    found = ids[-1]  # a message may quote another line
+    uid, thread, number = int(found["uid"], 16), int(found["thread"]), int(found["number"])
+    mine = np.zeros(len(graph.strands), bool)
+    for strand in graph.strands:
+        mine[strand.index] = strand.thread == thread and graph.processes[strand.process].uid == uid
+    rows = np.flatnonzero(graph.kind == Kind.LOG)
+    rows = rows[mine[graph.strand[rows]]]
+    if not 1 <= number <= len(rows):
+        return None
+    row = int(rows[np.argsort(graph.ts[rows], kind="stable")[number - 1]])
+    return row if _first_line(graph.text(row)) in line_text else None
+
+
 def _first_line(message: str) -> str:
     return message.split("\n", 1)[0].strip()
-
-
-def _moment(line: str) -> list[int]:
-    """Wall-clock nanoseconds that the line's time can mean: with a zone one, without it local time or UTC."""
-    match = _TIME.search(line)
-    if match is None:
-        return []
-    fraction = int((match["fraction"] or "0").ljust(9, "0"))
-    text = f"{match['date']}T{match['time']}"
-    try:
-        if match["zone"]:
-            moment = datetime.fromisoformat(text + match["zone"])
-            return [int(moment.timestamp()) * 1_000_000_000 + fraction]
-        plain = datetime.fromisoformat(text)
-        local = int(time.mktime(plain.timetuple()))
-        utc = int(datetime.fromisoformat(text + "+00:00").timestamp())
-    except (ValueError, OverflowError):
-        return []
-    return [seconds * 1_000_000_000 + fraction for seconds in dict.fromkeys((local, utc))]
 
 
 def find_location(graph: ExecutionGraph, file: str, line: int) -> int | None:

@@ -9,9 +9,10 @@ from typing import Any
 from lsprotocol import types
 from pygls.workspace import TextDocument
 
+from clew.graph.ops.moments import MAX_WIDTH
 from clew.server import wording
 from clew.server.codec import encode
-from clew.server.panel.log_file import MAX_WIDTH, WrittenLine, find
+from clew.server.panel.log_file import WrittenLine, find
 from clew.server.positions import line_range
 from clew.server.protocol import Location, SliceParams, Target
 from clew.server.session import Session, Task

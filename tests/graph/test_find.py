@@ -1,8 +1,10 @@
 import time
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from clew.graph.ops.find import find_function, find_location, find_log_line, find_logs
+from clew.graph.ops.moments import moments
 
 
 @pytest.fixture
@@ -67,3 +69,47 @@ def test_a_line_of_source_leads_to_its_log_or_to_the_last_call_around_it(run):
 def test_a_function_is_found_by_its_label(graph):
     assert find_function(graph, "store:write").tolist() == [0]
     assert find_function(graph, "store:read").tolist() == []
+
+
+def test_the_id_on_a_line_names_its_event(run):
+    server = run.process()
+    first, second = server.thread(), server.thread("worker")
+    for thread in (first, second, first, second):
+        thread.log("tick", at=5)
+    graph = run.graph()
+    lines = [f"tick [clew {server.pid * 7919:016x}.{thread}.{number}]" for thread in (1, 2) for number in (1, 2)]
+    found = [find_log_line(graph, line) for line in lines]
+    assert sorted(found) == [row for row in range(len(graph)) if graph.text(row) == "tick"]
+    names = [(graph.strand_of(row).thread, row) for row in found]
+    assert names == sorted(names)
+    assert [graph.strand_of(row).thread for row in found] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("name", ["0000000000000001.1.1", "{uid}.1.2", "{uid}.9.1", "{uid}.1.0"])
+def test_an_id_that_names_no_event_leaves_the_message(run, name):
+    server = run.process()
+    server.thread().log("tick")
+    name = name.format(uid=f"{server.pid * 7919:016x}")
+    assert find_log_line(run.graph(), f"tick [clew {name}]") == 0
+    assert find_log_line(run.graph(), f"tock [clew {name}]") is None
+
+
+def test_a_time_with_a_zone_is_one_moment_and_one_without_may_be_local_or_utc():
+    at = 1_795_266_344  # date -u -d 2026-11-21T13:05:44 +%s
+    for text in ("2026-11-21T18:05:44.357+05:00", "2026-11-21 13:05:44,357Z", "2026-11-21T08:05:44.357-0500"):
+        (moment,) = moments(f"{text} ERROR failed")
+        assert moment.first == at * 10**9 + 357_000_000
+        assert moment.last - moment.first == 999_999
+    assert at * 10**9 in [moment.first for moment in moments("2026-11-21 13:05:44 x")]
+    assert moments("no time") == moments("2026-13-45 99:99:99") == []
+
+
+def test_of_equal_lines_with_a_zone_the_time_decides(run):
+    thread = run.process().thread()
+    for number in range(3):
+        thread.log("tick", at=number * 10_000_000)
+    graph = run.graph()
+    zone = timezone(timedelta(hours=5))
+    for number in range(3):
+        stamp = datetime.fromtimestamp(graph.wall_ns(number) / 1e9, zone).isoformat(timespec="milliseconds")
+        assert find_log_line(graph, f"{stamp} INFO tick") == number
