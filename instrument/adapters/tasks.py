@@ -29,7 +29,6 @@ _emit = core.emit
 _handle_key = object_keys()
 _outcome_key = object_keys()
 _cancel_key = object_keys()
-_collector_key = object_keys()
 
 _python_steps: set[object] = set()
 """Functions that are a step of a task written in Python."""
@@ -55,33 +54,33 @@ def _patch_handles(module: Any) -> None:
     def made(handle: Any) -> None:
         emit(_SEND, made_site, handle_key(handle), channel)
 
-    def begin(handle: Any) -> tuple[int, Any, Any]:
+    def begin(handle: Any) -> tuple[int, Any, int]:
         callback = handle._callback
         task = _task_of_step(callback)
         if task is None:
             key = handle_key(handle)
             emit(_SCOPE_BEGIN, run_site, key, channel)
-            collector = _collector(callback)
-            if collector is not None:
-                emit(_JOIN, run_site, _collector_key(collector), outcome_channel)
-            return key, None, collector
+            counted, count = _count(callback)
+            if counted:
+                emit(_JOIN, run_site, count, outcome_channel)
+            return key, None, count
         strand = _strand(task)
         emit(_STEP_BEGIN, run_site, strand)
         emit(_JOIN, run_site, handle_key(handle), channel)
         if getattr(task, "_clew_cancelled", False):
             task._clew_cancelled = False
             emit(_JOIN, run_site, _cancel_key(task), channel)
-        return strand, task, None
+        return strand, task, 0
 
-    def end(token: tuple[int, Any, Any], _result: None) -> None:
-        key, task, collector = token
+    def end(token: tuple[int, Any, int], _result: None) -> None:
+        key, task, count = token
         if task is not None:
             if task.done():
                 emit(_SEND, run_site, outcome_key(task), outcome_channel)
             emit(_STEP_END, run_site, key)
             return
-        if collector is not None:
-            emit(_SEND, run_site, _collector_key(collector), outcome_channel)
+        if count:
+            emit(_SEND, run_site, count, outcome_channel)
         emit(_SCOPE_END, run_site, key, channel)
 
     hook(handle_class.__init__, made)
@@ -109,6 +108,17 @@ def _collector(callback: Any) -> object | None:
         owner: object = callback.__self__
         return owner
     return None
+
+
+def _count(callback: Any) -> tuple[bool, int]:
+    """Has what a callback counts down been counted before, and the key of the count; 0 of a callback that does not count."""
+    collector: Any = _collector(callback)
+    if collector is None:
+        return False, 0
+    # Kept in the collector: the address of one that is gone may be the next one's.
+    own = collector.__dict__
+    counted = "_clew_count" in own
+    return counted, own.setdefault("_clew_count", fresh_key())
 
 
 def _strand(task: Any) -> int:

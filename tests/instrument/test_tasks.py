@@ -520,3 +520,32 @@ def test_an_eager_task_is_a_strand_from_its_first_step(record):
     assert edges["asyncio.handle", "Task-1/main", "eager"] == 1
     assert edges["asyncio.handle", "eager", "eager"] == 1
     assert edges["asyncio.future", "done", "Task-1/main"] == 1
+
+
+def test_counting_down_what_a_group_or_a_wait_is_for_joins_only_what_was_counted_before(record):
+    run = record(
+        """
+        import asyncio
+
+        async def child(n): await asyncio.sleep(n / 1000)
+
+        async def main():
+            for _ in range(3):
+                async with asyncio.TaskGroup() as group:
+                    for n in range(3): group.create_task(child(n))
+                await asyncio.wait([asyncio.create_task(child(n)) for n in range(2)])
+
+        asyncio.run(main())
+        """
+    )
+    assert run.code == 0, run.stderr
+    joined = {target.event.extension.key for _, target in run.pairs()}
+    assert [placed for placed in run.of(Kind.JOIN) if placed.event.extension.key not in joined] == []
+    # Two joins of the count in a group of three tasks, one in a wait for two; none from a group or wait before.
+    counts = [
+        target
+        for source, target in run.pairs()
+        if target.channel == "asyncio.future" and source.site.qualname == target.site.qualname == "Handle._run"
+        and source.strand == target.strand == "MainThread"
+    ]  # fmt: skip
+    assert len(counts) == 3 * (2 + 1)
