@@ -78,6 +78,7 @@ def aggregate(
                 "selfNs": node.self_ns,
                 "totalNs": node.total_ns,
                 "waitingNs": node.waiting_ns,
+                "counted": node.counted,
                 "errors": node.errors,
                 "location": {"path": node.location[0], "line": node.location[1]} if node.location else None,
             }
@@ -105,4 +106,9 @@ def aggregate(
     show(figures)
     if len(nodes) > rows:
         click.echo(f"and {len(nodes) - rows:,} more; --rows shows more")
+    counted = sum(node.counted for node in nodes) + summed.unplaced
+    if counted:
+        where = f"; {summed.unplaced:,} of them are in no row" if summed.unplaced else ""
+        calls = wording.count(counted, "counted call")
+        click.echo(f"times of {calls} are missing, and lie in the self time of their callers{where}")
     print_problems(opened.problems)

@@ -56,13 +56,20 @@ def diff(*, before: str, after: str, level: str, rows: int, workspace: Path | No
             wording.duration(row.selfAfterNs) if row.status != "before" else "",
             f"{row.callsBefore:,}",
             f"{row.callsAfter:,}",
-            wording.duration(row.perCallBeforeNs) if row.callsBefore else "",
-            wording.duration(row.perCallAfterNs) if row.callsAfter else "",
+            wording.duration(row.perCallBeforeNs) if row.callsBefore and not row.countedBefore else "",
+            wording.duration(row.perCallAfterNs) if row.callsAfter and not row.countedAfter else "",
             row.label,
             wording.place(row.location.path, row.location.line) if row.location else "",
         )
     show(figures)
     if found.hiddenRows:
         click.echo(f"and {found.hiddenRows:,} more; --rows shows more")
+    click.echo(found.order)
+    if found.counted:
+        click.echo(found.counted)
     total = wording.duration(found.totalBeforeNs), wording.duration(found.totalAfterNs)
-    click.echo(f"self time in all: {total[0]} in run {found.before.name}, {total[1]} in run {found.after.name}")
+    change = found.totalAfterNs - found.totalBeforeNs
+    click.echo(
+        f"self time in all: {total[0]} in run {found.before.name}, {total[1]} in run {found.after.name}; "
+        f"the change is {'+' if change > 0 else ''}{wording.duration(change)}"
+    )

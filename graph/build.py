@@ -25,6 +25,7 @@ from clew.graph.pairing import Edges, pair
 from clew.graph.regions import CallEnds, split
 from clew.graph.strands import Demultiplexer
 from clew.graph.times import call_times, idle_gaps, waits
+from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.event import Kind, SiteInfo
 from clew.records.header import State
@@ -35,6 +36,8 @@ from clew.records.run import PLAN_FILE, RunInfo, load_run
 
 I64 = npt.NDArray[np.int64]
 
+_NOT_OVER = "the run is not over; this is what has been recorded so far"
+_ABANDONED = "the launcher was killed: how the program ended is not known"
 COMPONENT = "component"
 PROCESS_END = "process.end"
 """The channel on which whoever waited for a child process joins its end."""
@@ -99,9 +102,11 @@ def build(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     problems = list(records.problems)
     if not records.processes:
         problems.append(Problem(str(folder), _nothing_recorded(info)))
-    if info.finished is None:
-        problems.append(Problem(str(folder), "the run is not over; this is what has been recorded so far"))
-    return _Builder(info, plan, records, problems).build(), problems
+    over = info.finished is not None
+    if not over:
+        over = is_abandoned(folder, info)
+        problems.append(Problem(str(folder), _ABANDONED if over else _NOT_OVER))
+    return _Builder(info, plan, records, problems, over).build(), problems
 
 
 def _plan_of(folder: Path) -> Plan | None:
@@ -116,8 +121,10 @@ def _nothing_recorded(info: RunInfo) -> str:
 
 
 class _Builder:
-    def __init__(self, info: RunInfo, plan: Plan | None, records: RunRecords, problems: list[Problem]) -> None:
-        self.info, self.plan, self.records, self.problems = info, plan, records, problems
+    def __init__(
+        self, info: RunInfo, plan: Plan | None, records: RunRecords, problems: list[Problem], over: bool
+    ) -> None:
+        self.info, self.plan, self.records, self.problems, self.over = info, plan, records, problems, over
         self.processes = sorted(
             records.processes, key=lambda process: (process.header.start_wall_ns, process.header.pid)
         )
@@ -229,7 +236,8 @@ class _Builder:
         site_ids = {0: 0} | {number: self.tables.site(info) for number, info in records.sites.items()}
         string_ids = {0: 0} | {number: self.tables.string(text) for number, text in records.strings.items()}
         for note in records.notes:
-            self.problems.append(Problem(records.path, note.text))
+            about = self.tables.sites[site_ids.get(note.key, 0)].label
+            self.problems.append(Problem(records.path, f"{about}: {note.text}" if about else note.text))
         for number, count in records.counters.items():
             self.counted[site_ids.get(number, 0)] += count
         demultiplexer = Demultiplexer()
@@ -276,7 +284,7 @@ class _Builder:
         processes = []
         for part, argv, name in zip(parts, commands, process_names(commands), strict=True):
             header, info = part.records.header, part.records.info
-            died = header.state == State.RECORDING and self.info.finished is not None
+            died = header.state == State.RECORDING and self.over
             if died:
                 what = f"process {header.pid} ({name}) died while it was recorded; what it did until then is here"
                 self.problems.append(Problem(part.records.path, what))

@@ -42,6 +42,8 @@ class Labels:
     """The label that a code stands for."""
     located: bool
     """Does a label name a place in the source?"""
+    of_site: Callable[[int], str] | None = None
+    """The label of a code location, at levels that have one."""
 
 
 def level_names(graph: ExecutionGraph) -> list[str]:
@@ -108,7 +110,7 @@ def _static_labels(graph: ExecutionGraph, level: str, site_names: list[str]) -> 
         inner = graph.inner[rows].astype(np.int64)
         return np.where(inner >= 0, site_code[graph.site[inner]], -1)
 
-    return Labels(level, of, running, texts.__getitem__, level in ("function", "class"))
+    return Labels(level, of, running, texts.__getitem__, level in ("function", "class"), site_names.__getitem__)
 
 
 def strand_label(kind: str, name: str) -> str:

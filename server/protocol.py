@@ -215,10 +215,14 @@ class DiffRow:
     selfBeforeNs: float
     selfAfterNs: float
     deltaNs: float
-    """Change of the total self time, what the rows are ranked by."""
+    """Change of the total self time; the rows are ranked by the part of it that is beyond the scatter of the calls."""
     perCallBeforeNs: float
+    """Of the calls that were timed, as `perCallAfterNs`."""
     perCallAfterNs: float
     location: Location | None = None
+    countedBefore: int = 0
+    """The part of `callsBefore` that was only counted, not timed."""
+    countedAfter: int = 0
 
 
 @dataclass(frozen=True)
@@ -256,6 +260,10 @@ class DiffResult:
     totalAfterNs: float
     hiddenRows: int
     message: str = ""
+    order: str = ""
+    """What the rows are ordered by, in words."""
+    counted: str = ""
+    """Which calls were only counted, so that their times are missing; "" for none."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class AggregateNode:
     label: str
     events: int
     calls: int
-    """Calls that begin in the node."""
+    """Calls that begin in the node, and those of its label that were only counted."""
     self_ns: int
     """Work of the node's own code in the slice, without recorded calls to others and without recorded waits."""
     total_ns: int
@@ -61,6 +61,8 @@ class AggregateNode:
     """The event's kind at level "event"; elsewhere "request", "call" or "strand" by the most telling thing in it."""
     location: tuple[str, int] | None
     """File and line of the function, at levels that name code."""
+    counted: int = 0
+    """The part of `calls` that was only counted: no time, event or edge is known of it."""
     value: Any = None
     """What `reduce` gave."""
 
@@ -125,6 +127,8 @@ class AggregateGraph:
     sums: dict[str, I64]
     columns: EdgeColumns
     reduce: Reduce | None = None
+    unplaced: int = 0
+    """Calls that were only counted, at a level whose labels are no places of code, so that none has them."""
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -209,8 +213,9 @@ class AggregateGraph:
         sums = {name: _total(node, column, len(kept)) for name, column in self.sums.items()}
         edges = replace(self.columns, source=node[self.columns.source], target=node[self.columns.target]).merged()
         return AggregateGraph(
-            self.graph, self.level, self.labels, self.rows, node[self.node_of_row], codes, sums, edges, self.reduce
-        )
+            self.graph, self.level, self.labels, self.rows, node[self.node_of_row], codes, sums, edges, self.reduce,
+            self.unplaced,
+        )  # fmt: skip
 
 
 def aggregate(of: Slice | ExecutionGraph, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateGraph:
@@ -223,7 +228,26 @@ def aggregate(of: Slice | ExecutionGraph, level: str | LabelFunction, reduce: Re
     rows = of.events() if isinstance(of, Slice) else np.arange(len(of), dtype=np.int64)
     edges = of.edges() if isinstance(of, Slice) else np.arange(len(graph.edge_src), dtype=np.int64)
     labels = labels_of(graph, level)
-    return _Condensing(graph, labels, rows, edges, each_event=level == "event").result(reduce)
+    made = _Condensing(graph, labels, rows, edges, each_event=level == "event").result(reduce)
+    # What was only counted is in no slice.
+    return made if isinstance(of, Slice) or not graph.counted else _with_counted(made)
+
+
+def _with_counted(made: AggregateGraph) -> AggregateGraph:
+    """Gives the calls that were only counted to the first node of their label."""
+    name = made.labels.of_site
+    first: dict[str, int] = {}
+    for node in range(len(made)):
+        first.setdefault(made.label(node), node)
+    counted, unplaced = np.zeros(len(made), np.int64), 0
+    for site, calls in made.graph.counted.items():
+        node = first.get(name(site), -1) if name else -1
+        if node >= 0:
+            counted[node] += calls
+        else:
+            unplaced += calls
+    sums = {**made.sums, "calls": made.sums["calls"] + counted, "counted": counted}
+    return replace(made, sums=sums, unplaced=unplaced)
 
 
 class _Condensing:

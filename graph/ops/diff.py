@@ -29,6 +29,7 @@ FLOOR_NS = 1_000_000
 """Nor is one that changed by less than the scheduler does; a tenth of it counts when the time at least doubled or halved."""
 DEVIATIONS = 2.0
 """A change counts beyond so many standard deviations of the sum of the calls."""
+COUNTED_NAMED = 3
 DOUBT = 0.25
 """The scatter of a label's calls is taken as if one more call had been seen, this share of the mean away from it: a single
 call says nothing of its scatter."""
@@ -47,6 +48,13 @@ class DiffRow:
     location: tuple[str, int] | None
     deviation_ns: float = 0.0
     """Standard deviation of the change, from the scatter of the calls on both sides."""
+    counted_before: int = 0
+    """The part of the calls before that was only counted: their times are missing."""
+    counted_after: int = 0
+
+    @property
+    def counted(self) -> int:
+        return self.counted_before + self.counted_after
 
     @property
     def delta_ns(self) -> int:
@@ -59,11 +67,14 @@ class DiffRow:
 
     @property
     def per_call_before_ns(self) -> float:
-        return self.self_before_ns / self.calls_before if self.calls_before else 0.0
+        """Of the calls whose time is known, as `per_call_after_ns`."""
+        timed = self.calls_before - self.counted_before
+        return self.self_before_ns / timed if timed else 0.0
 
     @property
     def per_call_after_ns(self) -> float:
-        return self.self_after_ns / self.calls_after if self.calls_after else 0.0
+        timed = self.calls_after - self.counted_after
+        return self.self_after_ns / timed if timed else 0.0
 
     @property
     def factor(self) -> float:
@@ -102,7 +113,7 @@ class DiffEdge:
 class Diff:
     level: str
     rows: list[DiffRow]
-    """By the size of the change beyond scatter, the largest first."""
+    """By the size of the change beyond scatter, the largest first; labels without calls and time are left out."""
     nodes: list[DiffNode]
     edges: list[DiffEdge]
     total_before_ns: int
@@ -123,16 +134,50 @@ class Diff:
         """The largest finding in plain words: which function, how much per call, over how many calls, how much in all."""
         findings = self.findings()
         what = self.level if self.level in ("function", "class", "module", "component") else "label"
+        counted = sum(row.counted for row in self.rows)
+        missing = f"; times of {counted:,} counted calls are missing" if counted else ""
         if not findings:
             total = duration(self.total_after_ns)
             return (
                 f"no {what} changed noticeably: the self time in all is {duration(self.total_before_ns)} before and "
-                f"{total} after"
+                f"{total} after{missing}"
             )
         row = findings[0]
         more = len(findings) - 1
         rest = f"; {more} more {what}{'s' * (more > 1)} changed noticeably".replace("classs", "classes") if more else ""
-        return self._of_row(row) + rest
+        return self._of_row(row) + rest + missing
+
+    def counted(self) -> str:
+        """Which calls were only counted, so that their times are missing; "" for none."""
+        rows = sorted((row for row in self.rows if row.counted), key=lambda row: (-row.counted, row.label))
+        if not rows:
+            return ""
+        named = [f"{row.label} ({_before_and_after(row)})" for row in rows[:COUNTED_NAMED]]
+        more = [f"{len(rows) - COUNTED_NAMED:,} more"] if len(rows) > COUNTED_NAMED else []
+        return (
+            f"times of {sum(row.counted for row in rows):,} counted calls are missing, "
+            f"and lie in the self time of their callers: {', '.join([*named, *more])}"
+        )
+
+    def order(self) -> str:
+        """What the rows are ordered by, and the largest change when scatter keeps it from the first place; "" for no rows."""
+        if not self.rows:
+            return ""
+        text = "ordered by the change beyond the scatter of the calls"
+        largest = max(self.rows, key=lambda row: abs(row.delta_ns))
+        if abs(largest.delta_ns) <= abs(self.rows[0].delta_ns):
+            return text
+        change = f"{'+' if largest.delta_ns > 0 else '−'}{duration(abs(largest.delta_ns))}"
+        within = f"{duration(largest.certain_ns)} of it" if largest.certain_ns else "none of it"
+        return f"{text}; the largest change, {change} of {largest.label}, has {within} beyond"
+
+    def _counted_calls_of(self, label: str) -> list[str]:
+        """The labels that `label` calls and of which calls were only counted, so that their time is in its own."""
+        counted = {row.label for row in self.rows if row.counted}
+        calls = (
+            (self.nodes[edge.source].label, self.nodes[edge.target].label) for edge in self.edges if edge.kind == "call"
+        )
+        return sorted({target for source, target in calls if source == label and target in counted - {label}})
 
     def _of_row(self, row: DiffRow) -> str:
         change = self.total_after_ns - self.total_before_ns
@@ -143,14 +188,21 @@ class Diff:
             others = "faster" if row.delta_ns > 0 else "slower"
             share = f" ({percent} % of the change)" if percent <= 100 else f" (others got {others} meanwhile)"
         in_all = f"{'+' if row.delta_ns > 0 else '−'}{duration(abs(row.delta_ns))} in all{share}"
+        inside = self._counted_calls_of(row.label)
+        if row.counted or inside:
+            direction = "more" if row.delta_ns > 0 else "less"
+            totals = f"{duration(row.self_before_ns)} -> {duration(row.self_after_ns)}"
+            if inside:
+                what = f"{row.label}, counted calls of {' and '.join(inside)} included, took {direction} time"
+            else:
+                what = f"the timed calls of {row.label} took {direction} time, of {_before_and_after(row)}"
+            return f"{what}: {totals}, {in_all}"
         before, after = duration(row.per_call_before_ns), duration(row.per_call_after_ns)
         if row.status == "after":
             return f"{row.label} runs only after: {count(row.calls_after)} of {after} each, {in_all}"
         if row.status == "before":
             return f"{row.label} runs only before: {count(row.calls_before)} of {before} each, {in_all}"
-        calls = count(row.calls_after) if row.calls_before == row.calls_after else (
-            f"{row.calls_before:,} calls before and {row.calls_after:,} after"
-        )  # fmt: skip
+        calls = count(row.calls_after) if row.calls_before == row.calls_after else _before_and_after(row)
         if not row.calls_before or not row.calls_after:
             direction = "more" if row.delta_ns > 0 else "less"
             totals = f"{duration(row.self_before_ns)} -> {duration(row.self_after_ns)}"
@@ -179,7 +231,8 @@ def diff(before: AggregateGraph, after: AggregateGraph) -> Diff:
     ]
     squares = _squares(a), _squares(b)
     rows = sorted(
-        (_row(node, squares) for node in nodes), key=lambda row: (-row.certain_ns, -abs(row.delta_ns), row.label)
+        filter(_has_any, (_row(node, squares) for node in nodes)),
+        key=lambda row: (-row.certain_ns, -abs(row.delta_ns), row.label),
     )
     return Diff(
         level=before.level,
@@ -189,6 +242,14 @@ def diff(before: AggregateGraph, after: AggregateGraph) -> Diff:
         total_before_ns=sum(row.self_before_ns for row in rows),
         total_after_ns=sum(row.self_after_ns for row in rows),
     )
+
+
+def _has_any(row: DiffRow) -> bool:
+    return bool(row.calls_before or row.calls_after or row.self_before_ns or row.self_after_ns)
+
+
+def _before_and_after(row: DiffRow) -> str:
+    return f"{row.calls_before:,} calls before and {row.calls_after:,} after"
 
 
 def _status(before: bool, after: bool) -> Status:
@@ -206,10 +267,11 @@ def _squares(graph: AggregateGraph) -> dict[str, float]:
 
 def _variance(node: AggregateNode | None, squares: dict[str, float]) -> float:
     """Of the sum of the node's calls."""
-    if node is None or not node.calls:
+    timed = node.calls - node.counted if node else 0
+    if node is None or not timed:
         return 0.0
-    mean = node.self_ns / node.calls
-    scatter = max(0.0, squares[node.label] - node.calls * mean**2)
+    mean = node.self_ns / timed
+    scatter = max(0.0, squares[node.label] - timed * mean**2)
     return scatter + (DOUBT * mean) ** 2
 
 
@@ -225,6 +287,8 @@ def _row(node: DiffNode, squares: tuple[dict[str, float], dict[str, float]]) -> 
         self_before_ns=old.self_ns if old else 0,
         self_after_ns=new.self_ns if new else 0,
         location=location,
+        counted_before=old.counted if old else 0,
+        counted_after=new.counted if new else 0,
         deviation_ns=math.sqrt(_variance(old, squares[0]) + _variance(new, squares[1])),
     )
 

@@ -32,7 +32,7 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
     message = ""
     if before.folder == after.folder:
         message = f"Both sides are run {before.info.name}; choose another one to compare it with."
-    elif not found.rows:
+    elif not found.nodes:
         message = "Neither run recorded any event."
     return DiffResult(
         before=session.ref(before),
@@ -59,6 +59,8 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
         totalAfterNs=float(found.total_after_ns),
         hiddenRows=len(found.rows) - len(rows),
         message=message,
+        order=found.order(),
+        counted=found.counted(),
     )
 
 
@@ -74,6 +76,8 @@ def _row(row: graph_diff.DiffRow) -> DiffRow:
         perCallBeforeNs=row.per_call_before_ns,
         perCallAfterNs=row.per_call_after_ns,
         location=_location(row.location),
+        countedBefore=row.counted_before,
+        countedAfter=row.counted_after,
     )
 
 

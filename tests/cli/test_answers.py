@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -113,8 +114,35 @@ def test_diff_says_it_in_one_sentence_first(shop):
     assert lines[1] == ""
     assert lines[2].split()[0] == "change"
     assert "shop.stock:Stock.lookup" in lines[3] and lines[3].endswith("shop/stock.py:26")
-    assert re.fullmatch(r"self time in all: .* in run before, .* in run after", lines[-1])
-    assert "and " in shop("diff", "before", "after", "--rows", "2").stdout.splitlines()[-2]
+    assert re.fullmatch(r"self time in all: .* in run before, .* in run after; the change is \+.*", lines[-1])
+    assert lines[-2].startswith("ordered by the change beyond the scatter of the calls")
+    assert "and " in shop("diff", "before", "after", "--rows", "2").stdout.splitlines()[-3]
+
+
+LOOP = """\
+import sys
+def tiny(i): return i
+def main(calls):
+    for i in range(calls): tiny(i)
+main(int(sys.argv[1]))
+"""
+
+
+def test_calls_that_the_budget_only_counted_are_called_so(shell):
+    (shell.folder / "loop.py").write_text(LOOP)
+    for name, calls in (("few", 200_000), ("many", 600_000)):
+        shell.process("run", "--workspace", ".", "--name", name, "--", sys.executable, "loop.py", calls)
+    answer = data(shell("diff", "few", "many", "--json"))
+    tiny = next(row for row in answer["rows"] if row["label"] == "loop:tiny")
+    assert (tiny["callsBefore"], tiny["callsAfter"]) == (200_000, 600_000)
+    assert 0 < tiny["countedBefore"] < 200_000 and 0 < tiny["countedAfter"] < 600_000
+    counted = tiny["countedBefore"] + tiny["countedAfter"]
+    lines = shell("diff", "few", "many").stdout.splitlines()
+    assert f"times of {counted:,} counted calls are missing" in lines[0]
+    assert "loop:tiny (200,000 calls before and 600,000 after)" in lines[-2]
+    done = shell("aggregate", "--run", "few")
+    assert f"times of {tiny['countedBefore']:,} counted calls are missing" in done.stdout
+    assert "loop:tiny: recording would have cost more than the budget" in done.stderr
 
 
 def test_diff_at_another_level_and_as_json(shop):

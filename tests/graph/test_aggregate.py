@@ -200,3 +200,15 @@ def test_a_wait_inside_an_inner_call_counts_at_a_coarse_level(run):
     main.join("done", at=810).exit("inner", at=820).exit("outer", at=1000)
     nodes = {node.label: node for node in aggregate(run.graph(), "thread").by_label().nodes}
     assert (nodes["server/MainThread"].total_ns, nodes["server/MainThread"].waiting_ns) == (1000, 800)
+
+
+def test_counted_calls_are_in_the_calls_of_their_label_and_of_no_slice(run):
+    process = run.process()
+    process.counters = {"f": 40}
+    process.thread().enter("f").exit("f").enter("f").exit("f")
+    graph = run.graph()
+    (node,) = aggregate(graph, "module").by_label().nodes
+    assert (node.calls, node.counted) == (42, 40)
+    by_process = aggregate(graph, "process")
+    assert [(node.calls, node.counted) for node in by_process.nodes] == [(2, 0)] and by_process.unplaced == 40
+    assert [node.calls for node in aggregate(slice_events(graph, [1]), "function").by_label().nodes] == [1]

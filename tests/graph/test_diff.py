@@ -11,9 +11,11 @@ MS = 1_000_000
 def recorded(new_run):
     """A run whose `main` calls functions; given as name -> durations in ns of its calls."""
 
-    def record(**functions):
+    def record(counted=None, **functions):
         run = new_run()
-        thread = run.process().thread()
+        process = run.process()
+        process.counters = {f"store:{name}": calls for name, calls in (counted or {}).items()}
+        thread = process.thread()
         now = 0
         thread.enter("store:main", at=now)
         for name, calls in functions.items():
@@ -136,3 +138,61 @@ def test_a_few_calls_that_scatter_do_not_outrank_many_that_are_steadily_slower(r
     result = diff(before, after)
     assert result.rows[0].label == "store:f"
     assert result.sentence().startswith("store:f got 100x slower")
+
+
+def test_counted_calls_are_calls_whose_times_are_missing(recorded):
+    """`main` seems slower, because it holds the time of the calls that were only counted."""
+    before = recorded(f=[MS] * 10, counted={"f": 90})
+    after = recorded(f=[3 * MS] * 10, counted={"f": 290})
+    result = diff(before, after)
+    row = next(row for row in result.rows if row.label == "store:f")
+    assert (row.calls_before, row.counted_before, row.calls_after, row.counted_after) == (100, 90, 300, 290)
+    assert (row.per_call_before_ns, row.per_call_after_ns) == (MS, 3 * MS)
+    assert result.sentence() == (
+        "the timed calls of store:f took more time, of 100 calls before and 300 after: 10 ms -> 30 ms, +20 ms in all "
+        "(100 % of the change); times of 380 counted calls are missing"
+    )
+    assert result.counted() == (
+        "times of 380 counted calls are missing, and lie in the self time of their callers: "
+        "store:f (100 calls before and 300 after)"
+    )
+    assert diff(recorded(f=[MS]), recorded(f=[MS])).counted() == ""
+
+
+def test_a_function_is_not_called_slower_for_the_counted_calls_in_it(new_run):
+    def record(length, counted):
+        run = new_run()
+        process = run.process()
+        process.counters = {"store:f": counted}
+        process.thread().enter("store:main", at=0).enter("store:f", at=10).exit("store:f", at=20).exit(
+            "store:main", at=length
+        )
+        return aggregate(run.graph(), "function")
+
+    text = diff(record(10 * MS, 100), record(60 * MS, 900)).sentence()
+    assert text.startswith("store:main, counted calls of store:f included, took more time: 10 ms -> 60 ms, +50 ms")
+
+
+def test_a_larger_change_that_scatter_explains_is_named_below_the_rows(recorded):
+    noise = ([100 * MS, 700 * MS, 900 * MS], [300 * MS, 1_500 * MS, 1_200 * MS])
+    before = recorded(waits=noise[0], f=[10_000] * 200)
+    after = recorded(waits=noise[1], f=[1_000_000] * 200)
+    assert diff(before, after).order() == (
+        "ordered by the change beyond the scatter of the calls; the largest change, +1.3 s of store:waits, has none of it "
+        "beyond"
+    )
+    plain = diff(recorded(f=[MS] * 10), recorded(f=[2 * MS] * 10))
+    assert plain.order() == "ordered by the change beyond the scatter of the calls"
+
+
+def test_labels_without_calls_and_time_have_no_row(new_run):
+    def record():
+        run = new_run()
+        process = run.process()
+        process.thread().enter("f").exit("f")
+        process.thread("idle").log("here")
+        return aggregate(run.graph(), "function")
+
+    result = diff(record(), record())
+    assert {row.label for row in result.rows} == {"app:f"}
+    assert {node.label for node in result.nodes} == {"app:f", "thread idle"}

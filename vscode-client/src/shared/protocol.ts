@@ -198,11 +198,15 @@ export interface DiffRow {
   callsAfter: number;
   selfBeforeNs: number;
   selfAfterNs: number;
-  /** Change of the total self time, what the rows are ranked by. */
+  /** Change of the total self time; the rows are ranked by the part of it that is beyond the scatter of the calls. */
   deltaNs: number;
+  /** Of the calls that were timed, as `perCallAfterNs`. */
   perCallBeforeNs: number;
   perCallAfterNs: number;
   location: Location | null;
+  /** The part of `callsBefore` that was only counted, not timed. */
+  countedBefore: number;
+  countedAfter: number;
 }
 
 export interface DiffNode {
@@ -237,6 +241,10 @@ export interface DiffResult {
   totalAfterNs: number;
   hiddenRows: number;
   message: string;
+  /** What the rows are ordered by, in words. */
+  order: string;
+  /** Which calls were only counted, so that their times are missing; "" for none. */
+  counted: string;
 }
 
 /** Which of a slice's functions is the cursor in? */
