@@ -39,7 +39,7 @@ def runs(workspace: Path | None, as_json: bool) -> None:
             row["id"],
             row["name"],
             wording.when(row["started"] * 1_000_000) if row["started"] else "",
-            "…" if not row["finished"] else str(row["exitCode"]),
+            "…" if not row["finished"] else "?" if row["exitCode"] is None else str(row["exitCode"]),
             str(row["processes"]),
             wording.size(row["bytes"]),
             "; ".join(row["problems"]),

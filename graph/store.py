@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from clew.graph.build import build
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
+from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.plan import Level, Target
 from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, trace_files
@@ -50,9 +51,10 @@ def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     except StaleStore:
         pass
     before = fingerprint(folder)
+    over = info.finished is not None or is_abandoned(folder, info)
     graph, problems = build(folder)
     # What is still growing would be stale at once.
-    if info.finished is not None and fingerprint(folder) == before:
+    if over and fingerprint(folder) == before:
         try:
             save(folder, graph, problems, before)
         except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
@@ -77,10 +79,14 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
     made = Path(tempfile.mkdtemp(prefix=f".{STORE_FOLDER}-", dir=folder))
     try:
         arrays = _arrays(graph)
+        # Through Python's own files: their errors say why.
         for name, array in arrays.items():
-            np.save(made / f"{name}.npy", array)
+            with (made / f"{name}.npy").open("wb") as file:
+                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+                file.write(np.ascontiguousarray(array).data)
         for name, table in _tables(graph).items():
-            pq.write_table(table, made / f"{name}.parquet", compression="zstd")
+            with (made / f"{name}.parquet").open("wb") as file:
+                pq.write_table(table, file, compression="zstd")
         manifest = {
             "format": STORE_FORMAT,
             "fingerprint": of,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, replace
@@ -43,6 +44,8 @@ class RunInfo:
     finished: int | None = None
     exit_code: int | None = None
     host: str = ""
+    launcher: int = 0
+    """The process that writes the run's end, 0 when that is not known."""
     notes: list[str] = field(default_factory=list)
     format: int = RUN_FORMAT
 
@@ -92,7 +95,6 @@ def create_run(
             except FileExistsError:
                 number += 1
         folder = base / "runs" / run_id
-        _write(folder / PLAN_FILE, plan)
         info = RunInfo(
             id=run_id,
             name=name,
@@ -102,8 +104,14 @@ def create_run(
             spec=spec,
             started=started,
             host=host_name(),
+            launcher=os.getpid(),
         )
-        save_run(folder, info)
+        try:
+            _write(folder / PLAN_FILE, plan)
+            save_run(folder, info)
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     except OSError as error:
         raise RunError(
             f"{base}: cannot keep a run there ({error.strerror}); make the folder writable, or name another with --workspace"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.records.alive import is_abandoned
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, trace_files
 from clew.server.protocol import RunRef, RunsResult
@@ -188,7 +189,7 @@ def run_ref(folder: Path, info: RunInfo | Exception) -> RunRef:
         id=info.id,
         name=info.name,
         started=info.started / 1e6,
-        finished=info.finished is not None,
+        finished=info.finished is not None or is_abandoned(folder, info),
         exitCode=info.exit_code,
         command=" ".join(info.command),
         problems=list(info.notes),

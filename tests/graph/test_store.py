@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 from dataclasses import fields
 
 import numpy as np
@@ -185,3 +187,26 @@ def test_texts_that_were_cut_inside_a_character_are_kept(run):
         == [loaded.text(0), loaded.text(1)]
         == ["whole é", "cut \N{REPLACEMENT CHARACTER}"]
     )
+
+
+def test_a_full_disk_is_named_and_leaves_nothing_of_the_store(folder):
+    """A limit of a file's size stands for the full disk: both fail where the file is written."""
+    code = f"""
+import resource, signal
+from pathlib import Path
+from clew.graph.store import open_graph
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES, BYTES))
+graph, problems = open_graph(Path({str(folder)!r}))
+print(len(graph), problems[-1].what)
+"""
+    expected = len(build(folder)[0])
+    for limit in (0, 50, 700):
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("BYTES", str(limit))], capture_output=True, text=True, check=False
+        )
+        assert done.stderr == ""
+        assert (
+            done.stdout == f"{expected} the graph cannot be kept there (File too large); it is built anew each time\n"
+        )
+        assert not [path for path in folder.iterdir() if path.is_dir()]

@@ -1,5 +1,6 @@
 """A run's folder is private, is found by path, id or name, and says clearly what is wrong with it."""
 
+import errno
 import json
 import os
 import stat
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.records import run as run_module
 from clew.records.errors import RunError
 from clew.records.run import RUN_FORMAT, create_run, find_run, finish_run, list_runs, load_run, workspace_of
 
@@ -153,3 +155,16 @@ def test_a_field_that_this_version_does_not_know_is_passed_over(tmp_path):
     data = json.loads((folder / "run.json").read_text()) | {"calibration": [[1, 2]]}
     (folder / "run.json").write_text(json.dumps(data))
     assert load_run(folder) == info
+
+
+def test_a_full_disk_leaves_no_run_behind(tmp_path, monkeypatch):
+    write = run_module._write
+
+    def full(path, text):
+        write(path, text[:5])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(run_module, "_write", full)
+    with pytest.raises(RunError, match="No space left on device"):
+        make(tmp_path)
+    assert list((tmp_path / ".clew/runs").iterdir()) == []

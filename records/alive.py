@@ -1,0 +1,61 @@
+"""Whether a process that was recorded still runs, for runs that nobody ended: their launcher was killed.
+
+Invariant: in doubt, and on another machine than the run's, a process is taken to run.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from pathlib import Path
+
+from clew.records import header, run
+from clew.records.run import RunInfo
+
+_SLACK_NS = 60_000_000_000
+"""By so much the wall clock may have been set since a process began, without it being taken for another one."""
+_STATE, _START = 0, 19
+"""Places in `/proc/PID/stat`, counted from behind the command's name."""
+
+
+def is_abandoned(folder: Path, info: RunInfo) -> bool:
+    """Has the run no end, and nobody who could still write it or record more?"""
+    return (
+        info.finished is None
+        and info.launcher > 0
+        and info.host == run.host_name()
+        and not is_running(info.launcher, info.started)
+        and not any(_still_records(path) for path in run.trace_files(folder))
+    )
+
+
+def is_running(pid: int, since_wall_ns: int) -> bool:
+    """Does a process of this number run that began at a wall-clock time or earlier? A later one is another process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # somebody else's, or a number that no process here has
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        if fields[_STATE] in b"ZX":
+            return False
+        began_ns = int(fields[_START]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+        age_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - began_ns
+    except (OSError, AttributeError, ValueError, IndexError):
+        return True  # there is no such file system here, or the process has just ended
+    return time.time_ns() - age_ns <= since_wall_ns + _SLACK_NS
+
+
+def _still_records(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            page = file.read(header.HEADER.size)
+        values = dict(zip(header.HEADER_FIELDS, header.HEADER.unpack(page), strict=True))
+    except (OSError, ValueError, struct.error):
+        return False  # it never began
+    if values["magic"] != header.MAGIC or values["state"] == header.State.CLOSED or not values["pid"]:
+        return False
+    return is_running(values["pid"], values["start_wall_ns"])
