@@ -1,7 +1,8 @@
 """Which event wrote a line of a log file.
 
-A file is a log file by its name, `.log`. The run of a line is the one that was recording at the line's time, whichever is
-selected; a line without a time is looked for in the selected one.
+A file is a log file for an editor by its name, `.log`; a target in anything that is no Python source is a line of a log. The
+run of a line is the one that was recording at the line's time, whichever is selected; a line without a time is looked for in
+the selected one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ class WrittenLine(NamedTuple):
 
 
 def is_log(path: str) -> bool:
+    """Is this surely a log, of which an editor shows what wrote it?"""
     return path.endswith(".log")
+
+
+def is_source(path: str) -> bool:
+    return path.endswith((".py", ".pyw", ".pyi"))
 
 
 def find(session: Session, line: str, task: Task, which: str = "") -> WrittenLine | None:

@@ -19,7 +19,7 @@ from clew.server import wording
 from clew.server.files import same_file_key
 from clew.server.outline import outline
 from clew.server.panel.locate import function_at
-from clew.server.panel.log_file import find, is_log
+from clew.server.panel.log_file import find, is_source
 from clew.server.panel.titles import event_title, shorten
 from clew.server.protocol import Location, Target
 from clew.server.session import Session, Task
@@ -57,7 +57,7 @@ def find_target(
     session: Session, which: str, target: Target, task: Task, direction: Direction = "backward", *, every: bool = False
 ) -> Found:
     """The events that `target` means in a run. Of several log lines the newest, unless `every`. Raises `NothingFound`."""
-    if target.location is not None and is_log(target.location.path):
+    if target.location is not None and not is_source(target.location.path):
         return _log_file_line(session, which, target.location, task)
     run = session.open(which, task)
     task.phase("looking for the event")
@@ -174,7 +174,8 @@ def _function(session: Session, run: Run, label: str, task: Task, direction: Dir
 
 
 def _newest_trouble(run: Run) -> Found:
-    """The newest error line, else the newest warning, else the end of the last request, else the run's last event."""
+    """The newest error line, else the newest warning, else, of a program that failed, the exception that left its outermost
+    call last, else the end of the last request, else the run's last event."""
     graph = run.graph
     if not len(graph):
         raise NothingFound(_empty(run))
@@ -184,15 +185,27 @@ def _newest_trouble(run: Run) -> Found:
         found = by_time(graph, logs[levels >= least])
         if found:
             return Found(run, (found[0],), event_title(graph, found[0]), len(found))
+    failed = run.info.exit_code not in (0, None)
+    if failed:
+        raised = graph.rows_of([Kind.UNWIND])
+        outermost = by_time(
+            graph, raised[[graph.enclosing_call(int(event)) < 0 for event in raised]] if len(raised) else raised
+        )
+        if outermost:
+            title = f"{event_title(graph, outermost[0])}: the last exception, {_ended(run)}"
+            return Found(run, (outermost[0],), title, len(outermost))
+    why = _ended(run) if failed else "as nothing failed"
     requests = by_time(graph, graph.rows_of([Kind.REQUEST]))
     if requests:
         end = graph.exit_of(graph.call_of(requests[0])) if graph.call_of(requests[0]) >= 0 else -1
         event = end if end >= 0 else requests[0]
-        return Found(
-            run, (event,), f"{event_title(graph, requests[0])}: the newest request, as nothing failed", len(requests)
-        )
+        return Found(run, (event,), f"{event_title(graph, requests[0])}: the newest request, {why}", len(requests))
     last = int(np.argmax(graph.ts))
-    return Found(run, (last,), f"{event_title(graph, last)}: the last event, as nothing failed")
+    return Found(run, (last,), f"{event_title(graph, last)}: the last event, {why}")
+
+
+def _ended(run: Run) -> str:
+    return f"as the program ended with {run.info.exit_code}"
 
 
 def calls_of(graph: ExecutionGraph, sites: list[int], direction: Direction) -> np.ndarray:

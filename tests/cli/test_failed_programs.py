@@ -1,0 +1,64 @@
+"""What the commands say about programs that failed, and about log files with other names than `.log`."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+RAISES = """\
+import atexit
+atexit.register(lambda: None)
+def load(text):
+    return int(text)
+def main():
+    load("x")
+main()
+"""
+LOGS = """\
+import logging
+logging.basicConfig(filename="server.log.1", format="%(asctime)s %(levelname)s %(message)s")
+def work(number):
+    logging.error("work failed")
+work(1)
+work(2)
+"""
+
+
+@pytest.fixture
+def record(shell):
+    def run(text, *options, code=0):
+        (shell.folder / "app.py").write_text(text)
+        command = shell.command("run", "--workspace", ".", *options, "--", sys.executable, "app.py")
+        done = subprocess.run(command, cwd=shell.folder, env=shell.env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def test_of_a_program_that_failed_the_exception_that_ended_it_is_meant(shell, record):
+    record(RAISES, code=1)
+    (answer,) = json.loads(shell("why", "--json").stdout)["answers"]
+    assert answer["title"] == "app.main raised"
+    said = shell("path").stdout.splitlines()[0]
+    assert "app.main raised: the last exception, as the program ended with 1" in said
+    assert "nothing failed" not in said
+
+
+def test_a_program_that_failed_without_an_exception_is_not_said_to_have_worked(shell, record):
+    record("import os\ndef main():\n    pass\nmain()\nos._exit(7)\n", code=7)
+    said = shell("path").stdout.splitlines()[0]
+    assert "the last event, as the program ended with 7" in said
+
+
+def test_any_file_that_is_no_source_can_be_a_log_file(shell, record):
+    record(LOGS)
+    lines = (shell.folder / "server.log.1").read_text().splitlines()
+    (shell.folder / "copy.txt").write_text("\n".join(["a heading", *lines]))
+    assert (
+        json.loads(shell("why", "--at", "server.log.1:1", "--json").stdout)["answers"][0]["title"]
+        == "ERROR work failed"
+    )
+    assert "ERROR work failed" in shell("why", "--at", "copy.txt:2").stdout
+    assert "did not write the line 'a heading'" in shell("why", "--at", "copy.txt:1", code=1).stderr
