@@ -45,7 +45,7 @@ def print_json(value: object) -> None:
     """A dataclass of the protocol, or plain data, with its keys in a fixed order."""
     from clew.server.codec import encode
 
-    sys.stdout.write(json.dumps(encode(value), indent=2, ensure_ascii=False) + "\n")
+    click.echo(json.dumps(encode(value), indent=2, ensure_ascii=False))
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
@@ -62,13 +62,13 @@ def show(what: Table) -> None:
     """Prints a table on stdout: coloured and folded to the terminal's width, or else each row as one plain line."""
     from rich.console import Console
 
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         Console(highlight=False, markup=False, emoji=False).print(what)
         return
     plain = Console(width=100_000, color_system=None, force_terminal=False, markup=False, emoji=False)
     with plain.capture() as captured:
         plain.print(what)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    click.echo("".join(line.rstrip() + "\n" for line in captured.get().splitlines()), nl=False)
 
 
 def print_problems(problems: Sequence[Problem], limit: int = 3) -> None:

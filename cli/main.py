@@ -120,7 +120,8 @@ def call(arguments: list[str] | None = None) -> int:
     """Runs a command line and returns its exit code; what went wrong is said on stderr."""
     try:
         code = clew.main(arguments, prog_name="clew", standalone_mode=False)
-        if not sys.stdout.closed:  # the language server closes it at the client's wish
+        # None when we were started without one; the language server closes it at the client's wish.
+        if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except ClewError as error:

@@ -1,4 +1,5 @@
 import json
+import shlex
 import subprocess
 import sys
 
@@ -139,3 +140,24 @@ def test_nothing_is_coloured_without_a_terminal(shell):
 def test_a_workspace_that_is_not_there_is_named(shell):
     done = shell("runs", "--workspace", "/nowhere", code=2)
     assert "/nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("options", [["-q"], []])
+def test_a_program_without_stdout_or_stderr_ends_as_without_clew(shell, closed, options):
+    command = shlex.join(shell.command("run", *options, "--workspace", ".", "--", sys.executable, "-c", "print(1)"))
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"], cwd=shell.folder, env=shell.env, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_answer_without_stdout_is_no_traceback(shell, options):
+    record(shell.folder, "plain")
+    command = shlex.join(shell.command("runs", *options))
+    done = subprocess.run(
+        ["sh", "-c", f"{command} >&-"], cwd=shell.folder, env=shell.env, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
