@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -98,7 +99,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     run_folder, info = create_run(
         folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
     )
-    say(f"recording {' '.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
+    say(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
     try:
         code = launch([program, *command[1:]], environment(run_folder))
     except OSError as error:
@@ -174,7 +175,7 @@ def _program(command: tuple[str, ...]) -> str:
     found = shutil.which(command[0])
     if found:
         return command[0]
-    hint = f"; did you mean `clew run -- python {' '.join(command)}`?" if command[0].endswith(".py") else ""
+    hint = f"; did you mean `clew run -- python {shlex.join(command)}`?" if command[0].endswith(".py") else ""
     if Path(command[0]).exists():
         raise CommandError(f"{command[0]}: this is no program that can be run{hint}", NOT_EXECUTABLE)
     raise CommandError(f"{command[0]}: command not found{hint}", NOT_FOUND)
@@ -273,14 +274,16 @@ def summary(run_folder: Path, info: RunInfo) -> list[str]:
     lines = [f"run {info.id}: {', '.join(parts)}"]
     if counted.degraded:
         degraded = wording.count(len(counted.degraded), "function")
-        lines.append(f"{degraded} ran too often for the budget and were only counted from then on")
+        were = "was" if len(counted.degraded) == 1 else "were"
+        lines.append(f"{degraded} ran too often for the budget and {were} only counted from then on")
     notes = [note.text for process in processes for note in process.notes]
     notes = list(dict.fromkeys(notes + [problem.what for process in processes for problem in process.problems]))
     lines += [f"note: {text}" for text in notes[:SHOWN_NOTES]]
     if len(notes) > SHOWN_NOTES:
         lines.append(f"and {wording.count(len(notes) - SHOWN_NOTES, 'more note')} in the run")
     if counted.functions or counted.lines:
-        lines.append(f"next: `clew why {_quoted(counted.worst)}` or `clew view`")
+        following = f"clew why {_quoted(counted.worst)}" if counted.worst.strip() else "clew aggregate"
+        lines.append(f"next: `{following}` or `clew view`")
     else:
         lines.append(_what_to_check(info))
     return lines
@@ -341,8 +344,7 @@ class _Counted:
 
 
 def _quoted(text: str) -> str:
-    line = text.splitlines()[0][:60] if text.strip() else "TEXT OF A LOG LINE"
-    return "'" + line.replace("'", "'\\''") + "'"
+    return shlex.quote(text.strip().splitlines()[0][:60])
 
 
 def _limits(plan: Plan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -261,3 +262,14 @@ def test_values_and_names_are_read_as_people_write_them():
         ("python -c pass", "python"), ("pytest tests/x.py", "pytest"), ("python", "python"),
     ):  # fmt: skip
         assert program_name(tuple(command.split())) == name
+
+
+def test_the_command_is_shown_as_a_shell_would_take_it(workspace):
+    done = clew(workspace, "run", "--", PYTHON, "-c", "print('a b')")
+    assert done.stderr.startswith(f"clew: recording {shlex.join([PYTHON, '-c', 'print(' + repr('a b') + ')'])} (")
+
+
+def test_after_a_run_without_log_lines_a_sum_is_offered(workspace):
+    (workspace / "silent.py").write_text("def work():\n    pass\n\nwork()\n")
+    done = clew(workspace, "run", "--", PYTHON, "silent.py")
+    assert done.stderr.splitlines()[-1] == "clew: next: `clew aggregate` or `clew view`"
