@@ -218,7 +218,9 @@ class _Builder:
             self.problems.append(
                 Problem(
                     self._where(),
-                    f"{count} {kind.name.lower()} events have no send of the same key before them: no edge leads to them",
+                    f"{count} {kind.name.lower()} events have no send of the same key before them: no edge leads to them"
+                    if count > 1
+                    else f"1 {kind.name.lower()} event has no send of the same key before it: no edge leads to it",
                 )
             )
 
@@ -281,10 +283,15 @@ class _Builder:
 
     def _processes(self, parts: Sequence[_Part]) -> list[Process]:
         commands = [_words(part.records.info.get("argv")) for part in parts]
+        by_uid = {part.records.header.uid: part.index for part in parts}
+        parents = [by_uid.get(part.records.header.parent_uid, -1) for part in parts]
+        # One that executed another program leaves its file open, and goes on in a new one under the same number.
+        newest = {(str(part.records.info.get("host")), part.records.header.pid): part.index for part in parts}
         processes = []
-        for part, argv, name in zip(parts, commands, process_names(commands), strict=True):
+        for part, argv, name in zip(parts, commands, process_names(commands, parents), strict=True):
             header, info = part.records.header, part.records.info
-            died = header.state == State.RECORDING and self.over
+            went_on = newest[str(info.get("host")), header.pid] != part.index
+            died = header.state == State.RECORDING and self.over and not went_on
             if died:
                 what = f"process {header.pid} ({name}) died while it was recorded; what it did until then is here"
                 self.problems.append(Problem(part.records.path, what))

@@ -5,35 +5,73 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 WORDS = 2
 """As many words of a command line are in a process's name."""
 
 
-def process_names(commands: Sequence[Sequence[str]]) -> list[str]:
-    """A short name per process, given their command lines in the order of their start.
+_ROLES = {"from multiprocessing.spawn ": "worker", "from multiprocessing.forkserver ": "fork server"}
+"""By how their code begins: processes of multiprocessing, whose command lines say nothing of the program."""
 
-    The module or script; its first words instead, where several processes run the same one; numbered where even those agree.
+
+def process_names(commands: Sequence[Sequence[str]], parents: Sequence[int] = ()) -> list[str]:
+    """A short name per process, given their command lines in the order of their start and each one's parent, -1 for none.
+
+    The module or script; its first words instead, where they tell several processes of it apart, and with them where they
+    do not; a worker of multiprocessing is one of its parent's program. Numbered where even those agree.
     """
     programs = [_program(argv) for argv in commands]
-    often = Counter(programs)
-    short = [
-        " ".join(_words(argv)[:WORDS]) or name if often[name] > 1 else name
-        for name, argv in zip(programs, commands, strict=True)
-    ]
+    roles = [_role(argv) for argv in commands]
+    said: dict[str, list[str]] = {}
+    for argv, program, role in zip(commands, programs, roles, strict=True):
+        if not role:
+            said.setdefault(program, []).append(" ".join(_words(argv)[:WORDS]))
+    short = []
+    for number, (argv, program) in enumerate(zip(commands, programs, strict=True)):
+        if roles[number]:
+            short.append(_as_worker(number, programs, roles, parents))
+            continue
+        words = " ".join(_words(argv)[:WORDS])
+        often = len(said[program])
+        if often == 1 or not words:
+            short.append(program)
+        else:
+            # A forked child has its parent's words: they do not say what it is.
+            short.append(words if len(set(said[program])) > 1 else f"{program} {words}")
     # The same words may be said to different programs.
     meant = {name: {program for other, program in zip(short, programs, strict=True) if other == name} for name in short}
     names = [
-        name if len(meant[name]) == 1 or name == program else f"{program} {name}"
+        name if len(meant[name]) == 1 or name.startswith(program) else f"{program} {name}"
         for name, program in zip(short, programs, strict=True)
     ]
-    often = Counter(names)
+    counts = Counter(names)
     seen: Counter[str] = Counter()
     result = []
     for name in names:
         seen[name] += 1
-        result.append(f"{name} #{seen[name]}" if often[name] > 1 else name)
+        result.append(f"{name} #{seen[name]}" if counts[name] > 1 else name)
     return result
+
+
+def _as_worker(number: int, programs: Sequence[str], roles: Sequence[str], parents: Sequence[int]) -> str:
+    """`app worker`: of the nearest ancestor that is no worker itself. What a fork server forked is a worker, too."""
+    role, ancestor, passed = roles[number], number, {number}
+    while ancestor >= 0 and roles[ancestor]:
+        ancestor = parents[ancestor] if parents else -1
+        if ancestor in passed:
+            ancestor = -1
+        passed.add(ancestor)
+        if ancestor >= 0 and roles[ancestor]:
+            role = "worker"
+    return f"{programs[ancestor] if ancestor >= 0 else 'multiprocessing'} {role}"
+
+
+def _role(argv: Sequence[str]) -> str:
+    for option, code in pairwise(argv):
+        if option == "-c":
+            return next((role for begin, role in _ROLES.items() if code.startswith(begin)), "")
+    return ""
 
 
 def _is_python(word: str) -> bool:

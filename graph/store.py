@@ -28,7 +28,7 @@ from clew.records.errors import Problem
 from clew.records.plan import Level, Target
 from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, trace_files
 
-STORE_FORMAT = 3
+STORE_FORMAT = 4
 """Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
 EVENT_COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle")

@@ -128,7 +128,7 @@ def test_a_lock_joins_release_to_acquire_and_nothing_else(run):
     b.put(Kind.RECEIVE, key=5, channel="lock").put(Kind.ACQUIRE, key=5, channel="lock")
     graph, problems = build(run.write())
     assert edges(graph) == [(0, 2, "SYNC", "lock")]
-    assert any("1 receive events have no send" in problem.what for problem in problems)
+    assert any("1 receive event has no send" in problem.what for problem in problems)
 
 
 def test_unmatched_targets_are_counted_not_listed(run):
@@ -148,6 +148,22 @@ def test_a_process_that_was_killed_is_named(run):
     graph, problems = build(run.write())
     assert graph.processes[0].died and graph.processes[0].end == "died"
     assert any("process 100 (victim) died while it was recorded" in problem.what for problem in problems)
+
+
+def test_a_process_that_went_on_as_another_program_did_not_die(run):
+    from clew.records.header import State
+
+    run.process("first", state=State.RECORDING).thread().enter("f")
+    run.process("second").thread().enter("g").exit("g")
+    folder = run.write()
+    first, second = sorted(folder.glob("*.clew"))
+    data = bytearray(second.read_bytes())
+    data[16:20] = first.read_bytes()[16:20]
+    second.write_bytes(data)
+    graph, problems = build(folder)
+    assert [process.pid for process in graph.processes] == [100, 100]
+    assert not any(process.died for process in graph.processes)
+    assert not any("died" in problem.what for problem in problems)
 
 
 def test_a_run_without_traces_says_why_it_is_empty(run):

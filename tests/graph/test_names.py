@@ -27,7 +27,8 @@ def test_the_same_words_to_two_programs_are_told_apart_by_the_program():
 
 
 def test_equal_command_lines_are_numbered():
-    assert process_names([server("c1", "/t")] * 2) == ["server c1 #1", "server c1 #2"]
+    names = process_names([server("c1", "/t"), server("c1", "/t"), server("c2", "/t")])
+    assert names == ["server c1 #1", "server c1 #2", "server c2"]
     assert process_names([["python", "app.py"]] * 2) == ["app #1", "app #2"]
 
 
@@ -38,3 +39,31 @@ def test_scripts_interpreter_options_and_code_are_understood():
         ["python", "pkg/__main__.py"],
     ]
     assert process_names(commands) == ["app", "python -c", "pkg"]
+
+
+def test_forked_children_keep_the_programs_name_since_their_words_say_nothing():
+    assert process_names([["python", "mp.py", "fork"]] * 3) == ["mp fork #1", "mp fork #2", "mp fork #3"]
+
+
+SPAWNED = [
+    "python",
+    "-X",
+    "dev",
+    "-c",
+    "from multiprocessing.spawn import spawn_main; spawn_main()",
+    "--multiprocessing-fork",
+]
+SERVER = ["python", "-c", "from multiprocessing.forkserver import main; main()"]
+
+
+def test_workers_of_multiprocessing_are_named_after_their_parents_program():
+    mp = ["python", "mp.py", "spawn"]
+    assert process_names([mp, SPAWNED], [-1, 0]) == ["mp", "mp worker"]
+    assert process_names([mp, SPAWNED, SPAWNED], [-1, 0, 1]) == ["mp", "mp worker #1", "mp worker #2"]
+    assert process_names([mp, SERVER, SERVER], [-1, 0, 1]) == ["mp", "mp fork server", "mp worker"]
+
+
+def test_workers_of_nobody_or_of_each_other_have_a_name():
+    assert process_names([SPAWNED], [-1]) == ["multiprocessing worker"]
+    assert process_names([SPAWNED] * 2, [1, 0]) == ["multiprocessing worker #1", "multiprocessing worker #2"]
+    assert process_names([["python", "-c", "pass"], SPAWNED], [-1, 0]) == ["python -c", "python -c worker"]
