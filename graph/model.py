@@ -7,7 +7,6 @@ in exactly one region, and all fall-through inside a region is causal.
 from __future__ import annotations
 
 import enum
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -306,11 +305,6 @@ class ExecutionGraph:
         """File and line (from 1) of the event's own site, else of the function around it."""
         site = self.sites[int(self.site[event]) or self.function_site(event)]
         return (site.file, site.line) if site.file else None
-
-    def last_before(self, ns: int, strand: int) -> int:
-        """The strand's last event at or before a time, -1 when it began later."""
-        info = self.strands[strand]
-        return info.start + bisect_right(self.ts[info.start : info.stop], ns) - 1 if info.stop > info.start else -1
 
     def rows_of(self, kinds: Iterable[int]) -> I64:
         """The events of some kinds, ascending."""

@@ -81,17 +81,6 @@ def pack_word(kind: int, site: int = 0, slots: int = 0, flags: int = 0) -> int:
     return kind | slots << 8 | flags << 16 | site << 32
 
 
-class Word(NamedTuple):
-    kind: int
-    slots: int
-    flags: int
-    site: int
-
-
-def unpack_word(word: int) -> Word:
-    return Word(word & 0xFF, word >> 8 & 0xFF, word >> 16 & 0xFFFF, word >> 32)
-
-
 def pack_extension(key: int, channel: int = 0, text: bytes = b"", flags: int = 0) -> bytes:
     """One extension, a multiple of 16 bytes. Text beyond `MAX_TEXT` bytes is cut and flagged."""
     if len(text) > MAX_TEXT:

@@ -12,7 +12,6 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-Scalar = str | int | float | bool | bytes | None
 _DECIMAL_BITS = 2000
 """Longer ints are spelled in hexadecimal digits, for which no process has a limit; the lowest for decimal ones is 640."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import numpy as np
@@ -55,7 +54,10 @@ def find_logs(
 def same_file(path: str, wanted: str) -> bool:
     """Is `wanted` the path or whole parts of its end?"""
     path, wanted = path.replace("\\", "/"), wanted.replace("\\", "/")
-    return bool(path) and (path == wanted or path.endswith("/" + wanted.lstrip("./")))
+    parts = wanted.split("/")
+    while parts and parts[0] in ("", ".", ".."):
+        del parts[0]
+    return bool(path) and (path == wanted or path.endswith("/" + "/".join(parts)))
 
 
 def find_log_line(graph: ExecutionGraph, line_text: str) -> int | None:
@@ -109,30 +111,3 @@ def _by_id(graph: ExecutionGraph, line_text: str) -> int | None:
 
 def _first_line(message: str) -> str:
     return message.split("\n", 1)[0].strip()
-
-
-def find_location(graph: ExecutionGraph, file: str, line: int) -> int | None:
-    """The last event at a line of source: a log there, else the last call of the innermost function around the line."""
-    path = os.path.realpath(file)
-    inside = [
-        number
-        for number, site in enumerate(graph.sites)
-        if site.file and site.line <= line <= max(site.end_line, site.line) and _same_real_file(site.file, path, file)
-    ]
-    if not inside:
-        return None
-    best = min(inside, key=lambda number: graph.sites[number].end_line - graph.sites[number].line)
-    chosen = [number for number in inside if graph.sites[number].line == graph.sites[best].line]
-    rows = np.flatnonzero(np.isin(graph.site, chosen) & np.isin(graph.kind, [int(Kind.LOG), int(Kind.ENTER)]))
-    return int(rows[np.argmax(graph.ts[rows])]) if len(rows) else None
-
-
-def _same_real_file(recorded: str, real: str, given: str) -> bool:
-    return recorded in (given, real) or os.path.realpath(recorded) == real
-
-
-def find_function(graph: ExecutionGraph, label: str) -> I64:
-    """The ENTER events of a function by its `module:qualname`, ascending."""
-    wanted = np.array([site.label == label and site.kind != "log" for site in graph.sites])
-    found: I64 = graph.calls.enter[wanted[graph.site[graph.calls.enter]]]
-    return found

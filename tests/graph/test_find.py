@@ -3,7 +3,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from clew.graph.ops.find import find_function, find_location, find_log_line, find_logs
+from clew.graph.ops.find import find_log_line, find_logs, same_file
 from clew.graph.ops.moments import moments
 
 
@@ -56,21 +56,6 @@ def test_of_equal_lines_the_time_decides(run):
         assert find_log_line(graph, f"{stamp} INFO app tick") == number
 
 
-def test_a_line_of_source_leads_to_its_log_or_to_the_last_call_around_it(run):
-    thread = run.process().thread()
-    thread.enter("m:f").log("x", function="m:f", line=12).exit("m:f").enter("m:f").exit("m:f")
-    graph = run.graph()
-    assert find_location(graph, "/src/m.py", 12) == 1
-    assert find_location(graph, "/src/m.py", 13) == 3
-    assert find_location(graph, "/src/m.py", 99) is None
-    assert find_location(graph, "/src/other.py", 12) is None
-
-
-def test_a_function_is_found_by_its_label(graph):
-    assert find_function(graph, "store:write").tolist() == [0]
-    assert find_function(graph, "store:read").tolist() == []
-
-
 def test_the_id_on_a_line_names_its_event(run):
     server = run.process()
     first, second = server.thread(), server.thread("worker")
@@ -113,3 +98,22 @@ def test_of_equal_lines_with_a_zone_the_time_decides(run):
     for number in range(3):
         stamp = datetime.fromtimestamp(graph.wall_ns(number) / 1e9, zone).isoformat(timespec="milliseconds")
         assert find_log_line(graph, f"{stamp} INFO tick") == number
+
+
+@pytest.mark.parametrize(
+    ("wanted", "same"),
+    [
+        ("/home/me/.hidden/x.py", True),
+        (".hidden/x.py", True),
+        ("./.hidden/x.py", True),
+        ("../.hidden/x.py", True),
+        ("x.py", True),
+        ("hidden/x.py", False),
+        (".py", False),
+        ("y.py", False),
+        ("", False),
+        ("../", False),
+    ],
+)
+def test_a_file_is_known_by_whole_parts_of_its_end(wanted, same):
+    assert same_file("/home/me/.hidden/x.py", wanted) is same
