@@ -52,7 +52,7 @@ def aggregate(
     from clew.graph.ops.aggregate import aggregate as condense
     from clew.graph.ops.slice import slice_events
     from clew.server import wording
-    from clew.server.panel.target import find_target
+    from clew.server.panel.target import NothingFound, find_target, nothing_recorded
     from clew.server.protocol import Target
     from clew.server.session import Session, Task
 
@@ -68,6 +68,8 @@ def aggregate(
         opened = found.run
         summed = condense(slice_events(opened.graph, found.events), level)
         what = f"what led to {found.title!r} in run {opened.info.name}"
+    if not len(summed):
+        raise NothingFound(nothing_recorded(opened))
     nodes = sorted(summed.by_label().nodes, key=lambda node: (-int(getattr(node, SORTS[sort])), node.label))
     if as_json:
         labels = [

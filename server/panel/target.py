@@ -66,7 +66,7 @@ def find_target(
             raise NothingFound(
                 f"run {run.info.name} has no event {target.event}; its events are 0 to {len(run.graph) - 1}"
                 if len(run.graph)
-                else _empty(run)
+                else nothing_recorded(run)
             )
         return Found(run, (target.event,), event_title(run.graph, target.event))
     if target.text is not None:
@@ -178,7 +178,7 @@ def _newest_trouble(run: Run) -> Found:
     call last, else the end of the last request, else the run's last event."""
     graph = run.graph
     if not len(graph):
-        raise NothingFound(_empty(run))
+        raise NothingFound(nothing_recorded(run))
     logs = graph.rows_of([Kind.LOG])
     levels = graph.extensions.key[graph.ext[logs]] if len(logs) else logs
     for least in (ERROR_LEVEL, WARNING_LEVEL):
@@ -225,6 +225,6 @@ def which_of(run: Run) -> str:
     return str(run.folder)
 
 
-def _empty(run: Run) -> str:
+def nothing_recorded(run: Run) -> str:
     why = "; ".join(problem.what for problem in run.problems[:2])
     return f"run {run.info.name} recorded no event" + (f": {why}" if why else "")

@@ -241,6 +241,14 @@ def test_no_label_works_or_waits_longer_than_its_calls_last(shop, level):
         assert row["waitingNs"] <= row["totalNs"] and row["selfNs"] <= row["totalNs"], row
 
 
+def test_a_run_of_no_events_has_nothing_to_sum(shell):
+    shell.process("run", "--workspace", ".", "--name", "empty", "--", "true")
+    done = shell("aggregate", "--run", "empty", code=1)
+    assert done.stdout == "" and done.stderr.startswith(
+        "clew: run empty recorded no event: no process recorded anything"
+    )
+
+
 def test_aggregate_sums_the_run_or_what_led_to_a_line(shop):
     rows = data(shop("aggregate", "--run", "before", "--json"))["labels"]
     assert {row["label"]: row["calls"] for row in rows}["shop.app:order"] == 20
