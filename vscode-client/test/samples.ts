@@ -102,6 +102,8 @@ export function row(label: string, before: number, after: number, more: Partial<
     perCallBeforeNs: before / 10,
     perCallAfterNs: after / 10,
     location: null,
+    countedBefore: 0,
+    countedAfter: 0,
     ...more,
   };
 }
@@ -118,5 +120,6 @@ export function segment(label: string, startNs: number, selfNs: number, waitNs =
     endNs: startNs + selfNs + waitNs,
     nodeId: label,
     location: null,
+    savingNs: 0,
   };
 }
