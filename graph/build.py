@@ -290,8 +290,9 @@ class _Builder:
         processes = []
         for part, argv, name in zip(parts, commands, process_names(commands, parents), strict=True):
             header, info = part.records.header, part.records.info
-            went_on = newest[str(info.get("host")), header.pid] != part.index
-            died = header.state == State.RECORDING and self.over and not went_on
+            recording = header.state == State.RECORDING
+            went_on = recording and newest[str(info.get("host")), header.pid] != part.index
+            died = recording and self.over and not went_on
             if died:
                 what = f"process {header.pid} ({name}) died while it was recorded; what it did until then is here"
                 self.problems.append(Problem(part.records.path, what))
@@ -309,7 +310,7 @@ class _Builder:
                     executable=str(info.get("executable", "")),
                     host=str(info.get("host", "")) or self.info.host,
                     file=os.path.basename(part.records.path),
-                    end="died" if died else _ENDS.get(header.state, "unknown"),
+                    end="died" if died else "went on" if went_on else _ENDS.get(header.state, "unknown"),
                     died=died,
                     dropped=header.dropped,
                     first_ns=first,

@@ -162,7 +162,7 @@ def test_a_process_that_went_on_as_another_program_did_not_die(run):
     second.write_bytes(data)
     graph, problems = build(folder)
     assert [process.pid for process in graph.processes] == [100, 100]
-    assert not any(process.died for process in graph.processes)
+    assert [(process.died, process.end) for process in graph.processes] == [(False, "went on"), (False, "closed")]
     assert not any("died" in problem.what for problem in problems)
 
 
