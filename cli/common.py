@@ -77,4 +77,4 @@ def print_problems(problems: Sequence[Problem], limit: int = 3) -> None:
         lost = f" ({problem.lost})" if problem.lost else ""
         click.echo(f"clew: note: {problem.where}: {problem.what}{lost}", err=True)
     if len(problems) > limit:
-        click.echo(f"clew: note: and {len(problems) - limit} more; `clew runs --json` has them all", err=True)
+        click.echo(f"clew: note: and {len(problems) - limit} more; --json has them all", err=True)

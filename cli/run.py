@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.common import the_workspace, workspace_option
+from clew.records.alive import died
 from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.records.plan import LogCapture, Plan, Rule, Target, dump
@@ -276,6 +277,7 @@ def summary(run_folder: Path, info: RunInfo) -> list[str]:
         degraded = wording.count(len(counted.degraded), "function")
         were = "was" if len(counted.degraded) == 1 else "were"
         lines.append(f"{degraded} ran too often for the budget and {were} only counted from then on")
+    lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in died(run_folder)]
     notes = [note.text for process in processes for note in process.notes]
     notes = list(dict.fromkeys(notes + [problem.what for process in processes for problem in process.problems]))
     lines += [f"note: {text}" for text in notes[:SHOWN_NOTES]]

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from clew.cli.common import json_option, print_json, run_option, show, table, the_workspace, workspace_option
+from clew.cli.common import (
+    json_option,
+    print_json,
+    print_problems,
+    run_option,
+    show,
+    table,
+    the_workspace,
+    workspace_option,
+)
 
 OPERATORS = {
     "=~": "matches", "!=": "ne", "<=": "le", ">=": "ge", "=": "eq", "~": "contains", "<": "lt", ">": "gt",
@@ -57,7 +66,7 @@ def slice_(
     from clew.server import wording
     from clew.server.panel.explain import summary
     from clew.server.panel.slice import numbers
-    from clew.server.panel.target import NothingFound
+    from clew.server.panel.target import NothingFound, but
     from clew.server.session import Session
 
     if not conditions:
@@ -66,7 +75,7 @@ def slice_(
     opened = session.open(run or "")
     start = opened.events.where(**_conditions(conditions))
     if not start.count():
-        raise NothingFound(f"no event of run {opened.info.name} has {' and '.join(conditions)}")
+        raise NothingFound(f"no event of run {opened.info.name} has {' and '.join(conditions)}{but(opened)}")
     cut = start.slice(direction, max_hops=max_hops, max_network_hops=max_network_hops)
     names = [name.strip() for name in fields.split(",") if name.strip()]
     listed = (cut.where(**_conditions(filters)) if filters else cut).select(*names)
@@ -86,6 +95,7 @@ def slice_(
     if listed.count() > shown:
         click.echo(f"and {listed.count() - shown:,} more; --limit shows more")
     click.echo(f"{wording.count(start.count(), 'start')} · {summary(figures, direction)}")
+    print_problems(opened.problems)
 
 
 def _conditions(given: tuple[str, ...]) -> dict[str, Any]:
@@ -96,6 +106,11 @@ def _conditions(given: tuple[str, ...]) -> dict[str, Any]:
         if match is None:
             raise click.UsageError(f"{text!r} is no condition; write FIELD=VALUE, FIELD~PART, FIELD>NUMBER, …")
         field, comparison, value = match[1], OPERATORS[match[2]], match[3].strip()
+        if comparison == "matches":
+            try:
+                re.compile(value)
+            except re.error as error:
+                raise click.UsageError(f"{text!r}: not a regular expression ({error})") from None
         name = f"{field}__{comparison}"
         if name in found:
             raise click.UsageError(f"{field} {match[2]} is given twice; use =~ with an alternative (a|b) instead")

@@ -49,13 +49,34 @@ def is_running(pid: int, since_wall_ns: int) -> bool:
     return time.time_ns() - age_ns <= since_wall_ns + _SLACK_NS
 
 
+def died(folder: Path) -> list[int]:
+    """Pids of the recorded processes that left their file open and run no more: they were killed."""
+    newest: dict[int, dict[str, int]] = {}
+    for path in run.trace_files(folder):
+        values = _header(path)
+        # One that executed another program leaves its file open, and goes on in a new one under the same number.
+        if values and values["start_wall_ns"] >= newest.get(values["pid"], values)["start_wall_ns"]:
+            newest[values["pid"]] = values
+    return sorted(
+        pid
+        for pid, values in newest.items()
+        if values["state"] == header.State.RECORDING and not is_running(pid, values["start_wall_ns"])
+    )
+
+
 def _still_records(path: Path) -> bool:
+    values = _header(path)
+    return (
+        bool(values) and values["state"] != header.State.CLOSED and is_running(values["pid"], values["start_wall_ns"])
+    )
+
+
+def _header(path: Path) -> dict[str, int]:
+    """Empty when the file holds none: its process never began to record."""
     try:
         with path.open("rb") as file:
             page = file.read(header.HEADER.size)
         values = dict(zip(header.HEADER_FIELDS, header.HEADER.unpack(page), strict=True))
     except (OSError, ValueError, struct.error):
-        return False  # it never began
-    if values["magic"] != header.MAGIC or values["state"] == header.State.CLOSED or not values["pid"]:
-        return False
-    return is_running(values["pid"], values["start_wall_ns"])
+        return {}
+    return values if values["magic"] == header.MAGIC and values["pid"] else {}

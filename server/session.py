@@ -11,11 +11,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.records.alive import is_abandoned
+from clew.records.alive import died, is_abandoned
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, trace_files
 from clew.server.protocol import RunRef, RunsResult
@@ -171,7 +171,9 @@ class Session:
             return None
 
     def ref(self, run: Run) -> RunRef:
-        return run_ref(run.folder, run.info)
+        """With everything that was odd about the run, which only its graph tells."""
+        problems = [*run.info.notes, *(problem.what for problem in run.problems)]
+        return replace(run_ref(run.folder, run.info), problems=list(dict.fromkeys(problems)))
 
     def state(self) -> Fingerprint:
         """Changes whenever a run begins, is written to, ends or is removed; cheap enough to ask every second."""
@@ -185,14 +187,16 @@ class Session:
 def run_ref(folder: Path, info: RunInfo | Exception) -> RunRef:
     if not isinstance(info, RunInfo):
         return RunRef(id=folder.name, name=folder.name, started=0.0, finished=True, problems=[str(info)])
+    finished = info.finished is not None or is_abandoned(folder, info)
+    lost = [f"process {pid} died while it was recorded" for pid in died(folder)] if finished else []
     return RunRef(
         id=info.id,
         name=info.name,
         started=info.started / 1e6,
-        finished=info.finished is not None or is_abandoned(folder, info),
+        finished=finished,
         exitCode=info.exit_code,
         command=" ".join(info.command),
-        problems=list(info.notes),
+        problems=[*info.notes, *lost],
     )
 
 

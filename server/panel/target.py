@@ -92,7 +92,8 @@ def _no_such_text(run: Run, text: str) -> str:
     graph = run.graph
     logs = graph.rows_of([Kind.LOG])
     if not len(logs):
-        return f"run {run.info.name} recorded no log line; does it log through `logging`, and does the spec say `logs`?"
+        hint = "does it log through `logging`, and does the spec say `logs`?"
+        return f"run {run.info.name} recorded no log line; {hint}{but(run)}"
     messages = Counter(shorten(graph.text(int(event)), 100) for event in logs[-20_000:])
     lowered = {message.lower(): message for message in messages}
     near = [lowered[key] for key in difflib.get_close_matches(text.lower(), lowered, NEAR_MATCHES, 0.4)]
@@ -101,7 +102,9 @@ def _no_such_text(run: Run, text: str) -> str:
     near += [lowered[key] for key in with_words if any(word in key for word in words)]
     shown = list(dict.fromkeys(near))[:NEAR_MATCHES]
     hint = "the nearest are " + ", ".join(repr(message) for message in shown) if shown else "none is near"
-    return f"no log line of run {run.info.name} has {text!r}; of {wording.count(len(logs), 'log line')}, {hint}"
+    return (
+        f"no log line of run {run.info.name} has {text!r}; of {wording.count(len(logs), 'log line')}, {hint}{but(run)}"
+    )
 
 
 def _log_file_line(session: Session, which: str, location: Location, task: Task) -> Found:
@@ -167,7 +170,7 @@ def _function(session: Session, run: Run, label: str, task: Task, direction: Dir
         known = [function.label for function in session.functions(which_of(run), task).by_site.values()]
         near = difflib.get_close_matches(label, known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise NothingFound(f"run {run.info.name} has no call of {label}{hint}")
+        raise NothingFound(f"run {run.info.name} has no call of {label}{hint}{but(run)}")
     newest_first = calls[np.argsort(-graph.ts[calls], kind="stable")]
     title = f"{wording.count(len(calls), 'call')} of {wording.short_label(label)}"
     return Found(run, tuple(int(event) for event in newest_first), title, len(calls))
@@ -223,6 +226,11 @@ def by_time(graph: ExecutionGraph, events: object) -> list[int]:
 
 def which_of(run: Run) -> str:
     return str(run.folder)
+
+
+def but(run: Run) -> str:
+    """What may be why something is not found: damage, or a process that died."""
+    return "".join(f"; but {problem.what}" for problem in run.problems[:1])
 
 
 def nothing_recorded(run: Run) -> str:

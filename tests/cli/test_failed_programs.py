@@ -1,6 +1,7 @@
 """What the commands say about programs that failed, and about log files with other names than `.log`."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -62,3 +63,36 @@ def test_any_file_that_is_no_source_can_be_a_log_file(shell, record):
     )
     assert "ERROR work failed" in shell("why", "--at", "copy.txt:2").stdout
     assert "did not write the line 'a heading'" in shell("why", "--at", "copy.txt:1", code=1).stderr
+
+
+KILLED = """\
+import logging, os, signal
+def main():
+    logging.error("about to die")
+    os.kill(os.getpid(), signal.SIGKILL)
+main()
+"""
+
+
+def test_every_answer_about_a_process_that_was_killed_says_so(shell, record):
+    done = record(KILLED, code=137)
+    assert re.search(r"process \d+ was killed while it was recorded; everything before is there", done.stderr)
+    assert "died while it was recorded" in shell("slice", "--where", "text~about").stderr
+    assert "died while it was recorded" in shell("why", "about").stderr
+    assert "died while it was recorded" in shell("runs").stdout
+    assert "died while it was recorded" in json.loads(shell("runs", "--json").stdout)["runs"][0]["problems"][0]
+    for command in (["why", "about"], ["path", "about"], ["slice", "--where", "text~about"], ["aggregate"]):
+        (problem,) = json.loads(shell(*command, "--json").stdout)["run"]["problems"]
+        assert "died while it was recorded" in problem
+    for command in (["why", "zzz"], ["slice", "--where", "text~zzz"]):
+        assert "died while it was recorded" in shell(*command, code=1).stderr
+
+
+def test_a_process_that_ends_well_did_not_die(shell, record):
+    assert "was killed" not in record(LOGS).stderr
+    assert json.loads(shell("runs", "--json").stdout)["runs"][0]["problems"] == []
+
+
+def test_a_wrong_condition_is_named_in_the_words_of_the_command_line(shell, record):
+    record(LOGS)
+    assert "'text=~(': not a regular expression" in shell("slice", "--where", "text=~(", code=2).stderr
