@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from clew.cli.common import run_option, the_workspace, workspace_option
+from clew.cli.common import json_option, print_json, run_option, the_workspace, workspace_option
 
 
 @click.command()
@@ -18,7 +18,8 @@ from clew.cli.common import run_option, the_workspace, workspace_option
 @workspace_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port.")
 @click.option("--browser/--no-browser", default=True, help="Open a browser, or only print the address.")
-def view(run: str | None, workspace: Path | None, port: int, browser: bool) -> None:
+@json_option
+def view(*, run: str | None, workspace: Path | None, port: int, browser: bool, as_json: bool) -> None:
     """Open the panel in a browser: the slice of a run, its critical path, the difference of two runs.
 
     It listens on 127.0.0.1 only, and the address holds a token that lasts as long as the command. Ctrl-C ends it.
@@ -42,8 +43,12 @@ def view(run: str | None, workspace: Path | None, port: int, browser: bool) -> N
         signal.signal(number, lambda *_: ended.set())
     threading.Thread(target=server.serve_forever, name="clew-http", daemon=True).start()
     try:
-        click.echo(f"the panel is at {server.url}")
-        sys.stdout.flush()
+        if as_json:
+            print_json({"url": server.url, "token": server.token, "port": server.port})
+        else:
+            click.echo(f"the panel is at {server.url}")
+        if sys.stdout is not None:
+            sys.stdout.flush()
         click.echo("Ctrl-C ends it", err=True)
         if browser:
             import webbrowser

@@ -65,3 +65,13 @@ def test_a_run_that_is_not_there_is_named(panel):
 def test_a_panel_that_is_not_built_is_named(panel, tmp_path):
     (tmp_path / "static" / "index.html").unlink()
     assert "make panel" in panel.process("view", "--no-browser", code=2).stderr
+
+
+def test_its_address_can_be_had_as_json(panel):
+    process = panel.start("view", "--no-browser", "--json")
+    lines = [process.stdout.readline() for _ in range(5)]
+    told = json.loads("".join(lines))
+    assert told["url"] == f"http://127.0.0.1:{told['port']}/?token={told['token']}"
+    with urllib.request.urlopen(told["url"], timeout=10) as page:
+        assert page.read() == b"<!doctype html>panel"
+    assert panel.interrupt(process)[0] == 0
