@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clew.graph.index import Direction
-from clew.graph.model import I64, ExecutionGraph
+from clew.graph.model import I64, ExecutionGraph, RegionKind
 from clew.graph.ops.waits import edges_into, path_to_state
 from clew.graph.regions import opens
 from clew.records.event import EdgeKind, Kind
@@ -60,8 +60,8 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
     In each region the latest use of a state is followed first, whether the region made it or others did on its behalf while
     it waited; else the edge that opened the region; else the latest joined one that is no round trip, that is, whose own
     chain does not lead back into the region. An edge into an open call that the spec or an annotation declared goes before
-    what came before that call. Where the event's own region has nothing but round trips, the last one that an open call waited
-    for is followed. A region that nothing caused ends the chain with the event that opened it.
+    what came before that call. Where the event's own region has nothing but round trips, or is a main task, the last one that
+    an open call waited for is followed. A region that nothing caused ends the chain with the event that opened it.
     """
     chooser = _Chooser(graph)
     steps: list[Step] = [Step(event, None, "", -1, -1, 0)]
@@ -77,8 +77,8 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
         joins = _Joins(graph, event)
         declared = _unseen(graph, joins.declared(since=int(graph.edge_dst[path[0]]) if path else -1), seen)
         path = declared or path
-        if not path and len(steps) == 1:
-            path = _unseen(graph, joins.last(), seen)
+        if len(steps) == 1 and (not path or _is_a_programs_begin(graph, chooser, path)):
+            path = _unseen(graph, joins.last(), seen) or path
         if not path:
             break
         for edge in path:
@@ -99,6 +99,20 @@ def _unseen(graph: ExecutionGraph, edge: int, seen: set[int]) -> list[int]:
     return [edge] if edge >= 0 and int(graph.edge_src[edge]) not in seen else []
 
 
+def _is_a_programs_begin(graph: ExecutionGraph, chooser: _Chooser, path: list[int]) -> bool:
+    """Does the path tell no more than that a thread, which nothing caused, started the region, as it does a main task?"""
+    source = int(graph.edge_src[path[0]])
+    region = int(graph.region[source])
+    return (
+        len(path) == 1
+        and graph.regions.kind[region] == RegionKind.ROOT
+        and graph.strand_of(source).kind == "thread"
+        and graph.strand_of(int(graph.edge_dst[path[0]])).kind == "task"
+        and opens(graph, int(graph.edge_dst[path[0]]))
+        and chooser.choose((region, source)) < 0
+    )
+
+
 class _Joins:
     """The edges into the region of an event, up to it, that opened nothing and are no state."""
 
@@ -108,7 +122,9 @@ class _Joins:
         self.edges = [
             edge
             for edge in edges_into(graph, int(graph.region[event]), event)
-            if graph.edge_kind[edge] != EdgeKind.STATE and graph.kind[graph.edge_dst[edge]] == Kind.JOIN
+            if graph.edge_kind[edge] != EdgeKind.STATE
+            and graph.kind[graph.edge_dst[edge]] == Kind.JOIN
+            and not opens(graph, int(graph.edge_dst[edge]))
         ]
 
     def declared(self, since: int) -> int:
@@ -123,10 +139,20 @@ class _Joins:
         return -1
 
     def last(self) -> int:
-        """The last one of an open call, else the last one, -1 for none."""
-        target = self.graph.edge_dst
-        inside = [edge for edge in self.edges if self.graph.owner[target[edge]] in self.open]
-        return (inside or self.edges or [-1])[-1]
+        """The last one of an open call, else the last one, -1 for none. What a mere callback of a loop sent, a timer's say,
+        names nobody."""
+        graph = self.graph
+        named = [edge for edge in self.edges if not self._is_of_a_callback(int(graph.edge_src[edge]))]
+        inside = [edge for edge in named if graph.owner[graph.edge_dst[edge]] in self.open]
+        return (inside or named or [-1])[-1]
+
+    def _is_of_a_callback(self, source: int) -> bool:
+        opener = int(self.graph.regions.opener[self.graph.region[source]])
+        return (
+            opener >= 0
+            and self.graph.kind[opener] == Kind.SCOPE_BEGIN
+            and self.graph.channel(opener) == "asyncio.handle"
+        )
 
 
 def _channel(graph: ExecutionGraph, edge: int) -> str:

@@ -133,6 +133,18 @@ def test_a_region_with_nothing_but_round_trips_names_the_last_one_and_the_chain_
     ]
 
 
+def test_a_main_task_that_another_task_woke_names_that_task(run):
+    thread = run.process().thread()
+    thread.send("run", channel="asyncio.handle")
+    thread.step("main").join("run", channel="asyncio.handle").enter("main").send("make", channel="asyncio.handle")
+    thread.suspend("main").stop("main")
+    thread.step("setter").join("make", channel="asyncio.handle").enter("set").send("wake", channel="asyncio.handle")
+    thread.exit("set").stop("setter")
+    thread.step("main").join("wake", channel="asyncio.handle").resume("main").log("event came")
+    graph = run.graph()
+    assert [name for name, *_ in chain(graph, find(graph, "event came"))][1:3] == ["set", "main"]
+
+
 def test_among_round_trips_the_one_that_an_open_call_waited_for_is_named(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
