@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import shlex
@@ -62,6 +63,7 @@ class CommandError(ClewError):
 )
 @click.option("--quota", help="Bytes that a process may write: 512MB, 2GB. Default: the spec's, else 2GB.")
 @click.option("--quiet", "-q", is_flag=True, help="Say only what went wrong.")
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON document on stderr; stdout is the program's.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def run(  # noqa: PLR0917 - click passes them by name
@@ -72,6 +74,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     budget: str | None,
     quota: str | None,
     quiet: bool,
+    as_json: bool,
     command: tuple[str, ...],
 ) -> None:
     """Record COMMAND, a Python program, with every Python process that it starts.
@@ -84,8 +87,9 @@ def run(  # noqa: PLR0917 - click passes them by name
       clew run -- python app.py --port 80
       clew run --spec app.esl --name before -- python -m app
       clew run --budget none -- pytest tests/test_app.py
+      clew run --json -- python app.py 2>run.json
     """
-    say = (lambda _text: None) if quiet else _say
+    say = (lambda _text: None) if quiet or as_json else _say
     folder = the_workspace(workspace)
     try:
         plan = default_plan(folder) if spec is None else _compiled(spec, folder, context)
@@ -106,7 +110,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     except OSError as error:
         shutil.rmtree(run_folder, ignore_errors=True)
         raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
-    _conclude(run_folder, info, code, quiet)
+    _conclude(run_folder, info, code, quiet=quiet, as_json=as_json)
     context.exit(code)
 
 
@@ -233,15 +237,20 @@ def _wait_with_handlers(program: subprocess.Popen[bytes]) -> int:
     return program.wait()
 
 
-def _conclude(run_folder: Path, info: RunInfo, code: int, quiet: bool) -> None:
+def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_json: bool) -> None:
     """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
     missing = _why_nothing(run_folder, info)
     try:
         finish_run(run_folder, info, code, [missing] if missing else [])
-        if missing:
+        if as_json:
+            found = summary(run_folder)
+            document = {"run": info.id, "folder": str(run_folder), "exitCode": code, **dataclasses.asdict(found)}
+            document["notes"] = [missing] if missing else found.notes
+            _write(json.dumps(document, ensure_ascii=False) + "\n")
+        elif missing:
             _say(missing)
         elif not quiet:
-            for line in summary(run_folder, info):
+            for line in _told(summary(run_folder), info):
                 _say(line)
     except Exception as error:
         _say(f"run {info.id} is recorded, but cannot be summed up ({type(error).__name__}: {error})")
@@ -255,36 +264,72 @@ def _why_nothing(run_folder: Path, info: RunInfo) -> str:
     return f"no Python process was recorded: {info.command[0]} is no Python program, or runs Python with -S, -E or -I"
 
 
-def summary(run_folder: Path, info: RunInfo) -> list[str]:
-    """What was recorded, what is missing, and what to do next, a line each."""
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What a run recorded; the fields of `clew run --json`."""
+
+    functions: int
+    events: int
+    eventsAreAll: bool
+    logLines: int
+    processes: int
+    bytes: int
+    onlyCounted: int
+    """Functions that ran too often for the budget."""
+    killed: list[int]
+    """Pids of processes that died while they were recorded."""
+    notes: list[str]
+    worst: str
+    """The text of the gravest log line."""
+
+
+def summary(run_folder: Path) -> Summary:
+    """Reads a finished run's trace files."""
     from clew.records.reader import read_run
-    from clew.server import wording
 
     processes = read_run(run_folder).processes
     counted = _Counted()
     for process in processes:
         counted.add(process)
-    events = wording.count(counted.events, "event")
+    notes = [note.text for process in processes for note in process.notes]
+    notes += [problem.what for process in processes for problem in process.problems]
+    return Summary(
+        functions=len(counted.functions),
+        events=counted.events,
+        eventsAreAll=counted.whole,
+        logLines=counted.lines,
+        processes=len(processes),
+        bytes=sum(file.stat().st_size for file in trace_files(run_folder)),
+        onlyCounted=len(counted.degraded),
+        killed=sorted(died(run_folder)),
+        notes=list(dict.fromkeys(notes)),
+        worst=counted.worst,
+    )
+
+
+def _told(found: Summary, info: RunInfo) -> list[str]:
+    """What was recorded, what is missing, and what to do next, a line each."""
+    from clew.server import wording
+
+    events = wording.count(found.events, "event")
     parts = [
-        wording.count(len(counted.functions), "function"),
-        events if counted.whole else f"more than {events}",
-        wording.count(counted.lines, "log line"),
-        wording.count(len(processes), "process"),
-        wording.size(sum(file.stat().st_size for file in trace_files(run_folder))),
+        wording.count(found.functions, "function"),
+        events if found.eventsAreAll else f"more than {events}",
+        wording.count(found.logLines, "log line"),
+        wording.count(found.processes, "process"),
+        wording.size(found.bytes),
     ]
     lines = [f"run {info.id}: {', '.join(parts)}"]
-    if counted.degraded:
-        degraded = wording.count(len(counted.degraded), "function")
-        were = "was" if len(counted.degraded) == 1 else "were"
-        lines.append(f"{degraded} ran too often for the budget and {were} only counted from then on")
-    lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in died(run_folder)]
-    notes = [note.text for process in processes for note in process.notes]
-    notes = list(dict.fromkeys(notes + [problem.what for process in processes for problem in process.problems]))
-    lines += [f"note: {text}" for text in notes[:SHOWN_NOTES]]
-    if len(notes) > SHOWN_NOTES:
-        lines.append(f"and {wording.count(len(notes) - SHOWN_NOTES, 'more note')} in the run")
-    if counted.functions or counted.lines:
-        following = f"clew why {_quoted(counted.worst)}" if counted.worst.strip() else "clew aggregate"
+    if found.onlyCounted:
+        were = "was" if found.onlyCounted == 1 else "were"
+        functions = wording.count(found.onlyCounted, "function")
+        lines.append(f"{functions} ran too often for the budget and {were} only counted from then on")
+    lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in found.killed]
+    lines += [f"note: {text}" for text in found.notes[:SHOWN_NOTES]]
+    if len(found.notes) > SHOWN_NOTES:
+        lines.append(f"and {wording.count(len(found.notes) - SHOWN_NOTES, 'more note')} in the run")
+    if found.functions or found.logLines:
+        following = f"clew why {_quoted(found.worst)}" if found.worst.strip() else "clew aggregate"
         lines.append(f"next: `{following}` or `clew view`")
     else:
         lines.append(_what_to_check(info))

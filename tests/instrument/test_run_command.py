@@ -66,6 +66,17 @@ def test_a_run_is_recorded_and_summed_up(workspace):
     assert folder.stat().st_mode & 0o077 == 0
 
 
+def test_json_ends_stderr_with_one_document_and_leaves_stdout_to_the_program(workspace):
+    done = clew(workspace, "run", "--json", "--", PYTHON, "app.py", "3")
+    assert (done.returncode, done.stdout) == (3, "out\n")
+    program, last = done.stderr.splitlines()
+    assert program == "ERROR:root:Write request failed"
+    document = json.loads(last)
+    assert document["folder"] == str(find_run(workspace)) and document["exitCode"] == 3
+    assert (document["logLines"], document["processes"]) == (1, 1) and document["functions"] >= 2
+    assert document["worst"] == "Write request failed"
+
+
 def test_the_exit_code_is_the_programs_and_quiet_is_quiet(workspace):
     done = clew(workspace, "run", "--quiet", "--name", "mine", PYTHON, "app.py", "7")
     assert (done.returncode, done.stdout, done.stderr) == (7, "out\n", "ERROR:root:Write request failed\n")
