@@ -71,10 +71,13 @@ def show(what: Table) -> None:
     click.echo("".join(line.rstrip() + "\n" for line in captured.get().splitlines()), nl=False)
 
 
-def print_problems(problems: Sequence[Problem], limit: int = 3) -> None:
+def print_problems(problems: Sequence[Problem]) -> None:
     """What was odd about a run, on stderr, so that no answer is trusted more than it should be."""
-    for problem in problems[:limit]:
-        lost = f" ({problem.lost})" if problem.lost else ""
-        click.echo(f"clew: note: {problem.where}: {problem.what}{lost}", err=True)
-    if len(problems) > limit:
-        click.echo(f"clew: note: and {len(problems) - limit} more; --json has them all", err=True)
+    print_notes([f"{it.where}: {it.what}" + (f" ({it.lost})" if it.lost else "") for it in problems])
+
+
+def print_notes(notes: Sequence[str], limit: int = 3) -> None:
+    for note in notes[:limit]:
+        click.echo(f"clew: note: {note}", err=True)
+    if len(notes) > limit:
+        click.echo(f"clew: note: and {len(notes) - limit} more; --json has them all", err=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
+from clew.cli.common import json_option, print_json, print_notes, show, table, the_workspace, workspace_option
 
 
 @click.command()
@@ -73,3 +73,5 @@ def diff(*, before: str, after: str, level: str, rows: int, workspace: Path | No
         f"self time in all: {total[0]} in run {found.before.name}, {total[1]} in run {found.after.name}; "
         f"the change is {'+' if change > 0 else ''}{wording.duration(change)}"
     )
+    for run in (found.before, found.after):
+        print_notes([f"run {run.name}: {note}" for note in run.problems])

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from clew.cli.common import json_option, print_json, run_option, show, table, the_workspace, workspace_option
+from clew.cli.common import (
+    json_option,
+    print_json,
+    print_notes,
+    run_option,
+    show,
+    table,
+    the_workspace,
+    workspace_option,
+)
 
 
 @click.command()
@@ -83,3 +92,4 @@ def path(
     click.echo(
         f"{wording.duration(found.totalNs)} in all: {wording.duration(busy)} of work and {wording.duration(idle)} of waiting"
     )
+    print_notes(found.run.problems)

@@ -215,3 +215,18 @@ def test_a_run_opens_when_its_files_are_truncated_anywhere(failed_write, tmp_pat
     assert len(run.graph.ts) > 0
     assert run.problems
     assert run_clew("why", "--run", str(target), "--workspace", str(tmp_path)).returncode in (0, 1)
+
+
+def test_every_answer_about_a_killed_process_says_that_it_died(tmp_path):
+    spec = tmp_path / "lookups.esl"
+    spec.write_text("scope chunkstore.index:ChunkIndex.lookup;\nlogs level INFO;\n")
+    record(tmp_path, "killed", "kill-primary", spec=str(spec))
+    for command in (
+        ("why",),
+        ("path",),
+        ("aggregate",),
+        ("slice", "--where", "kind=log"),
+        ("diff", "killed", "killed"),
+    ):
+        done = run_clew(*command, "--workspace", str(tmp_path))
+        assert (done.returncode, "died" in done.stderr) == (0, True), (command, done.stdout, done.stderr)
