@@ -169,6 +169,8 @@ export class DiffView implements View<Answer> {
           <span class="after">+ ${duration(result.totalAfterNs)}</span>
           of recorded work in all
         </p>
+        ${result.order ? html`<p class="numbers">${result.order}</p>` : nothing}
+        ${result.counted ? notice("info", result.counted) : nothing}
         ${result.message ? notice("info", result.message) : nothing}
       </section>
       <div class="diff-parts">
