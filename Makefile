@@ -44,7 +44,7 @@ demo: setup ## record a small distributed system, ask why a write failed and whi
 	@PATH="$(abspath $(BIN)):$$PATH" bash examples/chunkstore/demo.sh
 
 # --- tests ----------------------------------------------------------------------------------------------------------
-test: setup lint types imports unit cpython cpython-all client e2e ## run every test and check
+test: setup lint types imports unit cpython client e2e ## run every test and check
 	$(SAY) "All tests passed"
 
 lint: $(VENV)/.installed ## ruff: lint and format
