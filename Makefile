@@ -67,7 +67,7 @@ unit: setup ## unit, property and golden tests, and the examples
 	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e'
 
 cpython: $(VENV)/.installed ## CPython's own tests, plain and with every function recorded (all of them: make cpython-all)
-	$(SAY) "CPython's own tests: generators, coroutines, contextlib, and those of asyncio that need no subprocess"
+	$(SAY) "CPython's own tests: generators, coroutines, contextlib, asyncio"
 	@$(BIN)/python tests/cpython/run.py test_generators test_coroutines test_contextlib test_asyncio
 
 cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about six minutes
