@@ -80,7 +80,8 @@ client: $(CLIENT)/node_modules/.installed ## TypeScript: types, eslint, unit tes
 e2e: setup ## a real VS Code and a real browser (installed into .cache/ on first use)
 	$(SAY) "A real VS Code"
 	@bash tests/e2e/install.sh
-	@$(BIN)/pytest -m e2e tests/e2e -rs
+	@# An editor and a browser on a busy machine: what fails is tried once more, and named as tried again (R).
+	@$(BIN)/pytest -m e2e tests/e2e -rsR --reruns 1
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 panel: server/static/index.html ## build the panel

@@ -114,10 +114,11 @@ def test_two_runs_are_compared(editor, expect):
 
 def test_a_spec_is_coloured_and_its_mistakes_are_marked(editor, expect):
     editor.open("chunkstore.esl", 1)
-    words = editor.page.locator(".view-line", has_text="request").locator("span span")
-    expect(words.first).to_be_visible()
-    colours = set(words.evaluate_all("all => all.map(one => one.className)"))
-    assert len(colours) >= 3, colours
+    # The text is there before its colours, which come from a worker.
+    editor.page.wait_for_function(
+        "new Set([...document.querySelectorAll('.view-line')].filter(line => line.textContent.includes('request'))"
+        ".flatMap(line => [...line.querySelectorAll('span span')]).map(word => word.className)).size >= 3"
+    )
     editor.open("chunkstore.esl", len((editor.recorded.folder / "chunkstore.esl").read_text().splitlines()) + 1)
     editor.page.keyboard.type("scope chunkstore.nothing_is_called_so:f;")
     editor.page.keyboard.press("Enter")
