@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
 import re
 import shlex
 import shutil
@@ -21,18 +20,17 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.common import the_workspace, workspace_option
+from clew.instrument.launch import environment
 from clew.records.alive import died
+from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.event import Kind
-from clew.records.plan import LogCapture, Plan, Rule, Target, dump
-from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE, RunInfo, create_run, finish_run, trace_files
+from clew.records.plan import Plan, dump
+from clew.records.run import RunInfo, create_run, finish_run, trace_files
 
 if TYPE_CHECKING:
     from clew.records.reader import ProcessRecords
 
-ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http")
-BUDGET = 0.03
-QUOTA = 2 << 30
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
 COUNTED_BYTES = 256 << 20
@@ -114,18 +112,6 @@ def run(  # noqa: PLR0917 - click passes them by name
     context.exit(code)
 
 
-def default_plan(workspace: Path) -> Plan:
-    """What is recorded without a spec."""
-    return Plan(
-        rules=(Rule(Target("**", "**", root=str(workspace)), origin="the default"),),
-        adapters=ADAPTERS,
-        logs=LogCapture(),
-        budget=BUDGET,
-        quota=QUOTA,
-        spec=f"no spec: functions below {workspace}, causality of the standard library, log lines",
-    )
-
-
 def _compiled(spec: Path, workspace: Path, context: click.Context) -> Plan:
     from clew.esl import check, render_all
 
@@ -184,16 +170,6 @@ def _program(command: tuple[str, ...]) -> str:
     if Path(command[0]).exists():
         raise CommandError(f"{command[0]}: this is no program that can be run{hint}", NOT_EXECUTABLE)
     raise CommandError(f"{command[0]}: command not found{hint}", NOT_FOUND)
-
-
-def environment(run_folder: Path) -> dict[str, str]:
-    """This process's environment, with what starts the recording in every Python process of the run."""
-    from clew.instrument import startup
-
-    paths = [str(Path(startup.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    given = {**os.environ, RUN_VARIABLE: str(run_folder), "PYTHONPATH": os.pathsep.join(paths)}
-    given.pop(CAUSE_VARIABLE, None)
-    return given
 
 
 def launch(command: list[str], env: dict[str, str]) -> int:
