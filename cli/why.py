@@ -59,8 +59,9 @@ def why(
 ) -> None:
     """Walk back from a log line to its cause.
 
-    TEXT is any part of a log message; without it, the newest error is meant. The first line printed is the event itself,
-    the last one is the root: a request, or the beginning of a task, thread or process.
+    TEXT is any part of a log message, or a whole line of a log, text or JSON; without it, the newest error is meant. The
+    first line printed is the event itself, the last one is the root: a request, or the beginning of a task, thread or
+    process.
 
     \b
     Examples:

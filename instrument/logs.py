@@ -1,13 +1,16 @@
 """Captures log lines: every record that a logger hands to its handlers becomes a LOG event where it was logged.
 
 Invariants: a line's site is the logging call, defined once; filters of the logger have run, so what they redact is not
-recorded; a message that cannot be made is recorded as failed, and the program finds out as without us.
+recorded; a message that cannot be made is recorded as failed, and the program finds out as without us. With ids, the id
+of the event is the record's attribute `clew`, which formatters of JSON write as a field and we append to plain text: once.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
+from types import FrameType
 from typing import Any
 
 from clew.instrument.adapters.patching import hook, surround, when_imported
@@ -17,62 +20,128 @@ from clew.instrument.recorder.strings import intern
 from clew.records.event import FLAG_FAILED, Kind
 from clew.records.plan import LogCapture
 
-_LOG = int(Kind.LOG)
+_ID = re.compile(r"[0-9a-f]{16}\.\d+\.\d+")
 
 
 def install(capture: LogCapture) -> None:
-    when_imported("logging", lambda logging: _patch(logging, capture))
+    lines = Lines(capture)
+    when_imported("logging", lambda logging: _patch(logging, lines))
+    when_imported("logging.handlers", lambda handlers: _patch_handlers(handlers, lines))
+    when_imported("structlog._base", lambda base: _structlog().patch_loggers(base, lines))
+    when_imported("structlog.stdlib", lambda stdlib: _structlog().patch_formatter(stdlib, lines))
 
 
-def _patch(logging: Any, capture: LogCapture) -> None:
-    emit = core.emit
-    sites: dict[tuple[str, int, str], int] = {}
-    wanted: dict[str, bool] = {}
-    level = capture.level
-    count = _Count() if capture.ids else None
+def _structlog() -> Any:
+    from clew.instrument import structured_logs
+
+    return structured_logs
+
+
+class Lines:
+    """Which log lines are recorded, and how."""
+
+    def __init__(self, capture: LogCapture) -> None:
+        self._capture = capture
+        self._wanted: dict[str, bool] = {}
+        self._sites: dict[tuple[str, int, str], int] = {}
+        self._count = _Count()
+        self.ids = capture.ids
+        self.announced = Announced()
+
+    def wants(self, level: int, name: str) -> bool:
+        if level < self._capture.level or not core.active():
+            return False
+        if name not in self._wanted:
+            self._wanted[name] = _is_wanted(name, self._capture.loggers)
+        return self._wanted[name]
+
+    def site(self, place: tuple[str, int, str], module: str, frame: FrameType | None) -> int:
+        """The site of a call at (file, line, function); its frame, if it is on the stack, knows more exact names."""
+        site = self._sites.get(place)
+        if site is None:
+            file, line, qualname = place
+            if frame is not None:
+                module, qualname = module_of(frame.f_globals, module), frame.f_code.co_qualname
+            site = self._sites[place] = register(module, qualname, file, line, line, "log")
+        return site
+
+    def next_id(self) -> str:
+        """The id of the event that the calling thread's next `emit` records."""
+        return f"{core.uid():016x}.{core.thread()}.{self._count.so_far() + 1}"
+
+    def emit(self, site: int, level: int, name: str, text: str, flags: int = 0) -> None:
+        self._count.number = self._count.so_far() + 1
+        core.emit(Kind.LOG, site, level, intern(name), text.encode("utf-8", "backslashreplace"), flags)
+
+
+class Announced(threading.local):
+    """What another library is about to hand to a logger of the standard library, on the calling thread."""
+
+    name = ""
+    """The logger's; empty for nothing."""
+    text = ""
+    id = ""
+
+
+def _patch(logging: Any, lines: Lines) -> None:
+    announced = lines.announced
 
     def handled(logger: Any, record: Any) -> None:
         name = record.name
-        if record.levelno < level or not core.active():
-            return
-        if name not in wanted:
-            wanted[name] = _is_wanted(name, capture.loggers)
-        if not wanted[name]:
+        if not lines.wants(record.levelno, name):
             return
         place = record.pathname, record.lineno, record.funcName
-        site = sites.get(place)
-        if site is None:
-            site = sites[place] = _register(record)
-        flags = 0
-        try:
-            text = record.getMessage()
-        except Exception as error:
-            text, flags = f"{record.msg!r} ({type(error).__name__}: its arguments do not fit)", FLAG_FAILED
-        if count is not None:
-            record.clew_id = count.next_id()
-        emit(_LOG, site, record.levelno, intern(name), text.encode("utf-8", "backslashreplace"), flags)
+        site = lines.site(place, record.module, _frame_of(record))
+        flags, event = 0, ""
+        if announced.name == name:
+            text, event = announced.text, announced.id
+            announced.name = ""
+        else:
+            try:
+                text = record.getMessage()
+            except Exception as error:
+                text, flags = f"{record.msg!r} ({type(error).__name__}: its arguments do not fit)", FLAG_FAILED
+        if lines.ids and "clew" not in record.__dict__:
+            record.clew = event or lines.next_id()
+        lines.emit(site, record.levelno, name, text, flags)
 
     hook(logging.Logger.callHandlers, handled, parameters=2)
-    if capture.ids:
+    if lines.ids:
         surround(logging.Formatter, "formatMessage", after=_append_id)
+
+
+def _patch_handlers(handlers: Any, lines: Lines) -> None:
+    """A queue handler formats a line that its listener formats again, which then has the id."""
+    if lines.ids:
+
+        def prepare(_handler: Any, record: Any) -> tuple[Any, str] | None:
+            event = _own_id(record)
+            if not event:
+                return None
+            del record.clew
+            return record, event
+
+        def restore(token: tuple[Any, str], result: Any) -> None:
+            for record in (token[0], result):
+                if hasattr(record, "__dict__"):
+                    record.clew = token[1]
+
+        hook(handlers.QueueHandler.prepare, prepare, restore, parameters=2)
 
 
 def _is_wanted(name: str, prefixes: tuple[str, ...]) -> bool:
     return not prefixes or any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
 
 
-def _register(record: Any) -> int:
-    module, qualname = record.module, record.funcName
-    frame = sys._getframe(1)
-    while frame is not None:  # a record that was made elsewhere has no frame here, and keeps its own words
-        if frame.f_lineno == record.lineno and frame.f_code.co_name == record.funcName:
-            module, qualname = _module_of(frame.f_globals, module), frame.f_code.co_qualname
-            break
-        frame = frame.f_back  # type: ignore[assignment]  # the last one's is None
-    return register(module, qualname, record.pathname, record.lineno, record.lineno, "log")
+def _frame_of(record: Any) -> FrameType | None:
+    """A record that was made elsewhere has no frame here, and keeps its own words."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not (frame.f_lineno == record.lineno and frame.f_code.co_name == record.funcName):
+        frame = frame.f_back
+    return frame
 
 
-def _module_of(namespace: dict[str, Any], stem: str) -> str:
+def module_of(namespace: dict[str, Any], stem: str) -> str:
     """A module's name as patterns say it: `python -m package.module` is that, a script its file's stem."""
     name = namespace.get("__name__", stem)
     if name == "__main__":
@@ -86,14 +155,22 @@ class _Count(threading.local):
     uid = 0
     number = 0
 
-    def next_id(self) -> str:
+    def so_far(self) -> int:
         if self.uid != core.uid():
             self.uid, self.number = core.uid(), 0
-        self.number += 1
-        return f"{self.uid:016x}.{core.thread()}.{self.number}"
+        return self.number
+
+
+def _own_id(record: Any) -> str:
+    """The id that we gave a record; "" for none. The program may use the same name for something of its own."""
+    event = getattr(record, "clew", "")
+    return event if type(event) is str and _ID.fullmatch(event) else ""
 
 
 def _append_id(text: Any, _formatter: Any, record: Any) -> Any:
-    event = getattr(record, "clew_id", None)
-    # A queue handler formats a line that its listener formats again.
-    return text if text is None or event is None or event in text else f"{text} [clew {event}]"
+    event = _own_id(record)
+    if type(text) is not str or not event or event in text:
+        return text
+    if text.startswith('{"') and text.endswith("}"):  # a format string that makes JSON
+        return f'{text[:-1]}, "clew": "{event}"}}'
+    return f"{text} [clew {event}]"

@@ -79,10 +79,12 @@ def find_target(
 
 
 def _log_text(run: Run, text: str, every: bool) -> Found:
-    from clew.graph.ops.find import find_logs
+    from clew.graph.ops.find import find_log_line, find_logs
 
     graph = run.graph
     found = by_time(graph, find_logs(graph, text=text))
+    if not found and (written := find_log_line(graph, text)) is not None:
+        found = [written]  # a whole line, with its time and level, or in JSON
     if not found:
         raise NothingFound(_no_such_text(run, text))
     return Found(run, tuple(found) if every else (found[0],), event_title(graph, found[0]), len(found))

@@ -70,6 +70,36 @@ def test_the_id_on_a_line_names_its_event(run):
     assert [graph.strand_of(row).thread for row in found] == [1, 1, 2, 2]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{{"event": "said \\"no\\" \\u00e9", "level": "error", "clew": "{name}"}}',
+        '2026-11-21 app[1]: {{"clew":"{name}","message":"said \\"no\\" é"}}',
+        '\x1b[1msaid "no" é \x1b[0m \x1b[36mclew\x1b[0m=\x1b[35m{name}\x1b[0m n=1',
+        "event='said \"no\" é' clew='{name}'",
+    ],
+)
+def test_the_id_in_a_field_names_its_event(run, line):
+    server = run.process()
+    thread = server.thread()
+    for _ in range(3):
+        thread.log('said "no" é', at=5)
+    thread.log("other", at=5)
+    graph = run.graph()
+    for number in (1, 2, 3):
+        found = find_log_line(graph, line.format(name=f"{server.pid * 7919:016x}.1.{number}"))
+        assert found == [row for row in range(len(graph)) if "said" in graph.text(row)][number - 1]
+
+
+def test_an_escaped_message_is_found_without_an_id(run):
+    server = run.process()
+    server.thread().log("plain", at=5)
+    server.thread().log('said "no"\té', at=5)
+    graph = run.graph()
+    found = find_log_line(graph, '{"message": "said \\"no\\"\\t\\u00e9"}')
+    assert found is not None and graph.text(found).startswith("said")
+
+
 @pytest.mark.parametrize("name", ["0000000000000001.1.1", "{uid}.1.2", "{uid}.9.1", "{uid}.1.0"])
 def test_an_id_that_names_no_event_leaves_the_message(run, name):
     server = run.process()

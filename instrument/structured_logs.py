@@ -1,0 +1,116 @@
+"""Captures what structlog logs: each event is a LOG event, and with ids carries the event's id as its field `clew`.
+
+Invariants: ours is the last processor before the one that renders, so what others drop or redact is not recorded; what
+goes on to the standard library's logging is recorded there, with the text and the id that it had here, and only once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from clew.instrument.adapters.patching import hook, rename_in
+from clew.instrument.logs import Lines, module_of
+from clew.instrument.probes.quiet import Quiet
+
+_LEVELS = {
+    "notset": 0,
+    "debug": 10,
+    "info": 20,
+    "warn": 30,
+    "warning": 30,
+    "err": 40,
+    "error": 40,
+    "exception": 40,
+    "fatal": 50,
+    "critical": 50,
+}
+_OTHERS = 20
+"""What a method of another name counts as: `msg`, `log`."""
+_EVENT = 2
+"""Which argument of a processor is the event."""
+
+
+def patch_loggers(base: Any, lines: Lines) -> None:
+    """For `structlog._base`: every chain of processors gets ours before its last one."""
+    process = Quiet(_recorder(lines), _EVENT)
+    logger_class = base.BoundLoggerBase
+
+    def chain(logger: Any) -> Any:
+        processors = logger._processors
+        return [*processors[:-1], process, *processors[-1:]] if processors else processors
+
+    def forget(_token: bool, _result: Any) -> None:
+        lines.announced.name = ""
+
+    if "_clew_processors" not in vars(logger_class):
+        logger_class._clew_processors = property(chain)
+        rename_in(logger_class._process_event, "_processors", "_clew_processors")
+        hook(logger_class._proxy_to_logger, lambda _logger: True, forget)
+
+
+def patch_formatter(stdlib: Any, lines: Lines) -> None:
+    """For `structlog.stdlib`: lines of plain loggers that structlog renders have their id as a field, too."""
+    formatter_class = stdlib.ProcessorFormatter
+    process = Quiet(_with_id_of_record, _EVENT)
+    if lines.ids and "_clew_processors" not in vars(formatter_class):
+        formatter_class._clew_processors = property(lambda formatter: [process, *formatter.processors])
+        rename_in(formatter_class.format, "processors", "_clew_processors")
+
+
+def _with_id_of_record(_logger: Any, _method: str, event: Any) -> Any:
+    if type(event) is dict:
+        found = getattr(event.get("_record"), "clew", None)
+        if type(found) is str:
+            event.setdefault("clew", found)
+    return event
+
+
+def _recorder(lines: Lines) -> Callable[[Any, Any, Any], Any]:
+    announced = lines.announced
+
+    def process(logger: Any, method: Any, event: Any) -> Any:
+        try:
+            record(logger, method, event)
+        except Exception:  # an event can be whatever processors made of it
+            announced.name = ""
+        return event
+
+    def record(logger: Any, method: Any, event: Any) -> None:
+        level = _LEVELS.get(method, _OTHERS)
+        said = event.get("event")
+        text = said if type(said) is str else ""
+        logging = sys.modules.get("logging")
+        if logging is not None and isinstance(logger, logging.Logger):
+            name = logger.name
+            if logger.isEnabledFor(level) and lines.wants(level, name):
+                announced.name, announced.text, announced.id = name, text, lines.next_id() if lines.ids else ""
+                if lines.ids:
+                    event["clew"] = announced.id
+            return
+        frame = _caller()
+        known = event.get("logger")
+        stem = os.path.splitext(os.path.basename(frame.f_code.co_filename))[0] if frame else "structlog"
+        name = known if type(known) is str else module_of(frame.f_globals, stem) if frame else ""
+        if not lines.wants(level, name):
+            return
+        if lines.ids:
+            event["clew"] = lines.next_id()
+        place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else ("", 0, "structlog")
+        lines.emit(lines.site(place, stem, frame), level, name, text)
+
+    return process
+
+
+def _caller() -> FrameType | None:
+    """The nearest frame that is neither structlog's nor ours."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if type(module) is not str or not module.startswith(("structlog.", "clew.instrument.")):
+            return frame
+        frame = frame.f_back
+    return None
