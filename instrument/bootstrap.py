@@ -13,6 +13,7 @@ from pathlib import Path
 
 from clew.instrument.probes.sites import note
 from clew.instrument.recorder import lifecycle
+from clew.instrument.recorder.complaint import complain
 from clew.instrument.recorder.select import core
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, load
@@ -60,7 +61,4 @@ def _install(plan: Plan) -> None:
 
 
 def _complain(why: str) -> None:
-    try:
-        os.write(2, f"clew: process {os.getpid()} is not recorded: {why}\n".encode(errors="replace"))
-    except OSError:
-        return  # there is no stderr
+    complain(f"process {os.getpid()} is not recorded: {why}")

@@ -18,7 +18,9 @@ def rows() -> list[list[str]]:
 
 
 def defined() -> set[str]:
-    files = {file.name: file for folder in ("instrument", "graph") for file in (ROOT / "tests" / folder).glob("test_*.py")}
+    files = {
+        file.name: file for folder in ("instrument", "graph") for file in (ROOT / "tests" / folder).glob("test_*.py")
+    }
     return {
         f"{name}::{node.name}"
         for name, file in files.items()

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clew.instrument.recorder import strings
+from clew.instrument.recorder.complaint import complain
 from clew.instrument.recorder.select import core, implementation, reason
 from clew.records.event import Kind
 from clew.records.header import HEADER_SIZE, INFO_OFFSET
@@ -134,7 +135,7 @@ def _begin(cause: tuple[int, int] | None) -> bool:
         if cause:
             core.emit(Kind.JOIN, 0, cause[0], strings.intern("process.start"))
     except Exception as error:
-        _complain(f"process {os.getpid()} is not recorded: {error}")
+        complain(f"process {os.getpid()} is not recorded: {error}")
         return False
     return True
 
@@ -191,11 +192,6 @@ def _cwd() -> str:
         return os.getcwd()
     except OSError:  # it was removed
         return ""
-
-
-def _complain(text: str) -> None:
-    with contextlib.suppress(OSError):
-        os.write(2, f"clew: {text}\n".encode(errors="replace"))
 
 
 def _hook() -> None:

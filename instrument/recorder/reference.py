@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from clew.instrument.recorder import complaint
 from clew.instrument.recorder.mapping import map_file
 from clew.records.event import CALLS, RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.header import (
@@ -50,8 +51,6 @@ _AROUND_NS = 10.0
 _EXTENDED_NS = 700.0
 _CREDIT_NS = 1e9
 _FIRST_CREDIT_NS = 1e8
-
-_STDERR = 2
 
 _ticks = time.monotonic_ns
 
@@ -131,8 +130,6 @@ class _Store:
         self.identity = (0, 0)
         """Device and inode: which file it is, whatever has its name now."""
         self.header: memoryview | None = None
-        self.mute = False
-        """There was no stderr at the start: what has its number later is the program's own file."""
         self.segment = _Segment(0, 0, memoryview(b""))
         self.claims = itertools.count()
         self.claimed = 0
@@ -224,17 +221,9 @@ def _opened() -> Iterator[int]:
         os.close(file)
 
 
-def _is_open(file: int) -> bool:
-    try:
-        os.fstat(file)
-    except OSError:
-        return False
-    return True
-
-
 def _above_stderr(file: int) -> int:
     """The same file under a number that no thread prints to meanwhile, should the program have closed 0, 1 or 2."""
-    if file > _STDERR:
+    if file > complaint.STDERR:
         return file
     try:
         return _above_stderr(os.dup(file))
@@ -309,16 +298,16 @@ def _give_up(error: Exception) -> None:
     if isinstance(error, OSError) and error.errno == 0:
         state = State.QUOTA
         size = (HEADER_SIZE + _store.limit * CHUNK_SIZE) / (1 << 20)
-        why = f"its quota of {size:.1f} MB is used up"
+        why, kept = f"its quota of {size:.1f} MB is used up", True
     else:
         state = State.FAILED
-        why = f"{_store.path[:300]} cannot grow ({getattr(error, 'strerror', None) or error})"
-    _store.problem = f"recording of process {_store.pid} stopped: {why}; what was recorded until now is kept"
+        kept = not isinstance(error, FileNotFoundError | NotADirectoryError)
+        what = "cannot grow" if kept else "was moved or removed"
+        why = f"{_store.path[:300]} {what} ({getattr(error, 'strerror', None) or error})"
+    told = f"recording of process {_store.pid} stopped: {why}"
+    _store.problem = f"{told}; what was recorded until now is kept" if kept else told
     _finish(state)
-    if _store.mute:
-        return
-    with contextlib.suppress(OSError):  # without a stderr, `problem()` still says it
-        os.write(_STDERR, f"clew: {_store.problem}\n".encode(errors="replace"))
+    complaint.complain(_store.problem)
 
 
 def _finish(state: State) -> None:
@@ -343,7 +332,7 @@ def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float) ->
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
     _store.forget()
     _store.problem = ""
-    _store.mute = not _is_open(_STDERR)
+    complaint.start()
     try:
         made = os.stat(path)
         _store.path, _store.identity = path, (made.st_dev, made.st_ino)

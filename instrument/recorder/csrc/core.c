@@ -10,6 +10,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#ifdef Py_GIL_DISABLED
+#error "the C recorder relies on the GIL; an interpreter without it uses the Python recorder"
+#endif
+
 #include "clock.h"
 #include "layout.h"
 #include "probes.h"
@@ -21,7 +25,7 @@ static PyObject *python_threads; /* Owned: `threading._active`, thread objects b
 /* Appends `text` to `out` as the inside of a JSON string. Returns the bytes written, at most `room`. */
 static size_t json_escape(char *out, size_t room, const char *text, size_t length) {
     size_t used = 0;
-    for (size_t i = 0; i < length && used + 6 <= room; i++) {
+    for (size_t i = 0; i < length && used + sizeof "\\u0000" <= room; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\') {
             out[used++] = '\\';

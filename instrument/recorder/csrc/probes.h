@@ -85,7 +85,7 @@ static bool probe_counts(const struct probe *probe) {
 /* The site with the most plain call records in the calling thread's full chunk, or 0. */
 static uint64_t hottest_site(void) {
     enum { SLOTS = 1024 };
-    struct {
+    static struct { /* Not on the stack: that of a thread may be 32 KB in all. */
         uint64_t site;
         uint32_t count;
     } seen[SLOTS];

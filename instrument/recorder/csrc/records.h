@@ -24,10 +24,10 @@ static struct {
 
 /* Makes the calling thread known to this recording. False when there is none (any more). */
 static bool thread_known(void) {
-    if (!store.active)
-        return false;
-    if (!self.linked) {
-        thread_begin();
+    /* Defining it may collect garbage, whose finalizers may do anything: end this recording and begin another, even. */
+    while (store.active && !self.linked) {
+        if (!thread_begin())
+            return false;
         thread_define();
     }
     return store.active;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -57,8 +58,9 @@ static __thread struct thread self __attribute__((tls_model("initial-exec")));
 
 static struct {
     bool active;
-    bool mute;    /* there was no stderr at the start: what has its number later is the program's own file */
-    dev_t device; /* with inode: which file it is, whatever has its name now */
+    bool mute;                 /* there was no stderr at the start: what has its number later is the program's own file */
+    struct stat error_output;  /* what stderr was at the start, see `say` */
+    dev_t device;              /* with inode: which file it is, whatever has its name now */
     ino_t inode;
     struct file_header *header; /* Owned: the header page; stays mapped after a quota or failure, to count what is lost */
     uint64_t capacity;          /* chunks allocated and mapped */
@@ -235,10 +237,33 @@ static void store_finish(enum state state) {
     pthread_mutex_unlock(&store.lock);
 }
 
+/* Writes a line to stderr if that can be done at once: rather none than to wait for a reader, to be killed by a pipe that
+ * has none, or to write into a file that the program itself has opened under stderr's number. complaint.py is its twin. */
+static void say(const char *text) {
+    char line[sizeof store.problem + 16];
+    struct stat found;
+    struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (store.mute || fstat(STDERR_FILENO, &found) || poll(&output, 1, 0) != 1 || output.revents != POLLOUT)
+        return;
+    if (S_ISREG(found.st_mode) &&
+        (found.st_dev != store.error_output.st_dev || found.st_ino != store.error_output.st_ino))
+        return;
+    int length = snprintf(line, sizeof line, "clew: %s\n", text);
+    sigset_t pipe, old;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &old);
+    if (write(STDERR_FILENO, line, (size_t)length) < 0 && errno == EPIPE && !sigismember(&old, SIGPIPE))
+        sigtimedwait(&pipe, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 /* Recording can't go on: says so once, at once, where the user looks, and keeps the reason for `problem()`. */
 static void store_give_up(void) {
-    char line[sizeof store.problem + 16];
-    if (store.error)
+    if (store.error == ENOENT || store.error == ENOTDIR)
+        snprintf(store.problem, sizeof store.problem, "recording of process %d stopped: %.300s was moved or removed (%s)",
+                 (int)getpid(), store.path, strerror(store.error));
+    else if (store.error)
         snprintf(store.problem, sizeof store.problem,
                  "recording of process %d stopped: %.300s cannot grow (%s); what was recorded until now is kept",
                  (int)getpid(), store.path, strerror(store.error));
@@ -247,11 +272,7 @@ static void store_give_up(void) {
                  "recording of process %d stopped: its quota of %.1f MB is used up; what was recorded until now is kept",
                  (int)getpid(), (double)chunk_offset(store.limit) / (1 << 20));
     store_finish(store.error ? STATE_FAILED : STATE_QUOTA);
-    if (store.mute)
-        return;
-    int length = snprintf(line, sizeof line, "clew: %s\n", store.problem);
-    ssize_t ignored = write(STDERR_FILENO, line, (size_t)length);
-    (void)ignored;
+    say(store.problem);
 }
 
 /* A new chunk, its header complete, or NULL when recording had to stop. `segment` is handed to `chunk_release` later. */
@@ -300,11 +321,13 @@ static void thread_end(void *value) {
     pthread_mutex_unlock(&store.lock);
 }
 
-/* Gives the calling thread its serial and its place in the list. */
-static void thread_begin(void) {
+/* Gives the calling thread its serial and its place in the list. False when it can't be told of the thread's end, and what
+ * the list names must not outlive its thread. */
+static bool thread_begin(void) {
     thread_reset(&self);
     self.native_id = (uint64_t)syscall(SYS_gettid);
-    pthread_setspecific(store.key, &self);
+    if (pthread_setspecific(store.key, &self))
+        return false;
     pthread_mutex_lock(&store.lock);
     self.serial = ++store.serials;
     self.before = NULL;
@@ -314,6 +337,7 @@ static void thread_begin(void) {
     store.threads = &self;
     self.linked = true;
     pthread_mutex_unlock(&store.lock);
+    return true;
 }
 
 static void store_new_uid(void) {
@@ -371,7 +395,7 @@ static struct file_header *file_create(const char *path, int *error) {
 /* Opens a new file with room for its first chunks. Returns 0 or an errno; on an error nothing is left behind. */
 static int store_open(const char *path, const char *info, uint32_t info_length, uint64_t parent_uid, uint64_t quota) {
     int error;
-    store.mute = fcntl(STDERR_FILENO, F_GETFD) < 0;
+    store.mute = fstat(STDERR_FILENO, &store.error_output) != 0;
     struct file_header *header = file_create(path, &error);
     if (!header)
         return error;

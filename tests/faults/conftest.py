@@ -1,0 +1,141 @@
+"""Programs run untraced and traced under the same fault: what they print and how they end has to be the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import clew.instrument.startup
+from clew.records.event import Kind
+from clew.records.plan import LogCapture, Plan, Rule, Target, dump
+from clew.records.reader import ProcessRecords, read_run
+from clew.records.run import create_run
+
+HERE = Path(__file__).parent
+STARTUP = Path(clew.instrument.startup.__file__).parent
+ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http")
+INHERITED = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON"))}
+OURS = "clew: "
+
+
+@dataclass
+class Recorded:
+    """A recorded program that behaved like the untraced one."""
+
+    code: int
+    stdout: str
+    said: list[str]
+    """Our lines on its stderr."""
+    folder: Path
+    """The run's."""
+
+    @property
+    def processes(self) -> list[ProcessRecords]:
+        return read_run(self.folder).processes
+
+    @property
+    def process(self) -> ProcessRecords:
+        (process,) = self.processes
+        return process
+
+    def calls(self, name: str) -> int:
+        """How often a function was entered, by all processes' records."""
+        return sum(calls(process, name) for process in self.processes)
+
+
+def calls(process: ProcessRecords, name: str) -> int:
+    sites = {site.id for site in process.sites.values() if site.qualname == name}
+    return sum(event.kind is Kind.ENTER and event.site in sites for event in process.events())
+
+
+@pytest.fixture(params=["c", "python"])
+def recorder(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def both(tmp_path, recorder, request) -> Callable[..., Recorded]:
+    """`both(source)` runs `source` as a script untraced, then recorded; asserts that output and exit status are equal.
+
+    The program finds the run's folder (an empty folder of its own when untraced) in FAULT_FOLDER.
+    """
+
+    def run(
+        source: str,
+        *,
+        fault: str = "",
+        plan: Plan | None = None,
+        shell: str = "{command}",
+        prepare: Callable[[Path], object] | None = None,
+        launcher: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> Recorded:
+        workspace = tmp_path / "workspace"
+        workspace.mkdir()
+        (workspace / "program.py").write_text(textwrap.dedent(source))
+        wanted = plan or Plan(
+            rules=(Rule(Target("**", "**", root=str(workspace))),), adapters=ADAPTERS, logs=LogCapture()
+        )
+        run_folder, _ = create_run(folder or workspace, name="program", command=[], spec="", plan=dump(wanted))
+        empty = tmp_path / "untraced"
+        empty.mkdir()
+        if prepare:
+            prepare(run_folder)
+        command = shell.format(command=" ".join([*launcher, sys.executable, "program.py"]))
+        outcomes = []
+        for where, extra in (
+            (empty, {}),
+            (run_folder, {"CLEW_RUN": str(run_folder), "PYTHONPATH": str(STARTUP), "CLEW_RECORDER": recorder}),
+        ):
+            given = {**INHERITED, "PYTHONDONTWRITEBYTECODE": "1", "FAULT_FOLDER": str(where), **extra}
+            if fault:
+                # Behind what is preloaded already: a sanitizer has to come first.
+                libraries = [given.get("LD_PRELOAD", ""), str(request.getfixturevalue("preload"))]
+                given |= {"CLEW_FAULT": fault, "LD_PRELOAD": " ".join(filter(None, libraries))}
+            given |= environment or {}
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=workspace, env=given, capture_output=True, text=True, timeout=120
+            )
+            outcomes.append(done)
+        plain, traced = outcomes
+        lines = traced.stderr.splitlines(keepends=True)
+        said = [line.strip() for line in lines if line.startswith(OURS)]
+        rest = "".join(line for line in lines if not line.startswith(OURS))
+        assert (traced.stdout, rest, traced.returncode) == (plain.stdout, plain.stderr, plain.returncode)
+        return Recorded(traced.returncode, traced.stdout, said, run_folder)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def preload(tmp_path_factory) -> Path:
+    """The library that makes calls fail. A loud skip without a compiler."""
+    compiler = shutil.which(os.environ.get("CC") or "gcc") or shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("FAULTS OF THE C LIBRARY ARE NOT TESTED HERE: there is no C compiler for a library to preload")
+    library = tmp_path_factory.mktemp("preload") / "preload.so"
+    source = str(HERE / "preload.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-Wall", "-o", str(library), source, "-ldl"], check=True)
+    return library
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of 1.5 MB, or a loud skip where mounting is not allowed."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", str(folder)]
+    mounted = subprocess.run(command, capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"A FULL DISK IS NOT TESTED HERE: {' '.join(command)}: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
