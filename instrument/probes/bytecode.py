@@ -11,7 +11,7 @@ position it came from.
     RESUME         after each later RESUME; an exception thrown into a generator resumes without one
     UNWIND         in the handler, once an exception is about to leave the frame (GeneratorExit too)
 
-A probe is a constant: LOAD_CONST probe; UNARY_INVERT; POP_TOP. It never raises and takes no frame.
+A probe is a constant and what follows its LOAD_CONST; see `form`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import NamedTuple
 
-from clew.instrument.probes import exception_table, line_table
+from clew.instrument.probes import exception_table, form, line_table
 from clew.instrument.probes.exception_table import Entry
 from clew.instrument.probes.instructions import (
     CALL,
@@ -41,7 +41,6 @@ from clew.instrument.probes.instructions import (
     RETURN_VALUE,
     SEND,
     STORE_FAST,
-    UNARY_INVERT,
     VERSION,
     YIELD_VALUE,
     Instruction,
@@ -53,7 +52,6 @@ from clew.records.event import Kind
 
 _FUNCTION = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS
 _POP_TOP = encode(POP_TOP)
-_INVERT_AND_POP = encode(UNARY_INVERT) + _POP_TOP
 _RERAISE_AT_LASTI = encode(RERAISE, 1)
 
 
@@ -145,7 +143,8 @@ class _Writer:
         """`depth` is the stack's before the probe."""
         self.stack = max(self.stack, depth + 1)
         if kind not in self._probes:
-            self._probes[kind] = self._constant(self._make_probe(self._site, kind)) + _INVERT_AND_POP
+            probe = self._make_probe(self._site, kind)
+            self._probes[kind] = self._constant(probe) + form.after_load(probe)
         return self._probes[kind]
 
     def call(self, call: Call | None, depth: int, subject: bytes = b"") -> bytes:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from clew.instrument.probes import bytecode, instructions, sites
+from clew.instrument.probes import bytecode, form, instructions, sites
 from clew.instrument.probes.bytecode import Chooser
 from clew.instrument.probes.chooser import PlanChooser
 from clew.instrument.probes.loaded import loaded_modules, rewrite_loaded
@@ -42,18 +42,13 @@ def install(plan: Plan) -> bool:
         return False
     first, _chooser = _chooser is None, PlanChooser(plan)
     if first:
-        copyreg.pickle(core.Probe, _pickled_probe)  # type: ignore[arg-type]  # it is a class in both recorders
+        copyreg.pickle(core.Probe, form.pickled)  # type: ignore[arg-type]  # it is a class in both recorders
         copyreg.pickle(Quiet, _pickled_action)  # type: ignore[arg-type]  # what is unpickled is another thing
         for loader in (importlib.machinery.SourceFileLoader.__mro__[2], importlib.machinery.SourcelessFileLoader):
             _wrap_get_code(loader)
         _waiting.update({"runpy": _wrap_run_path, "_pytest.assertion.rewrite": _wrap_pytest})
     _rewrite_loaded(_chooser)
     return True
-
-
-def _pickled_probe(_: object) -> tuple[object, ...]:
-    """Code that is pickled by value (cloudpickle does it) must run where there is no clew: `~0` records nothing."""
-    return int, ()
 
 
 def _pickled_action(_: object) -> tuple[object, ...]:

@@ -20,12 +20,15 @@ import types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Never
 
 from clew.instrument.probes.bytecode import Call, Probes, is_function, rewrite
 
 VERSION = sys.version_info[:2]
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+RUN = ["FOR_ITER"] if VERSION == (3, 11) else ["UNARY_INVERT", "POP_TOP"]
+"""What runs a probe that was loaded."""
 _LEAPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
@@ -37,6 +40,9 @@ class Probe:
 
     def __invert__(self) -> None:
         pass
+
+    def __next__(self) -> Never:
+        raise StopIteration
 
 
 class Action:
@@ -65,12 +71,13 @@ def inserted(code: types.CodeType, instructions: list[dis.Instruction]) -> set[i
         if instruction.opname != "LOAD_CONST":
             continue
         if type(instruction.argval) is Probe:
-            found |= {index, index + 1, index + 2}
-            assert [item.opname for item in instructions[index + 1 : index + 3]] == ["UNARY_INVERT", "POP_TOP"]
-            if VERSION == (3, 11) and instructions[index + 3].opname == "JUMP_FORWARD":
-                following = instructions[index + 4 : index + 6]
+            end = index + 1 + len(RUN)
+            found.update(range(index, end))
+            assert [item.opname for item in instructions[index + 1 : end]] == RUN
+            if VERSION == (3, 11) and instructions[end].opname == "JUMP_FORWARD":
+                following = instructions[end + 1 : end + 3]
                 if [item.opname for item in following] == ["SEND", "YIELD_VALUE"]:
-                    found |= {index + 3, index + 4}
+                    found |= {end, end + 1}
         elif type(instruction.argval) is Action:
             if VERSION < (3, 13):
                 found.add(index - 1)
@@ -131,7 +138,7 @@ def compare(before: types.CodeType, after: types.CodeType) -> None:
             assert old_place[min(offset for offset in old_place if offset >= left.argval)] == new_place[right.argval]
             # Nothing that must run before the target is skipped, and nothing that must not run is run.
             previous = new[target - 1]
-            assert target not in ours or previous.opname != "POP_TOP" or target - 1 not in ours
+            assert target not in ours or previous.opname != RUN[-1] or target - 1 not in ours
         elif left.opname == "YIELD_VALUE" and VERSION == (3, 12):
             assert right.arg == (left.arg or 0) + bool(ours)
         elif left.opname == "RESUME":
@@ -195,7 +202,10 @@ def deepest(code: types.CodeType) -> int:
         jumps = item.opcode in dis.hasjrel
         if jumps:
             reach(place[item.argval], depth + dis.stack_effect(item.opcode, item.arg, jump=True))
-        if item.opname not in _LEAPS:
+        at_its_end = (
+            item.opname == "FOR_ITER" and instructions[index + 1].offset == item.argval
+        )  # a probe: it never gives
+        if item.opname not in _LEAPS and not at_its_end:
             effect = dis.stack_effect(item.opcode, item.arg if item.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
             most = max(most, depth + max(effect, 0))
             reach(index + 1, depth + effect)

@@ -194,6 +194,16 @@ def test_a_probe_made_before_the_start_records_after_it_and_in_the_next_recordin
         assert [(event.kind, event.site) for event in process.events()] == [(Kind.ENTER, 6)] * 2
 
 
+def test_a_probe_that_is_an_iterator_is_at_its_end_and_records_when_asked(recording):
+    if not hasattr(recording.core.Probe, "__next__"):
+        return  # the Python recorder's is inverted everywhere
+    probe = recording.core.Probe(6, Kind.ENTER)
+    recording.start()
+    assert [next(probe, "ended") for _ in range(2)] == ["ended"] * 2
+    assert [(event.kind, event.site) for event in recording.stop().events()] == [(Kind.ENTER, 6)] * 2
+    assert next(probe, "ended") == "ended"
+
+
 def test_a_probe_knows_what_it_is(core):
     probe = core.Probe(7, Kind.EXIT)
     assert (probe.site, probe.kind, probe.count, probe.counting) == (7, Kind.EXIT, 0, False)

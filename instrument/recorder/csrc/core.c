@@ -218,7 +218,8 @@ static struct PyModuleDef module_definition = {
 };
 
 PyMODINIT_FUNC PyInit__core(void) {
-    if (PyType_Ready(&probe_type) < 0)
+    clock_choose();
+    if (probe_ready() < 0)
         return NULL;
     int error = pthread_key_create(&store.key, thread_end);
     if (!error)
@@ -227,7 +228,6 @@ PyMODINIT_FUNC PyInit__core(void) {
         errno = error;
         return PyErr_SetFromErrno(PyExc_ImportError);
     }
-    clock_choose();
     store_new_uid();
     PyObject *module = PyModule_Create(&module_definition);
     if (module && PyModule_AddObjectRef(module, "Probe", (PyObject *)&probe_type) < 0)

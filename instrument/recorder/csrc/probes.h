@@ -172,7 +172,7 @@ static void site_degraded(uint64_t site) {
 }
 
 /* Counts a call, or stores what `put_fast` could not. */
-static COLD PyObject *probe_slow(struct probe *probe) {
+static COLD void probe_slow(struct probe *probe) {
     if (!probe->word && store.active) {
         if (probe->epoch == store.epoch)
             *probe->calls += probe->kind == KIND_ENTER;
@@ -181,15 +181,34 @@ static COLD PyObject *probe_slow(struct probe *probe) {
     }
     if (probe->word)
         put_slow(probe->word);
+}
+
+/* The slots by which bytecode runs a probe; probes/form.py says which one it uses and why. They are all there is of the hot
+ * path. The cold one is called last, so that no register is saved before it is known to be needed. */
+
+static COLD PyObject *probe_invert_slow(PyObject *object) {
+    probe_slow((struct probe *)object);
     Py_RETURN_NONE;
 }
 
 static PyObject *probe_invert(PyObject *object) {
-    struct probe *probe = (struct probe *)object;
-    uint64_t word = probe->word;
+    uint64_t word = ((struct probe *)object)->word;
     if (UNLIKELY(!word || !put_fast(word)))
-        return probe_slow(probe);
+        return probe_invert_slow(object);
     Py_RETURN_NONE;
+}
+
+/* An iterator at its end, for ever. */
+static COLD PyObject *probe_next_slow(PyObject *object) {
+    probe_slow((struct probe *)object);
+    return NULL;
+}
+
+static PyObject *probe_next(PyObject *object) {
+    uint64_t word = ((struct probe *)object)->word;
+    if (UNLIKELY(!word || !put_fast(word)))
+        return probe_next_slow(object);
+    return NULL;
 }
 
 static PyObject *probe_vectorcall(PyObject *object, PyObject *const *arguments, size_t count, PyObject *names) {
@@ -220,6 +239,10 @@ static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     if (probe->next)
         probe->next->before = probe;
     *bucket = probe;
+#if PY_VERSION_HEX >= 0x030C0000
+    /* Immortal: its site is for ever anyway, and no reference to it is counted at a call. */
+    Py_SET_REFCNT((PyObject *)probe, _Py_IMMORTAL_REFCNT);
+#endif
     return (PyObject *)probe;
 }
 
@@ -275,7 +298,17 @@ static PyTypeObject probe_type = {
     .tp_vectorcall_offset = offsetof(struct probe, call),
     .tp_call = PyVectorcall_Call,
     .tp_as_number = &probe_number,
+    .tp_iternext = probe_next,
     .tp_getset = probe_getset,
 };
+
+/* To be called once the clock is chosen: where it is not the cycle counter, no probe tries to read that. */
+static int probe_ready(void) {
+    if (!clock_cycles) {
+        probe_number.nb_invert = probe_invert_slow;
+        probe_type.tp_iternext = probe_next_slow;
+    }
+    return PyType_Ready(&probe_type);
+}
 
 #endif

@@ -66,11 +66,12 @@ static COLD bool claim(void) {
     return store.active;
 }
 
-/* Stores a plain record if that takes no more than storing it. Calls nothing, so that its callers save no register. */
+/* Stores a plain record, where the clock is the cycle counter, if that takes no more than storing it. Calls nothing, so that
+ * its callers save no register. */
 static inline bool put_fast(uint64_t word) {
 #if defined(__x86_64__)
     struct record *record = (struct record *)self.cur;
-    if (UNLIKELY((char *)record >= self.end || !clock_cycles))
+    if (UNLIKELY((char *)record >= self.end))
         return false;
     __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
     __atomic_store_n(&record->ticks, __rdtsc(), __ATOMIC_RELEASE);
@@ -92,7 +93,7 @@ static COLD void put_slow(uint64_t word) {
 }
 
 static inline void put(uint64_t word) {
-    if (UNLIKELY(!put_fast(word)))
+    if (UNLIKELY(!clock_cycles || !put_fast(word)))
         put_slow(word);
 }
 
