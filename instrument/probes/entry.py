@@ -1,8 +1,12 @@
-"""Records the main script of `python app.py`, which is run without being imported.
+"""Records scripts, which are run without being imported: the main script, and what a tool or the program executes from a file.
 
-Invariant: the hook that waits for the script takes itself out when the script begins, so that nothing stays slower. Code
-that came by `-c` or standard input has no file to show and is left alone; `python -m` and folders are imported, see
-`import_hook`.
+The main script of `python app.py` is met by a frame evaluation hook. What a debugger, a profiler or coverage runs, the tests
+that pytest rewrites, `runpy.run_path` (by which multiprocessing's children read their main script) and a program's own
+`exec` of a file all go through `exec`, which here executes the rewritten code instead.
+
+Invariant: the hook that waits for the main script takes itself out when the script begins, so that nothing stays slower.
+Code that came by `-c`, standard input or from a string has no file to show and is left alone; `python -m` and folders are
+imported, see `import_hook`.
 """
 
 from __future__ import annotations
@@ -10,36 +14,39 @@ from __future__ import annotations
 import os
 import sys
 from types import CodeType
+from typing import Any
 
 from clew.instrument.probes import import_hook, sites
 
+_AS_MAIN = frozenset({"__main__", "__mp_main__"})
+
 
 def main_script() -> str | None:
-    """Absolute path of the script this process is about to run; None when what it runs is no plain file."""
+    """Absolute path of the script this process is about to run; None when what it runs is no plain file, or has begun."""
     arguments = list(sys.argv)
-    if not arguments or arguments[0] in ("", "-", "-c", "-m"):
+    if not arguments or arguments[0] in ("", "-", "-c", "-m") or hasattr(sys.modules.get("__main__"), "__file__"):
         return None
     path = os.path.abspath(arguments[0])
     return path if os.path.isfile(path) else None
 
 
 def install() -> bool:
-    """Waits for the main script, if there is one. False, with a note in the trace, when that takes the C module.
+    """Waits for scripts. False, with a note in the trace, when that takes the C module, which is not there.
 
-    To be called after `import_hook.install`, before the script begins.
+    To be called after `import_hook.install`, before the main script begins.
     """
     script = main_script()
-    if script is None:
-        return True
     try:
         from clew.instrument.probes import _entry
     except ImportError as error:
         sites.note(
-            f"{script}: its own functions are not recorded, only those of modules it imports ({error}); "
+            f"functions of scripts are not recorded, only those of modules they import ({error}); "
             "reinstall clew where there is a C compiler"
         )
         return False
-    _entry.watch_main(lambda code: _offered(code, script))
+    _entry.watch_exec(_executed)
+    if script is not None:
+        _entry.watch_main(lambda code: _offered(code, script))
     return True
 
 
@@ -47,4 +54,19 @@ def _offered(code: CodeType, script: str) -> CodeType | None:
     """The script's code rewritten; None for the code of any other module."""
     if os.path.realpath(code.co_filename) != os.path.realpath(script):
         return None
-    return import_hook.rewrite_module(code, import_hook.module_of_script(script))
+    return import_hook.rewrite_module(code, module_of_script(script))
+
+
+def _executed(code: CodeType, namespace: dict[str, Any]) -> CodeType | None:
+    """The code of a script that is about to be executed, rewritten; None for what no rule names and what has no file."""
+    name = namespace.get("__name__")
+    if name in _AS_MAIN:
+        name = getattr(namespace.get("__spec__"), "name", None) or module_of_script(code.co_filename)
+    if type(name) is not str or not import_hook.names(name) or not os.path.isfile(code.co_filename):
+        return None
+    return import_hook.rewrite_module(code, name)
+
+
+def module_of_script(file: str) -> str:
+    """What patterns call the module that a script's file is run as."""
+    return os.path.splitext(os.path.basename(file))[0]

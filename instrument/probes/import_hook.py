@@ -3,7 +3,7 @@
 The place is `get_code` of the interpreter's own loaders for source and bytecode files, which plain imports, subclasses of
 these loaders, `python -m`, `runpy` and modules loaded from a file by hand all go through. So finders, loaders, specs,
 `__file__`, cached files and resources are what they are without clew, and nothing is imported for the program's sake.
-Zip archives, frozen modules and `exec` are left alone.
+Zip archives and frozen modules are left alone; for scripts see `entry`.
 
 Invariant: what goes wrong in here leaves the module as it was and a note in the trace.
 """
@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import copyreg
 import importlib.machinery
-import os
-import sys
-from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 from clew.instrument.probes import bytecode, form, instructions, sites
@@ -27,8 +24,6 @@ from clew.instrument.recorder.select import core
 from clew.records.plan import Plan
 
 _chooser: PlanChooser | None = None
-_waiting: dict[str, Callable[[ModuleType], None]] = {}
-"""What to change in modules of others, by name, once they are imported."""
 
 
 def install(plan: Plan) -> bool:
@@ -46,7 +41,6 @@ def install(plan: Plan) -> bool:
         copyreg.pickle(Quiet, _pickled_action)  # type: ignore[arg-type]  # what is unpickled is another thing
         for loader in (importlib.machinery.SourceFileLoader.__mro__[2], importlib.machinery.SourcelessFileLoader):
             _wrap_get_code(loader)
-        _waiting.update({"runpy": _wrap_run_path, "_pytest.assertion.rewrite": _wrap_pytest})
     _rewrite_loaded(_chooser)
     return True
 
@@ -61,14 +55,14 @@ def rewrite(code: CodeType, choose: Chooser) -> CodeType:
     return bytecode.rewrite(code, lambda found: None if _has_probes(found) else choose(found), core.Probe)
 
 
-def module_of_script(file: str) -> str:
-    """What patterns call the module that a script's file is run as."""
-    return os.path.splitext(os.path.basename(file))[0]
+def names(module: str) -> bool:
+    """Could the plan choose functions of this module, judging by its name alone?"""
+    return _chooser is not None and _chooser.names(module)
 
 
 def rewrite_module(code: CodeType, module: str) -> CodeType:
     """The code of a module by the plan; `code` itself when the plan does not name it or it cannot be rewritten."""
-    if _chooser is None or not _chooser.names(module):
+    if _chooser is None or not names(module):
         return code
     try:
         choose = _chooser.of_module(module, code.co_filename)
@@ -126,52 +120,4 @@ def _wrap_get_code(loader: Any) -> None:
 
 
 def _rewrite_imported(code: object, fullname: str) -> CodeType | None:
-    if fullname == "multiprocessing.spawn":
-        import runpy  # noqa: F401  # which that module imports next, and uses before anything else is imported
-    if _waiting:
-        _change_others()
     return rewrite_module(code, fullname) if type(code) is CodeType else None
-
-
-def _change_others() -> None:
-    for name in [name for name in _waiting if name in sys.modules]:
-        module = sys.modules[name]
-        if getattr(getattr(module, "__spec__", None), "_initializing", False):
-            continue
-        try:
-            _waiting.pop(name)(module)
-        except Exception as error:
-            sites.note(f"what {name} loads is not recorded ({type(error).__name__}: {error})")
-
-
-def _wrap_run_path(runpy: Any) -> None:
-    """`runpy.run_path`, by which the children of multiprocessing's spawn method read the main script."""
-    original, rewritten = runpy._get_code_from_file, Quiet(_rewrite_script)
-
-    def get_code_from_file(*arguments: Any) -> Any:
-        found = original(*arguments)
-        return rewritten(found, arguments[-1]) or found
-
-    runpy._get_code_from_file = _posing(get_code_from_file, original)
-
-
-def _rewrite_script(found: Any, file: Any) -> Any:
-    """`found` is the script's code; on 3.11 in a tuple with its name."""
-    module = module_of_script(os.fsdecode(file))
-    return (rewrite_module(found[0], module), *found[1:]) if type(found) is tuple else rewrite_module(found, module)
-
-
-def _wrap_pytest(module: Any) -> None:
-    """pytest's loader of test modules compiles and caches them itself, and runs them by `exec`: ours stands before it."""
-
-    rewritten, execute = Quiet(_rewrite_test), exec
-
-    def run(code: Any, namespace: dict[str, Any]) -> None:
-        execute(rewritten(code, namespace) or code, namespace)
-
-    module.exec = _posing(run, module.AssertionRewritingHook.exec_module)
-
-
-def _rewrite_test(code: object, namespace: dict[str, Any]) -> CodeType | None:
-    name = namespace.get("__name__")
-    return rewrite_module(code, name) if type(code) is CodeType and type(name) is str else None

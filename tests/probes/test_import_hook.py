@@ -269,5 +269,5 @@ def test_python_without_the_c_module_says_what_is_missing(program, scope):
     )
     run = program.recorded([scope("nothing")], "blocks.py")
     assert run.out == "False\n"
-    assert any("app.py: its own functions are not recorded" in note for note in run.notes())
+    assert any("functions of scripts are not recorded" in note for note in run.notes())
     assert sys.version_info >= (3, 11)
