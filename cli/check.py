@@ -11,6 +11,7 @@ import click
 
 from clew.cli.common import json_option, the_workspace, workspace_option
 from clew.records.errors import ClewError
+from clew.records.plan import dump
 
 if TYPE_CHECKING:
     from clew.esl.compile import Checked
@@ -25,12 +26,25 @@ class NoSpec(ClewError):
     """There is nothing to check."""
 
 
+class PlanNotWritten(ClewError):
+    """There is no place for the plan."""
+
+
 @click.command(short_help="Check a spec against the source code.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @workspace_option
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the spec's plan, for `pytest --clew-plan`.",
+)
 @json_option
 @click.pass_context
-def check(context: click.Context, files: tuple[Path, ...], workspace: Path | None, as_json: bool) -> None:
+def check(
+    context: click.Context, files: tuple[Path, ...], workspace: Path | None, plan_file: Path | None, as_json: bool
+) -> None:
     """Checks specs: the language, and what their rules mean in the workspace's source code (which is read, not imported).
 
     FILES are specs or folders; without any, every .esl file of the workspace is checked. Problems are printed as
@@ -42,6 +56,7 @@ def check(context: click.Context, files: tuple[Path, ...], workspace: Path | Non
       clew check                          every spec of the workspace
       clew check app.esl                  one spec
       clew check app.esl --workspace src  matched against the source below src
+      clew check app.esl --plan app.plan  and what pytest needs to record by it
       clew check --json | jq '.files[].problems[].message'
     """
     from clew.esl import SourceIndex
@@ -57,6 +72,19 @@ def check(context: click.Context, files: tuple[Path, ...], workspace: Path | Non
             sys.stdout.write(("\n" if number else "") + _report(result))
     if any(problem.severity == "error" for result in results for problem in result.problems):
         context.exit(1)
+    if plan_file is not None:
+        _write_plan(results, plan_file)
+
+
+def _write_plan(results: list[Checked], file: Path) -> None:
+    """Raises `click.UsageError` for another number of specs than one, `PlanNotWritten` when the file cannot be written."""
+    plans = [result.plan for result in results if result.plan is not None]
+    if len(plans) != 1:
+        raise click.UsageError("--plan: name one spec, a plan is made from one")
+    try:
+        file.write_text(dump(plans[0]), encoding="utf-8")
+    except OSError as error:
+        raise PlanNotWritten(f"{file}: the plan cannot be written ({error.strerror})") from None
 
 
 def _specs(files: tuple[Path, ...], base: Path) -> list[Path]:
