@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,11 @@ if __name__ == "__main__":
     print(main(), sys.argv[1:])
 """
 PLAIN = {"CLEW_RUN": "", "PYTHONPATH": ""}
+
+
+def needs(package: str) -> pytest.MarkDecorator:
+    """`make setup` installs it; an environment from before it was asked for has to be renewed."""
+    return pytest.mark.skipif(not find_spec(package), reason=f"{package} is missing: pip install -e '.[test]'")
 
 
 @pytest.fixture
@@ -131,6 +137,7 @@ def test_pdb_shows_the_same_after_an_error(both):
     assert functions(traced) == {"app:work"}
 
 
+@needs("coverage")
 @pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
 def test_coverage_finds_the_same_lines_and_branches(both, core):
     if core == "sysmon" and sys.version_info < (3, 12):
@@ -146,6 +153,7 @@ def test_coverage_finds_the_same_lines_and_branches(both, core):
     assert plain["executed_lines"] and plain["executed_branches"]
 
 
+@needs("coverage")
 def test_coverage_run_records_the_script(both):
     _, traced = both(["-m", "coverage", "run", "app.py"])
     assert {"app:work", "app:main", "app:Shop.orders", "app:Shop.label"} <= functions(traced)
@@ -276,6 +284,7 @@ class Client:
         return json.loads(self._file.read(length))
 
 
+@needs("debugpy")
 def test_debugpy_stops_at_a_breakpoint_and_goes_on(record, tmp_path):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
