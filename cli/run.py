@@ -26,7 +26,7 @@ from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.records.plan import Plan, dump
-from clew.records.run import RunInfo, create_run, finish_run, trace_files
+from clew.records.run import RunInfo, create_run, disk_bytes, finish_run, trace_files
 
 if TYPE_CHECKING:
     from clew.records.reader import ProcessRecords
@@ -275,7 +275,7 @@ def summary(run_folder: Path) -> Summary:
         eventsAreAll=counted.whole,
         logLines=counted.lines,
         processes=len(processes),
-        bytes=sum(file.stat().st_size for file in trace_files(run_folder)),
+        bytes=disk_bytes(run_folder),
         onlyCounted=len(counted.degraded),
         killed=sorted(died(run_folder)),
         notes=list(dict.fromkeys(notes)),

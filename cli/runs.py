@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
-from clew.records.run import RunInfo, list_runs, trace_files
+from clew.records.run import RunInfo, disk_bytes, list_runs, trace_files
 from clew.server import wording
 from clew.server.codec import encode
 from clew.server.session import run_ref
@@ -48,10 +48,9 @@ def runs(workspace: Path | None, as_json: bool) -> None:
 
 
 def _row(folder: Path, info: RunInfo | Exception) -> dict[str, Any]:
-    files = trace_files(folder)
     return {
         **encode(run_ref(folder, info)),
         "folder": str(folder),
-        "processes": len(files),
-        "bytes": sum(file.stat().st_size for file in files),
+        "processes": len(trace_files(folder)),
+        "bytes": disk_bytes(folder),
     }

@@ -26,7 +26,7 @@ from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.plan import Level, Target
-from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, trace_files
+from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, record_files
 
 STORE_FORMAT = 4
 """Goes up with every change of what is stored or of how a graph is built."""
@@ -67,7 +67,7 @@ def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
 def fingerprint(folder: Path) -> list[list[Any]]:
     """Name, size and time of change (ns) of the files that a graph is made of."""
     found = []
-    for path in [*trace_files(folder), folder / PLAN_FILE]:
+    for path in [*record_files(folder), folder / PLAN_FILE]:
         with contextlib.suppress(OSError):
             status = path.stat()
             found.append([path.name, status.st_size, status.st_mtime_ns])

@@ -1,7 +1,8 @@
-"""The layout of a process's trace file, version 1: one header page, then chunks of a fixed size.
+"""The layout of a process's trace file, version 2: one header page, then chunks of a fixed size.
 
-Everything is little-endian. `docs/trace-format.md` draws the bytes. Invariants: a chunk belongs to one thread for ever; a
-chunk's magic is stored last, after the rest of its header; the file is extended only by whole chunks until it is closed.
+Everything is little-endian. `docs/trace-format.md` draws the bytes. Invariants: a chunk belongs to one thread until it is
+free again, and only what was packed elsewhere becomes free; a chunk's magic, and later its state, are stored after the rest
+of its header; the file is extended only by whole chunks until it is closed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import enum
 import struct
 
 MAGIC = b"CLEWREC\0"
-VERSION = 1
+VERSION = 2
 HEADER_SIZE = 4096
 CHUNK_SIZE = 64 * 1024
 CHUNK_HEADER_SIZE = 64
@@ -44,12 +45,30 @@ STATE_OFFSET = 25
 LAST_TICKS_OFFSET = 56
 CHUNKS_OFFSET = 72
 DROPPED_OFFSET = 80
+FINISHED_OFFSET = 104
+"""`u64`, the recorder's: chunks that were marked finished; when it stands still, so does the rest."""
+RING_HEAD_OFFSET = 112
+"""`u32`, the collector's: free chunks ever put into the ring."""
+RING_TAIL_OFFSET = 116
+"""`u32`, the recorder's: free chunks ever taken out of the ring."""
+PACKED_BYTES_OFFSET = 120
+"""`u64`, the collector's: what the process's packed files take."""
+RETIRED_OFFSET = 128
+"""`u64`, the collector's: chunks that are holes in the file and will not be used again."""
+RING_OFFSET = 3072
+RING_CHUNKS = 256
+"""The ring's places: `u32` numbers of chunks, 16 MB of them."""
+FLAG_PACKED = 1
+"""Header flag: the process is over and all its chunks are in packed files."""
 INFO_OFFSET = 256
+INFO_MAX = RING_OFFSET - INFO_OFFSET - 4
 """`u32` length, then that many bytes of JSON: host, boot_id, executable, argv, cwd, python, recorder ("c" or "python")."""
 
 CHUNK_HEADER = struct.Struct("<IHHQIIQQ")
 """magic, kind, reserved, native thread id, thread serial (unique in the process, from 1), chunk's number in the thread
-(from 0), ticks and monotonic ns when it was claimed. The rest up to 64 bytes is zero."""
+(from 0), ticks and monotonic ns when it was claimed; then the chunk's state. The rest up to 64 bytes is zero."""
+CHUNK_STATE_OFFSET = 40
+"""`u32`, see `ChunkState`; always 0 in version 1."""
 
 
 class Clock(enum.IntEnum):
@@ -69,3 +88,13 @@ class ChunkKind(enum.IntEnum):
     DEFINITIONS = 2
     COUNTERS = 3
     """Pairs of u64 (site, calls counted): what probes that were switched to counting have seen."""
+
+
+class ChunkState(enum.IntEnum):
+    """Who may do what with a chunk that has a magic."""
+
+    IN_USE = 0  # its writer stores into it
+    FINISHED = 1  # whole: the collector may pack it
+    PACKED = 2  # in a packed file: to be ignored here
+    FREE = 3  # zeros, but for its header; in the ring, for the recorder to take
+    RETIRED = 4  # a hole

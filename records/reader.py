@@ -1,24 +1,27 @@
 """Reads trace files: any bytes whatsoever give what is whole in them, and problems that say what is not.
 
-Invariants: no exception and no endless loop, whatever the file holds; a file may still be growing while it is read. Records
-stay where they are, in the mapped file: a thread's `extents` are views of whole records, in the thread's order.
+Invariants: no exception and no endless loop, whatever the files hold; they may still be growing, and a collector may be
+moving chunks from the trace file to packed ones, while they are read. A thread's `extents` are whole records, in its order.
+
+A chunk is in the trace file until it is in a packed one. So the trace file is read first, the packed ones after it, and what
+is met twice is taken once. What is read of a chunk counts only if its header is the same after it as before: else the chunk
+was packed meanwhile, and will be met there.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from clew.records import clocks, header, run
+from clew.records import clocks, header, pack, run
 from clew.records.errors import Problem, RunError
 from clew.records.event import RECORD_SIZE, Extension, Kind, SiteInfo, unpack_extension
-from clew.records.header import ChunkKind, Clock, State
+from clew.records.header import ChunkKind, ChunkState, Clock, State
 
 _T = TypeVar("_T")
 
@@ -35,7 +38,9 @@ _NUMBERS = 1 << 32
 _MAX_NS = (1 << 62) - 1
 """Differences of times up to this, a hundred and forty years, fit 64 bits with a sign."""
 _MAX_COUNT = (1 << 48) - 1
-
+_MOST_MISSING = 1 << 20
+_CHUNK_MAGIC = header.CHUNK_MAGIC.to_bytes(4, "little")
+_READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})
 
 _MOST = {
     "start_monotonic_ns": _MAX_NS,
@@ -191,19 +196,33 @@ def read_process(path: Path | str) -> ProcessRecords:
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be opened ({getattr(error, 'strerror', None) or error})")
     try:
-        size = os.fstat(file).st_size
-        view = memoryview(mmap.mmap(file, size, access=mmap.ACCESS_READ)) if size else memoryview(b"")
-        # Headers are read, not looked at in the mapping: a recorder that closes the file cuts off chunks never claimed.
-        return _Reader(name, size, lambda offset, length: os.pread(file, length, offset), view).read()
+        return _Reader(
+            name,
+            lambda: os.fstat(file).st_size,
+            lambda offset, length: os.pread(file, length, offset),
+            lambda: _packed(name),
+        ).read()
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be read ({getattr(error, 'strerror', None) or error})")
     finally:
         os.close(file)
 
 
-def parse_process(data: bytes, where: str) -> ProcessRecords:
-    """As `read_process`, of bytes in memory."""
-    return _Reader(where, len(data), lambda offset, length: data[offset : offset + length], memoryview(data)).read()
+def parse_process(data: bytes, where: str, packed: Iterable[tuple[str, bytes]] = ()) -> ProcessRecords:
+    """As `read_process`, of bytes in memory: the trace file's, and names and bytes of packed ones."""
+    return _Reader(
+        where, lambda: len(data), lambda offset, length: data[offset : offset + length], lambda: packed
+    ).read()
+
+
+def _packed(name: str) -> Iterator[tuple[str, bytes]]:
+    for path in run.packed_files(name):
+        try:
+            yield str(path), path.read_bytes()
+        except FileNotFoundError:
+            continue  # it was the oldest, and the quota is reached
+        except OSError as error:
+            yield f"{path}: {error.strerror}", b""
 
 
 def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords:
@@ -275,49 +294,107 @@ def _first_without_ticks(body: bytes, first: int, stop: int) -> int:
         place = (unit + 1) * RECORD_SIZE
 
 
-class _Reader:
-    """One pass over one file."""
+def _state(head: bytes) -> int:
+    return int.from_bytes(head[header.CHUNK_STATE_OFFSET : header.CHUNK_STATE_OFFSET + 4], "little")
 
-    def __init__(self, path: str, size: int, head: Callable[[int, int], bytes], view: memoryview) -> None:
+
+def _identity(head: bytes) -> bytes:
+    """What two copies of a chunk's header have in common."""
+    return head[: header.CHUNK_STATE_OFFSET]
+
+
+class _Chunk(NamedTuple):
+    """A chunk that was found, not yet looked into."""
+
+    where: str
+    """The file, with `@offset` of the chunk or of the frame that holds it."""
+    head: bytes
+    """Its header, but for the state: equal for two copies of one chunk."""
+    native_id: int
+    data: Callable[[], bytes]
+    """Gives its bytes, header included; fewer when the file was cut. Raises `ValueError` when they can't be unpacked."""
+    raw: bool
+
+    def inside(self, end: int) -> str:
+        """The place of byte `end` of its data; a packed one is named as a whole."""
+        path, _, offset = self.where.rpartition("@")
+        return f"{path}@{int(offset) + header.CHUNK_HEADER_SIZE + end}" if self.raw else self.where
+
+    @property
+    def empty(self) -> bool:
+        try:
+            return not self.data()[header.CHUNK_HEADER_SIZE :][: len(_NO_TICKS)].strip(b"\0")
+        except ValueError:
+            return True
+
+
+class _Reader:
+    """One pass over one process's files."""
+
+    def __init__(
+        self,
+        path: str,
+        size: Callable[[], int],
+        part: Callable[[int, int], bytes],
+        packed: Callable[[], Iterable[tuple[str, bytes]]],
+    ) -> None:
         self._path = path
-        self._size = size
-        self._head = head
-        self._view = view
+        self._size_now = size
+        self._part = part
+        self._packed = packed
+        self._size = 0
         self._found = ProcessRecords(path)
         self._more_problems = 0
         self._notes: dict[Note, None] = {}
-        self._chunks: dict[tuple[ChunkKind, int, int], tuple[int, int]] = {}
-        """By (kind, thread's serial, number): the chunk's offset and native thread id."""
+        self._chunks: dict[tuple[ChunkKind, int, int], _Chunk] = {}
+        """By (kind, thread's serial, number)."""
+        self._said: set[tuple[str, str]] = set()
+        self._dropped = (0, 0)
+        """To stay within the quota: records, and the ticks of the last of them."""
 
     def read(self) -> ProcessRecords:
         found = self._found
         if not self._read_header():
             return found
         self._find_chunks()
+        if found.header.state == State.RECORDING and (missing := self._missing()):
+            # They have moved while we read: a second look finds them. It may also find newer ones, and miss some of those.
+            seen = set(self._chunks)
+            self._find_chunks()
+            self._chunks = {key: chunk for key, chunk in self._chunks.items() if key in seen or key in missing}
         self._check_numbers()
-        for (kind, serial, _), (offset, native_id) in sorted(self._chunks.items()):
-            data = self._view[offset + header.CHUNK_HEADER_SIZE : min(offset + header.CHUNK_SIZE, self._size)]
+        for (kind, serial, _), chunk in sorted(self._chunks.items()):
+            try:
+                data = memoryview(chunk.data())[header.CHUNK_HEADER_SIZE :]
+            except ValueError:
+                self._problem("a packed chunk is damaged", chunk.where, lost="the chunk")
+                continue
             if kind is ChunkKind.EVENTS:
-                self._read_events(serial, native_id, offset, data)
+                self._read_events(serial, chunk, data)
             elif kind is ChunkKind.DEFINITIONS:
-                self._read_definitions(offset, data)
+                self._read_definitions(chunk, data)
             else:
-                self._read_counters(offset, data)
+                self._read_counters(chunk, data)
         found.threads = dict(sorted(found.threads.items()))
         found.notes = list(self._notes)
+        self._report_dropped()
         if self._more_problems:
             found.problems.append(Problem(self._path, f"{self._more_problems} more problems of these kinds"))
         return found
 
-    def _problem(self, what: str, offset: int | None = None, lost: str = "") -> None:
+    def _problem(self, what: str, where: str | int | None = None, lost: str = "") -> None:
+        """`where` is a place, or an offset in the trace file."""
+        where = self._path if where is None else f"{self._path}@{where}" if isinstance(where, int) else where
+        if (where, what) in self._said:  # at the first look
+            return
+        self._said.add((where, what))
         if len(self._found.problems) >= MAX_PROBLEMS:
             self._more_problems += 1
             return
-        where = self._path if offset is None else f"{self._path}@{offset}"
         self._found.problems.append(Problem(where, what, lost))
 
     def _read_header(self) -> bool:
-        page = self._head(0, header.HEADER_SIZE)
+        page = self._part(0, header.HEADER_SIZE)
         if not page.strip(b"\0"):
             self._problem("empty: the process ended before it recorded anything", lost="all of it")
             return False
@@ -338,9 +415,9 @@ class _Reader:
                 lost="all of it",
             )
             return False
-        sizes = (values["version"], values["header_size"], values["chunk_size"])
-        if sizes != (header.VERSION, header.HEADER_SIZE, header.CHUNK_SIZE):
-            self._problem("its header is damaged; read as format 1")
+        sizes = (values["header_size"], values["chunk_size"])
+        if not values["version"] or sizes != (header.HEADER_SIZE, header.CHUNK_SIZE):
+            self._problem(f"its header is damaged; read as format {header.VERSION}")
         strange = [name for name, most in _MOST.items() if values[name] > most]
         if strange:
             self._problem(f"its header is damaged: {', '.join(strange)}")
@@ -380,67 +457,122 @@ class _Reader:
             self._problem("its description of the process is damaged", header.INFO_OFFSET, "host, command, boot")
 
     def _find_chunks(self) -> None:
+        """Everything in the trace file, then everything in packed ones, see above."""
+        self._size = self._size_now()
         whole, rest = divmod(max(self._size - header.HEADER_SIZE, 0), header.CHUNK_SIZE)
         if rest:
             self._problem("cut short inside a chunk", self._size)
         claimed = self._found.header.chunks
-        if claimed > whole + (rest > 0):
+        if claimed > whole + (rest > 0) and not self._found.header.flags & header.FLAG_PACKED:
             lost = claimed - whole - (rest > 0)
             self._problem(
                 "cut short", self._size, f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks"
             )
         for index in range(whole + (rest > header.CHUNK_HEADER_SIZE)):
-            offset = header.HEADER_SIZE + index * header.CHUNK_SIZE
-            head = self._head(offset, header.CHUNK_HEADER.size)
-            if len(head) < header.CHUNK_HEADER.size:  # it was cut off while we read
-                return
-            magic, kind, _, native_id, serial, number, ticks, monotonic_ns = header.CHUNK_HEADER.unpack(head)
-            if magic != header.CHUNK_MAGIC:
-                if head.strip(b"\0") and magic:
-                    self._problem("a chunk's header is damaged", offset, "the chunk")
-                continue
-            if kind not in set(ChunkKind) or (kind == ChunkKind.EVENTS and not serial):
-                self._problem("a chunk of unknown kind", offset, "the chunk")
-                continue
-            key = (ChunkKind(kind), serial, number)
-            if key in self._chunks and not self._is_empty(self._chunks[key][0]):
-                self._problem(f"chunk {number} of thread {serial} is there twice", offset, "the second one")
-                continue
-            self._chunks[key] = offset, native_id
-            if ticks and 0 < monotonic_ns <= _MAX_NS:
-                self._found.pairs.append((ticks, monotonic_ns))
+            if not self._find_raw(header.HEADER_SIZE + index * header.CHUNK_SIZE):
+                break
+        for name, data in self._packed():
+            if not data and not name.endswith(run.PACKED_SUFFIX):
+                self._problem("a packed file cannot be read", name, "what it held")
+            self._find_packed(name, data)
 
-    def _is_empty(self, offset: int) -> bool:
-        return not self._head(offset + header.CHUNK_HEADER_SIZE, 8).strip(b"\0")
+    def _find_raw(self, offset: int) -> bool:
+        """False when the file ends before it."""
+        head = self._part(offset, header.CHUNK_HEADER_SIZE)
+        if len(head) < header.CHUNK_HEADER_SIZE:  # it was cut off while we read
+            return False
+        if head[:4] != _CHUNK_MAGIC:
+            if head.strip(b"\0") and head[:4].strip(b"\0"):
+                self._problem("a chunk's header is damaged", offset, "the chunk")
+            return True
+        if _state(head) not in _READABLE:
+            return True
+        data = self._part(offset, header.CHUNK_SIZE)
+        again = self._part(offset, header.CHUNK_HEADER_SIZE)
+        if _identity(again) == _identity(head) and _state(again) in _READABLE:
+            self._add(f"{self._path}@{offset}", head, lambda: data, raw=True)
+        return True
+
+    def _find_packed(self, name: str, data: bytes) -> None:
+        for offset, frame in pack.frames(data):
+            if frame is None:
+                if offset or data.strip(b"\0"):
+                    self._problem("a packed chunk is damaged", f"{name}@{offset}", "the chunk")
+            elif frame.kind == pack.CHUNK and frame.length >= header.CHUNK_HEADER_SIZE:
+                self._add(f"{name}@{offset}", frame.header, frame.unpack, raw=False)
+            elif frame.kind == pack.DROPPED and len(frame.body) == pack.DROPPED_BODY.size:
+                self._dropped = max(self._dropped, pack.DROPPED_BODY.unpack(frame.body))
+
+    def _add(self, where: str, head: bytes, data: Callable[[], bytes], *, raw: bool) -> None:
+        _, kind, _, native_id, serial, number, ticks, monotonic_ns = header.CHUNK_HEADER.unpack_from(head)
+        if kind not in set(ChunkKind) or (kind == ChunkKind.EVENTS and not serial):
+            self._problem("a chunk of unknown kind", where, "the chunk")
+            return
+        key = (ChunkKind(kind), serial, number)
+        chunk = _Chunk(where, _identity(head), native_id, data, raw)
+        other = self._chunks.get(key)
+        if other and other.where != where:
+            # Of two copies the trace file's is the newer one, if they differ: it may have grown.
+            if other.head == chunk.head and not (raw and other.raw):
+                return
+            if not other.empty:
+                self._problem(f"chunk {number} of thread {serial} is there twice", where, "the second one")
+                return
+        self._chunks[key] = chunk
+        if ticks and 0 < monotonic_ns <= _MAX_NS:
+            self._found.pairs.append((ticks, monotonic_ns))
+
+    def _report_dropped(self) -> None:
+        records, ticks = self._dropped
+        if not records:
+            return
+        start = self._found.header
+        clock = clocks.MONOTONIC if start.clock != Clock.CYCLES else clocks.fit(self._found.pairs)
+        after = (clock.monotonic_ns(ticks) - start.start_monotonic_ns) / 1e9
+        self._problem(
+            f"the oldest {records} records were dropped to stay within the quota; "
+            f"it is complete from {after:.1f} s after the process's start on",
+            lost=f"{records} records",
+        )
+
+    def _missing(self) -> set[tuple[ChunkKind, int, int]]:
+        last: dict[tuple[ChunkKind, int], int] = {}
+        for kind, serial, number in self._chunks:
+            last[kind, serial] = max(number, last.get((kind, serial), 0))
+        if sum(last.values()) > _MOST_MISSING + len(self._chunks):  # damage; no process has that many
+            return set()
+        every = {(kind, serial, number) for (kind, serial), most in last.items() for number in range(most)}
+        return every - self._chunks.keys()
 
     def _check_numbers(self) -> None:
         expected: dict[tuple[ChunkKind, int], int] = {}
-        for (kind, serial, number), (offset, _) in sorted(self._chunks.items()):
-            before = expected.get((kind, serial), 0)
+        for (kind, serial, number), chunk in sorted(self._chunks.items()):
+            before = expected.get((kind, serial), number if self._dropped[0] and kind is ChunkKind.EVENTS else 0)
             if number != before:
                 whose = f"thread {serial}" if kind is ChunkKind.EVENTS else kind.name.lower()
-                self._problem(f"chunks {before} to {number - 1} of {whose} are missing", offset, "what they held")
+                self._problem(f"chunks {before} to {number - 1} of {whose} are missing", chunk.where, "what they held")
             expected[kind, serial] = number + 1
 
     def _thread(self, serial: int) -> ThreadRecords:
         return self._found.threads.setdefault(serial, ThreadRecords(serial))
 
-    def _read_events(self, serial: int, native_id: int, offset: int, data: memoryview) -> None:
+    def _read_events(self, serial: int, chunk: _Chunk, data: memoryview) -> None:
         end, wrong = find_end(data, _EVENT_KINDS)
         if wrong:
-            self._problem(wrong, offset + header.CHUNK_HEADER_SIZE + end, "the rest of the chunk")
+            self._problem(wrong, chunk.inside(end), "the rest of the chunk")
         thread = self._thread(serial)
-        thread.native_id = thread.native_id or native_id
+        thread.native_id = thread.native_id or chunk.native_id
         if end:
             thread.extents.append(data[:end])
 
-    def _read_definitions(self, offset: int, data: memoryview) -> None:
+    def _read_definitions(self, chunk: _Chunk, data: memoryview) -> None:
         end, wrong = find_end(data, bytes(range(1, 256)))
         if wrong:
-            self._problem(wrong, offset + header.CHUNK_HEADER_SIZE + end, "the rest of the definitions in the chunk")
+            self._problem(wrong, chunk.inside(end), "the rest of the definitions in the chunk")
         for _, word, extension in _records(data[:end]):
             if extension is None or not self._define(word & 0xFF, extension):
-                self._problem(f"a definition of kind {word & 0xFF} cannot be understood", offset, "one definition")
+                what = f"a definition of kind {word & 0xFF} cannot be understood"
+                self._problem(what, chunk.where, "one definition")
 
     def _define(self, kind: int, definition: Extension) -> bool:
         found, key, text = self._found, definition.key, definition.text
@@ -470,7 +602,7 @@ class _Reader:
             return False
         return True
 
-    def _read_counters(self, offset: int, data: memoryview) -> None:
+    def _read_counters(self, chunk: _Chunk, data: memoryview) -> None:
         numbers = data[: len(data) // 16 * 16].cast("Q")
         counters = self._found.counters
         for place in range(0, len(numbers), 2):
@@ -478,7 +610,7 @@ class _Reader:
             if not site:
                 return
             if site >= _NUMBERS or count > _MAX_COUNT:
-                self._problem("a counter of calls is damaged", offset, "one counter")
+                self._problem("a counter of calls is damaged", chunk.where, "one counter")
                 continue
             counters[site] = counters.get(site, 0) + count
 

@@ -1,10 +1,12 @@
-"""A run's folder: `.clew/runs/ID/` holds `run.json`, `plan.json`, one trace file per process and, later, `store/`.
+"""A run's folder: `.clew/runs/ID/` holds `run.json`, `plan.json`, per process a trace file and packed ones, and `store/`.
 
 Invariant: the folder and everything in it is private to the user, and `.clew/` is ignored by git.
 """
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import os
 import re
@@ -23,6 +25,7 @@ PLAN_FILE = "plan.json"
 RUN_FILE = "run.json"
 STORE_FOLDER = "store"
 TRACE_SUFFIX = ".clew"
+PACKED_SUFFIX = ".clewz"
 RUN_VARIABLE = "CLEW_RUN"
 """Environment variable that names the run's folder to every process of the run."""
 CAUSE_VARIABLE = "CLEW_CAUSE"
@@ -221,6 +224,33 @@ def find_run(workspace: Path, which: str | None = None) -> Path:
 
 def trace_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*" + TRACE_SUFFIX) if path.is_file())
+
+
+def packed_files(trace: Path | str) -> list[Path]:
+    """What was packed of a process's trace file, oldest first: `STEM.clewz`, `STEM.1.clewz`, `STEM.2.clewz` …"""
+    path = Path(trace)
+    parts = path.parent.glob(f"{glob.escape(path.stem)}.*" + PACKED_SUFFIX[1:])
+    numbered = []
+    for part in parts:
+        middle = part.name[len(path.stem) : -len(PACKED_SUFFIX)]
+        if not middle or middle[1:].isdigit():
+            numbered.append((int(middle[1:] or 0), part))
+    return [part for _, part in sorted(numbered)]
+
+
+def record_files(folder: Path) -> list[Path]:
+    """Every file of the run that holds records, packed or not."""
+    return sorted([*trace_files(folder), *folder.glob("*" + PACKED_SUFFIX)])
+
+
+def disk_bytes(folder: Path) -> int:
+    """What the run's records take on disk; files with holes take less than their length."""
+    total = 0
+    for path in record_files(folder):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            total += min(status.st_size, getattr(status, "st_blocks", status.st_size) * 512)
+    return total
 
 
 def _write(path: Path, text: str) -> None:

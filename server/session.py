@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from clew.records.alive import died, is_abandoned
 from clew.records.errors import ClewError
-from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, trace_files
+from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
 from clew.server.protocol import RunRef, RunsResult
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def fingerprint_of(folder: Path) -> Fingerprint:
     """Of a run's files. Raises `RunError` when the folder is no run any more."""
     load_run(folder)
     found = _stat(folder / RUN_FILE)
-    for path in trace_files(folder):
+    for path in record_files(folder):
         found.extend(_stat(path))
     return tuple(found)
 

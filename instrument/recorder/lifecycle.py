@@ -21,13 +21,12 @@ from clew.instrument.recorder import strings
 from clew.instrument.recorder.complaint import complain
 from clew.instrument.recorder.select import core, implementation, reason
 from clew.records.event import Kind
-from clew.records.header import HEADER_SIZE, INFO_OFFSET
+from clew.records.header import INFO_MAX
 from clew.records.keys import KeySource, process_end
 from clew.records.plan import Plan
 from clew.records.run import CAUSE_VARIABLE, TRACE_SUFFIX, host_name
 
-_MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
-_MAX_ARGV = 2400
+_MAX_ARGV = 1400
 _MAX_ARGUMENT = 400
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -160,7 +159,7 @@ def _info() -> bytes:
     }
     for name in ("argv", "cwd", "executable", "host"):
         text = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
-        if len(text) <= _MAX_INFO:
+        if len(text) <= INFO_MAX:
             return text
         del fields[name]  # absurdly long
     return b"{}"

@@ -1,5 +1,8 @@
 """The recorder in pure Python: what `_core` does, byte for byte, where there is no C compiler.
 
+It marks chunks as finished, for the collector to pack, but takes none back: the ring stays full and the file grows, and a
+thread's last chunk is finished with the process only.
+
 Invariants: the same as the C core's. Space is allocated before it is mapped; ticks are stored last and at once; a forked
 child forgets the parent's file. What a signal handler or a finalizer records while its thread is storing a record waits
 until that one is done (`_run`), so `_store.lock` is never asked for by a thread that holds it.
@@ -28,23 +31,28 @@ from clew.records.header import (
     CHUNK_HEADER_SIZE,
     CHUNK_MAGIC,
     CHUNK_SIZE,
+    CHUNK_STATE_OFFSET,
     CHUNKS_OFFSET,
     DROPPED_OFFSET,
+    FINISHED_OFFSET,
     HEADER,
     HEADER_SIZE,
+    INFO_MAX,
     INFO_OFFSET,
     LAST_TICKS_OFFSET,
     MAGIC,
+    PACKED_BYTES_OFFSET,
+    RETIRED_OFFSET,
     STATE_OFFSET,
     VERSION,
     ChunkKind,
+    ChunkState,
     Clock,
     State,
 )
 
 _FIRST_CHUNKS, _FULL_CHUNKS = 16, 1024
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
-_MAX_INFO = HEADER_SIZE - INFO_OFFSET - 4
 
 # What the recorder costs beyond the store itself, in ns; see csrc/probes.h.
 _AROUND_NS = 10.0
@@ -80,6 +88,11 @@ class _Chunk:
         self.words[place] = _ticks()
         self.place = place + 2 + size // 8
         self.storing = False
+
+    def finish(self) -> None:
+        """Nothing more will be stored in it."""
+        with self.bytes[CHUNK_STATE_OFFSET : CHUNK_STATE_OFFSET + 4] as state, state.cast("I") as word:
+            word[0] = ChunkState.FINISHED
 
     def recover(self) -> None:
         """A signal handler's exception (Ctrl-C, say) came out of `store`: keeps the record if it was whole, else wipes it."""
@@ -133,6 +146,7 @@ class _Store:
         self.segment = _Segment(0, 0, memoryview(b""))
         self.claims = itertools.count()
         self.claimed = 0
+        self.finished = 0
         self.limit = 0
         self.serials = 0
         self.dropped = 0
@@ -231,11 +245,19 @@ def _above_stderr(file: int) -> int:
         os.close(file)
 
 
+def _allowed() -> int:
+    """How many chunks the file may have: what was packed counts against the quota, what became a hole does not."""
+    if _store.header is None:
+        return 0
+    with _store.header.cast("Q") as words:
+        return _store.limit + words[RETIRED_OFFSET // 8] - words[PACKED_BYTES_OFFSET // 8] // CHUNK_SIZE
+
+
 def _grow() -> None:
     """Adds a segment. Raises `OSError`, with errno 0 for the quota."""
     first = _store.segment.stop
     doubled = 2 * (first - _store.segment.first) or _FIRST_CHUNKS
-    count = min(doubled, _FULL_CHUNKS, _store.limit - first)
+    count = min(doubled, _FULL_CHUNKS, _allowed() - first)
     if count <= 0:
         raise OSError(0, "quota")
     offset = HEADER_SIZE + first * CHUNK_SIZE
@@ -273,8 +295,16 @@ def _claim(kind: ChunkKind, serial: int, last: _Chunk | None) -> _Chunk | None:
     """
     if not _store.active or _store.pid != os.getpid():
         return None
-    number = last.number + 1 if last is not None and last.epoch == _store.epoch else 0
+    number = 0
+    if last is not None and last.epoch == _store.epoch:
+        number = last.number + 1
+        if kind != ChunkKind.COUNTERS:  # whose numbers still grow
+            last.finish()
+            _store.finished += 1
+            _put_header(FINISHED_OFFSET, _store.finished)
     try:
+        if _store.claimed >= _allowed():
+            raise OSError(0, "quota")
         claim = next(_store.claims)
         while claim >= _store.segment.stop:
             _grow()
@@ -327,7 +357,7 @@ def _finish(state: State) -> None:
 def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float) -> None:
     if _store.active:
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
-    if len(info) > _MAX_INFO:
+    if len(info) > INFO_MAX:
         raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE), path)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
     _store.forget()

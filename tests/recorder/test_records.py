@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.instrument.recorder import _core, reference
 from clew.records.event import FLAG_TRUNCATED, MAX_TEXT, Extension, Kind
-from clew.records.header import CHUNK_SIZE, HEADER_SIZE, Clock, State
+from clew.records.header import CHUNK_SIZE, HEADER_SIZE, INFO_MAX, Clock, State
 from clew.records.reader import read_process
 
 EVENTS = [kind for kind in Kind if kind < Kind.SITE]
@@ -232,7 +232,7 @@ def test_a_file_that_is_there_is_never_overwritten(core, tmp_path):
 
 def test_an_info_that_does_not_fit_is_refused(core, tmp_path):
     with pytest.raises(OSError) as caught:
-        core.start(str(tmp_path / "x.clew"), b"x" * 3837, 0, 1 << 30, 0.0)
+        core.start(str(tmp_path / "x.clew"), b"x" * (INFO_MAX + 1), 0, 1 << 30, 0.0)
     assert caught.value.errno == errno.EMSGSIZE
     assert not (tmp_path / "x.clew").exists()
 

@@ -225,9 +225,9 @@ def test_what_is_no_trace_file_is_said_plainly(tmp_path, data, says):
 
 
 def test_a_newer_format_is_not_guessed_at():
-    process = parse(Builder(version=2).chunk(plain(3)))
+    process = parse(Builder(version=3).chunk(plain(3)))
     assert (process.readable, process.threads) == (False, {})
-    assert what(process) == ["written in format 2, this clew reads up to 1; upgrade clew"]
+    assert what(process) == ["written in format 3, this clew reads up to 2; upgrade clew"]
 
 
 @pytest.mark.parametrize("fields", [{"header_size": 9}, {"chunk_size": 1}, {"clock": 77}, {"state": 0}, {"version": 0}])

@@ -1,4 +1,4 @@
-/* The bytes of a trace file, version 1, as C sees them: the twin of records/header.py and records/event.py.
+/* The bytes of a trace file, version 2, as C sees them: the twin of records/header.py and records/event.py.
  *
  * Invariant: every number here equals the one of the same name there (tests/recorder/test_layout.py compares them), and
  * no struct has padding, so a struct stored in the mapping is the file format. Little-endian machines only. */
@@ -14,13 +14,15 @@
 #endif
 
 #define MAGIC "CLEWREC\0"
-#define VERSION 1
+#define VERSION 2
 #define HEADER_SIZE 4096
 #define CHUNK_SIZE 65536
 #define CHUNK_HEADER_SIZE 64
 #define CHUNK_MAGIC 0x4B4E4843u
 #define INFO_OFFSET 256
-#define INFO_MAX (HEADER_SIZE - INFO_OFFSET - 4)
+#define RING_OFFSET 3072
+#define RING_CHUNKS 256
+#define INFO_MAX (RING_OFFSET - INFO_OFFSET - 4)
 
 #define RECORD_SIZE 16
 #define MAX_SLOTS 255
@@ -32,6 +34,9 @@ enum clock_kind { CLOCK_CYCLES = 1, CLOCK_NANOSECONDS = 2 };
 enum state { STATE_RECORDING = 1, STATE_CLOSED = 2, STATE_QUOTA = 3, STATE_FAILED = 4 };
 
 enum chunk_kind { CHUNK_EVENTS = 1, CHUNK_DEFINITIONS = 2, CHUNK_COUNTERS = 3 };
+
+/* In use to finished, and free to in use: the recorder. The other steps: the collector. */
+enum chunk_state { CHUNK_IN_USE = 0, CHUNK_FINISHED = 1, CHUNK_PACKED = 2, CHUNK_FREE = 3, CHUNK_RETIRED = 4 };
 
 /* Only the kinds that the recorder itself writes or looks at. */
 enum kind { KIND_ENTER = 1, KIND_RESUME = 5, KIND_GAP = 28, KIND_THREAD = 66, KIND_NOTE = 68 };
@@ -47,6 +52,9 @@ struct file_header {
     uint64_t last_ticks, last_monotonic_ns;
     uint64_t chunks, dropped;
     uint64_t uid, parent_uid;
+    uint64_t finished;              /* chunks that were marked finished */
+    uint32_t ring_head, ring_tail;  /* free chunks ever put in by the collector, and ever taken out by the recorder */
+    uint64_t packed_bytes, retired; /* the collector's: bytes of the packed files, chunks that are holes for good */
 };
 
 struct chunk_header {
@@ -55,7 +63,8 @@ struct chunk_header {
     uint64_t native_id;
     uint32_t serial, number;
     uint64_t ticks, monotonic_ns;
-    uint8_t zero[24];
+    uint32_t state;
+    uint8_t zero[20];
 };
 
 struct record {
@@ -76,7 +85,13 @@ _Static_assert(offsetof(struct file_header, state) == 25, "STATE_OFFSET");
 _Static_assert(offsetof(struct file_header, last_ticks) == 56, "LAST_TICKS_OFFSET");
 _Static_assert(offsetof(struct file_header, chunks) == 72, "CHUNKS_OFFSET");
 _Static_assert(offsetof(struct file_header, dropped) == 80, "DROPPED_OFFSET");
-_Static_assert(sizeof(struct file_header) == 104, "HEADER");
+_Static_assert(offsetof(struct file_header, finished) == 104, "HEADER, FINISHED_OFFSET");
+_Static_assert(offsetof(struct file_header, ring_head) == 112, "RING_HEAD_OFFSET");
+_Static_assert(offsetof(struct file_header, ring_tail) == 116, "RING_TAIL_OFFSET");
+_Static_assert(offsetof(struct file_header, packed_bytes) == 120, "PACKED_BYTES_OFFSET");
+_Static_assert(offsetof(struct file_header, retired) == 128, "RETIRED_OFFSET");
+_Static_assert(offsetof(struct chunk_header, state) == 40, "CHUNK_STATE_OFFSET");
+_Static_assert(RING_OFFSET + RING_CHUNKS * sizeof(uint32_t) == HEADER_SIZE, "RING_OFFSET");
 _Static_assert(sizeof(struct chunk_header) == CHUNK_HEADER_SIZE, "CHUNK_HEADER");
 _Static_assert(sizeof(struct record) == RECORD_SIZE && sizeof(struct extension) == 16, "records");
 

@@ -137,7 +137,8 @@ static uint64_t *counter_for(uint64_t site) {
         counters.number = 0;
     }
     if (counters.cur == counters.end) {
-        char *chunk = chunk_claim(CHUNK_COUNTERS, NULL, counters.number++, &counters.segment);
+        bool fresh; /* A full one is never released: its numbers still grow. */
+        char *chunk = chunk_claim(CHUNK_COUNTERS, NULL, counters.number++, &counters.segment, &fresh);
         if (!chunk)
             return NULL;
         counters.cur = (struct counter *)(chunk + CHUNK_HEADER_SIZE);

@@ -17,6 +17,7 @@ static void site_degraded(uint64_t site);                  /* probes.h */
 
 static struct {
     char *cur, *end; /* Borrowed: the free part of the definition chunk */
+    char *chunk;     /* Borrowed: its first byte */
     uint64_t epoch;
     uint32_t number, segment;
     pthread_mutex_t lock;
@@ -44,16 +45,19 @@ static COLD bool claim(void) {
     bool later = self.chunk != NULL;
     if (later) {
         hot = chunk_filled((uint64_t)(self.cur - self.chunk - CHUNK_HEADER_SIZE) / RECORD_SIZE, self.extended);
-        chunk_release(self.segment);
+        pthread_mutex_lock(&store.lock);
+        chunk_release(self.chunk, self.segment);
         self.segment = NO_SEGMENT;
+        pthread_mutex_unlock(&store.lock);
     }
     uint32_t segment;
-    char *chunk = chunk_claim(CHUNK_EVENTS, &self, self.number, &segment);
+    bool fresh;
+    char *chunk = chunk_claim(CHUNK_EVENTS, &self, self.number, &segment, &fresh);
     if (!chunk) {
         store.header->dropped++;
         return false;
     }
-    if (later) /* A busy thread: all pages at once is cheaper than a fault for each. */
+    if (later && fresh) /* A busy thread: all pages at once is cheaper than a fault for each. */
         madvise((char *)((uintptr_t)chunk & ~(uintptr_t)4095), CHUNK_SIZE, POPULATE_WRITE);
     self.chunk = chunk;
     self.cur = chunk + CHUNK_HEADER_SIZE;
@@ -141,11 +145,15 @@ static void define(uint64_t kind, uint64_t key, const char *text, size_t length)
         definitions.segment = NO_SEGMENT;
     }
     if (store.active && (size_t)(definitions.end - definitions.cur) < size) {
-        chunk_release(definitions.segment);
-        definitions.cur = chunk_claim(CHUNK_DEFINITIONS, NULL, definitions.number++, &definitions.segment);
-        if (definitions.cur) {
-            definitions.end = definitions.cur + CHUNK_SIZE;
-            definitions.cur += CHUNK_HEADER_SIZE;
+        bool fresh;
+        pthread_mutex_lock(&store.lock);
+        chunk_release(definitions.chunk, definitions.segment);
+        definitions.segment = NO_SEGMENT;
+        pthread_mutex_unlock(&store.lock);
+        definitions.chunk = chunk_claim(CHUNK_DEFINITIONS, NULL, definitions.number++, &definitions.segment, &fresh);
+        if (definitions.chunk) {
+            definitions.cur = definitions.chunk + CHUNK_HEADER_SIZE;
+            definitions.end = definitions.chunk + CHUNK_SIZE;
         }
     }
     if (store.active) {

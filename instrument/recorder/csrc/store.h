@@ -1,11 +1,23 @@
 /* The process's trace file: its header page, the segments that map it, and who writes in which chunk.
  *
  * Invariants: disk space is allocated before it is mapped, so that a full disk is an error code and never a SIGBUS; a
- * chunk belongs to one thread for ever; what one process mapped, a forked child neither sees nor writes; no descriptor of
- * ours is open while the program runs, so that the numbers of its own are what they are without us.
+ * chunk belongs to one thread until it is finished, and is nobody's until the collector gave it back; what one process
+ * mapped, a forked child neither sees nor writes; no descriptor of ours is open while the program runs, so that the
+ * numbers of its own are what they are without us.
  *
  * Everything runs with the GIL held, except `thread_end` (a thread's last breath) and `store_forked`. `store.lock` guards
- * what these share with the rest: the list of threads and the segments. No Python code runs under it. */
+ * what these share with the rest: the list of threads and the segments. No Python code runs under it.
+ *
+ * Recycling. The collector (records/collect.py, another process) packs finished chunks into files of its own, zeroes them
+ * and gives them back through a ring in the header page. There is one producer, the collector, and one consumer, we, so two
+ * counters are enough; each is written by one side only. A chunk's state says whose it is, and only its owner stores into it:
+ *   - we store FINISHED with release, after the chunk's last record: who sees it sees all records;
+ *   - the collector stores FREE after the zeros, then the ring's head: who loads the head with acquire sees the chunk free
+ *     and zero, and its pages are mapped already, so that taking one costs no page fault;
+ *   - we store IN_USE with release after the rest of the new header, and only then the ring's tail: so a chunk that is free
+ *     and not between tail and head is one whose giving back was interrupted by the collector's death, never one just taken.
+ * Nothing the collector writes is trusted: a number beyond the file or a chunk that is not free is stepped over. Without a
+ * collector the ring stays empty and the file grows. */
 
 #ifndef CLEW_STORE_H
 #define CLEW_STORE_H
@@ -32,6 +44,9 @@
 #define FIRST_CHUNKS 16u
 #define FULL_CHUNKS 1024u
 #define MAX_SEGMENTS 4096u
+/* Segments without a chunk in use stay mapped up to this many chunks, once chunks come back. What is not in use there is in
+ * the ring or a hole that takes no memory, so this bounds address space; the ring, of 16 MB, bounds the memory. */
+#define IDLE_CHUNKS 2048u
 #define NO_SEGMENT UINT32_MAX
 
 struct thread {
@@ -46,11 +61,12 @@ struct thread {
 };
 
 struct segment {
-    char *map;     /* Owned; NULL when no thread writes there any more */
-    size_t length; /* of the mapping */
-    char *chunks;  /* Borrowed: its first chunk */
+    char *map;      /* Owned; NULL when no thread writes there any more */
+    size_t length;  /* of the mapping */
+    char *chunks;   /* Borrowed: its first chunk */
     uint64_t first; /* number of that */
-    uint32_t live; /* chunks not yet claimed or still written to */
+    uint32_t count; /* of chunks */
+    uint32_t live;  /* chunks not yet claimed or still written to */
 };
 
 /* Initial-exec: the address is one addition away from the thread pointer, no call to __tls_get_addr. */
@@ -65,6 +81,7 @@ static struct {
     struct file_header *header; /* Owned: the header page; stays mapped after a quota or failure, to count what is lost */
     uint64_t capacity;          /* chunks allocated and mapped */
     uint64_t limit;             /* chunks that the quota allows */
+    uint64_t idle;              /* chunks in segments that are mapped and have none in use */
     uint32_t segments, serials;
     struct thread *threads; /* Borrowed: every thread that has a chunk */
     uint64_t epoch;         /* number of the recording: what belongs to an earlier one is stale */
@@ -145,7 +162,7 @@ static bool add_segment(int fd, uint64_t first, uint64_t count) {
         return false;
     }
     segment->first = first;
-    segment->live = (uint32_t)count;
+    segment->live = segment->count = (uint32_t)count;
     store.segments++;
     __atomic_store_n(&store.capacity, first + count, __ATOMIC_RELEASE);
     return true;
@@ -159,15 +176,25 @@ static uint64_t next_count(void) {
     return doubled < FULL_CHUNKS ? doubled : FULL_CHUNKS;
 }
 
+/* How many chunks the file may have: what was packed counts against the quota, what became a hole does not. */
+static uint64_t allowed(void) {
+    uint64_t packed = __atomic_load_n(&store.header->packed_bytes, __ATOMIC_RELAXED) / CHUNK_SIZE;
+    uint64_t most = store.limit + __atomic_load_n(&store.header->retired, __ATOMIC_RELAXED);
+    return most > packed ? most - packed : 0;
+}
+
 /* Adds segments until `chunk` exists. False with `store.error` set when the quota, the disk or memory says no. */
 static bool grow(uint64_t chunk) {
+    uint64_t most = allowed();
+    store.error = 0;
+    if (chunk >= most)
+        return false;
     while (store.capacity <= chunk) {
         uint64_t first = store.capacity, count = next_count();
-        store.error = 0;
-        if (first >= store.limit || store.segments == MAX_SEGMENTS)
+        if (store.segments == MAX_SEGMENTS)
             return false;
-        if (count > store.limit - first)
-            count = store.limit - first;
+        if (count > most - first)
+            count = most - first;
         int fd = file_open();
         if (fd < 0) {
             store.error = errno;
@@ -224,7 +251,7 @@ static void store_finish(enum state state) {
         store.segment[i].map = NULL;
     }
     store.segments = 0;
-    store.capacity = 0;
+    store.capacity = store.idle = 0;
     store_clock_pair();
     __atomic_store_n(&store.header->state, (uint8_t)state, __ATOMIC_RELEASE);
     /* A file that can't be cut ends in zeros, which readers skip. */
@@ -275,20 +302,73 @@ static void store_give_up(void) {
     say(store.problem);
 }
 
-/* A new chunk, its header complete, or NULL when recording had to stop. `segment` is handed to `chunk_release` later. */
-static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint32_t number, uint32_t *segment) {
-    uint64_t index = __atomic_fetch_add(&store.header->chunks, 1, __ATOMIC_RELAXED);
-    if (index >= __atomic_load_n(&store.capacity, __ATOMIC_ACQUIRE)) {
-        pthread_mutex_lock(&store.lock);
-        bool grown = grow(index);
-        pthread_mutex_unlock(&store.lock);
-        if (!grown) {
-            store_give_up();
-            return NULL;
+/* Maps a segment again in which a chunk became free. */
+static bool segment_remap(struct segment *segment) {
+    int fd = file_open();
+    if (fd < 0)
+        return false;
+    uint64_t length = (uint64_t)segment->count * CHUNK_SIZE;
+    segment->chunks = map_file(fd, chunk_offset(segment->first), length, &segment->map, &segment->length);
+    close(fd);
+    return segment->chunks != NULL;
+}
+
+/* The chunk at the ring's tail, which stays there until `ring_taken`; NULL when there is none. Call with the lock held. */
+static char *ring_peek(uint32_t *index) {
+    struct file_header *header = store.header;
+    const uint32_t *ring = (const uint32_t *)(const void *)((char *)header + RING_OFFSET);
+    while (header->ring_tail != __atomic_load_n(&header->ring_head, __ATOMIC_ACQUIRE)) {
+        uint32_t chunk = __atomic_load_n(&ring[header->ring_tail % RING_CHUNKS], __ATOMIC_RELAXED);
+        if (chunk < store.capacity) {
+            *index = segment_of(chunk);
+            struct segment *segment = &store.segment[*index];
+            if (!segment->map) {
+                if (!segment_remap(segment))
+                    return NULL;
+                store.idle += segment->count;
+            }
+            char *found = segment->chunks + (chunk - segment->first) * CHUNK_SIZE;
+            if (__atomic_load_n(&((struct chunk_header *)found)->state, __ATOMIC_ACQUIRE) == CHUNK_FREE) {
+                if (!segment->live++)
+                    store.idle -= segment->count;
+                return found;
+            }
         }
+        __atomic_store_n(&header->ring_tail, header->ring_tail + 1, __ATOMIC_RELEASE); /* damage */
     }
+    return NULL;
+}
+
+static void ring_taken(void) {
+    __atomic_store_n(&store.header->ring_tail, store.header->ring_tail + 1, __ATOMIC_RELEASE);
+}
+
+/* A chunk that was never used, all zeros, or NULL with `store.error` set. Call with the lock held. */
+static char *chunk_fresh(uint32_t *segment) {
+    uint64_t index = __atomic_fetch_add(&store.header->chunks, 1, __ATOMIC_RELAXED);
+    if (!grow(index))
+        return NULL;
     *segment = segment_of(index);
-    char *chunk = store.segment[*segment].chunks + (index - store.segment[*segment].first) * CHUNK_SIZE;
+    return store.segment[*segment].chunks + (index - store.segment[*segment].first) * CHUNK_SIZE;
+}
+
+/* A new chunk, its header complete, or NULL when recording had to stop. `segment` is handed to `chunk_release` later.
+ * `*fresh` says that its pages are not there yet. */
+static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint32_t number, uint32_t *segment,
+                         bool *fresh) {
+    pthread_mutex_lock(&store.lock);
+    /* Over the quota although none was added: what is packed has grown. */
+    store.error = 0;
+    char *recycled = NULL, *chunk = NULL;
+    if (store.header->chunks <= allowed())
+        chunk = recycled = ring_peek(segment);
+    if (!chunk)
+        chunk = chunk_fresh(segment);
+    pthread_mutex_unlock(&store.lock);
+    if (!chunk) {
+        store_give_up();
+        return NULL;
+    }
     struct chunk_header *header = (struct chunk_header *)chunk;
     header->kind = (uint16_t)kind;
     header->native_id = thread ? thread->native_id : 0;
@@ -297,17 +377,32 @@ static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint
     store_clock_pair();
     header->ticks = store.header->last_ticks;
     header->monotonic_ns = store.header->last_monotonic_ns;
-    __atomic_store_n(&header->magic, CHUNK_MAGIC, __ATOMIC_RELEASE);
+    *fresh = !recycled;
+    if (recycled) {
+        __atomic_store_n(&header->state, CHUNK_IN_USE, __ATOMIC_RELEASE);
+        ring_taken();
+    } else {
+        __atomic_store_n(&header->magic, CHUNK_MAGIC, __ATOMIC_RELEASE);
+    }
     return chunk;
 }
 
-/* The chunk is full or its thread has ended. A segment nobody writes to is unmapped, so that memory use stays flat. */
-static void chunk_release(uint32_t segment) {
-    if (segment == NO_SEGMENT || __atomic_sub_fetch(&store.segment[segment].live, 1, __ATOMIC_ACQ_REL))
+/* The chunk is full or its thread has ended: from here on it is the collector's. A segment in which nobody writes is
+ * unmapped, so that memory use stays flat, unless its chunks are likely to come back. Call with the lock held. */
+static void chunk_release(char *chunk, uint32_t index) {
+    if (index == NO_SEGMENT)
         return;
-    struct segment *done = &store.segment[segment];
-    munmap(done->map, done->length);
-    done->map = NULL;
+    __atomic_store_n(&((struct chunk_header *)chunk)->state, CHUNK_FINISHED, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&store.header->finished, 1, __ATOMIC_RELEASE);
+    struct segment *segment = &store.segment[index];
+    if (--segment->live)
+        return;
+    if (__atomic_load_n(&store.header->ring_head, __ATOMIC_RELAXED) && store.idle + segment->count <= IDLE_CHUNKS) {
+        store.idle += segment->count;
+        return;
+    }
+    munmap(segment->map, segment->length);
+    segment->map = NULL;
 }
 
 static void thread_end(void *value) {
@@ -315,7 +410,7 @@ static void thread_end(void *value) {
     pthread_mutex_lock(&store.lock);
     if (thread->linked) {
         thread_unlink(thread);
-        chunk_release(thread->segment);
+        chunk_release(thread->chunk, thread->segment);
     }
     thread_reset(thread);
     pthread_mutex_unlock(&store.lock);
@@ -358,7 +453,7 @@ static void store_forked(void) {
     store.header = NULL;
     store.threads = NULL;
     store.segments = store.serials = 0;
-    store.capacity = 0;
+    store.capacity = store.idle = 0;
     store.epoch++;
     store.problem[0] = 0;
     pthread_mutex_init(&store.lock, NULL);
@@ -415,7 +510,7 @@ static int store_open(const char *path, const char *info, uint32_t info_length, 
 
     store.header = header;
     store.segments = store.serials = 0;
-    store.capacity = 0;
+    store.capacity = store.idle = 0;
     store.limit = quota > HEADER_SIZE ? (quota - HEADER_SIZE) / CHUNK_SIZE : 0;
     store.error = 0;
     store.problem[0] = 0;
