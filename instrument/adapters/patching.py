@@ -16,9 +16,10 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from clew.instrument.probes.bytecode import Call, Probes, rewrite
+from clew.instrument.probes.bytecode import Call, Operand, Probes, rewrite
 from clew.instrument.probes.quiet import Around, Quiet
 from clew.instrument.probes.sites import note, register
+from clew.records.event import Kind
 
 Patch = Callable[[Any], None]
 """Puts an adapter's hooks into the module it is given."""
@@ -133,6 +134,21 @@ def hook(
     _hooked.add(function.__code__)
 
 
+def operate(function: Any, enter: object | None, leave: object | None = None, parameter: int = 0) -> None:
+    """Has the operand `enter` act on a parameter at each start of a Python function, and `leave` on nothing at each end.
+
+    As `hook`, but nothing in Python is called: this is for operands written in C.
+    """
+    code = function.__code__
+    if code in _hooked:
+        return
+    probes = {Kind.ENTER: enter and Operand(enter, parameter), Kind.EXIT: leave, Kind.UNWIND: leave}
+    function.__code__ = rewrite(
+        code, lambda found: Probes(0) if found is code else None, lambda _site, kind: probes.get(Kind(kind))
+    )
+    _hooked.add(function.__code__)
+
+
 def surround(
     owner: Any, name: str, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None
 ) -> None:
@@ -154,6 +170,11 @@ def rename_in(function: FunctionType, old: str, new: str) -> None:
     """Makes `function`, in place, use the attribute or global `new` wherever it used `old`: a hook in its middle."""
     names = function.__code__.co_names
     function.__code__ = function.__code__.replace(co_names=tuple(new if name == old else name for name in names))
+
+
+def inner_code(function: Any, name: str) -> list[object]:
+    """The code of the functions of that name which `function` makes."""
+    return [const for const in function.__code__.co_consts if getattr(const, "co_name", "") == name]
 
 
 def adapter_site(function: Any) -> int:

@@ -11,7 +11,8 @@ position it came from.
     RESUME         after each later RESUME; an exception thrown into a generator resumes without one
     UNWIND         in the handler, once an exception is about to leave the frame (GeneratorExit too)
 
-A probe is a constant and what follows its LOAD_CONST; see `form`.
+A probe is a constant and what follows its LOAD_CONST; see `form`. One that acts on a parameter is an `Operand`: LOAD_CONST
+probe; LOAD_FAST parameter; DELETE_SUBSCR.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from clew.instrument.probes.instructions import (
     CALL,
     COPY,
     DELETE_FAST,
+    DELETE_SUBSCR,
     JUMP_FORWARD,
     JUMPS,
     LOAD_CLOSURE,
@@ -52,6 +54,7 @@ from clew.records.event import Kind
 
 _FUNCTION = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS
 _POP_TOP = encode(POP_TOP)
+_DELETE_ITEM = encode(DELETE_SUBSCR)
 _RERAISE_AT_LASTI = encode(RERAISE, 1)
 
 
@@ -77,9 +80,17 @@ class Probes(NamedTuple):
     after_unwind: Call | None = None
 
 
+class Operand(NamedTuple):
+    """A probe that acts on a parameter, by `del probe[parameter]`."""
+
+    probe: object
+    parameter: int
+    """Its index; not one that lives in a cell."""
+
+
 Chooser = Callable[[CodeType], Probes | None]
 MakeProbe = Callable[[int, int], object]
-"""Makes the probe of a site and a `Kind`."""
+"""Makes the probe of a site and a `Kind`, or None where there shall be none."""
 
 
 class Parameter(NamedTuple):
@@ -143,9 +154,14 @@ class _Writer:
         """`depth` is the stack's before the probe."""
         self.stack = max(self.stack, depth + 1)
         if kind not in self._probes:
-            probe = self._make_probe(self._site, kind)
-            self._probes[kind] = self._constant(probe) + form.after_load(probe)
+            self._probes[kind] = self._act(self._make_probe(self._site, kind), depth)
         return self._probes[kind]
+
+    def _act(self, probe: object, depth: int) -> bytes:
+        if type(probe) is Operand:
+            self.stack = max(self.stack, depth + 2)
+            return self._constant(probe.probe) + encode(LOAD_FAST, probe.parameter) + _DELETE_ITEM
+        return b"" if probe is None else self._constant(probe) + form.after_load(probe)
 
     def call(self, call: Call | None, depth: int, subject: bytes = b"") -> bytes:
         """`subject` pushes the result or exception, over the callable's two stack entries."""

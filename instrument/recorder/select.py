@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clew.instrument.recorder.types import Recorder
@@ -36,3 +36,5 @@ def _choose(wanted: str) -> tuple[Recorder, str, str]:
 
 
 core, implementation, reason = _choose(os.environ.get(CHOICE_VARIABLE, ""))
+native: Any = core if implementation == "c" else None
+"""The C core where it records, for what only it has: operands, and hooks in C types (`_core.pyi`)."""

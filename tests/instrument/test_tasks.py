@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 
+import pytest
+
 from clew.records.event import Kind
+
+
+@pytest.fixture(params=["c", "python"])
+def record(record, request):
+    """As everywhere, with the hooks written in C and with those written in Python."""
+
+    def run(*arguments, environment=None, **options):
+        return recorded(*arguments, environment={"CLEW_RECORDER": request.param, **(environment or {})}, **options)
+
+    recorded = record
+    return functools.wraps(recorded)(run)
 
 
 def among(run, strands, *channels):

@@ -15,6 +15,12 @@ DEFINES = {
 }
 ENUMERATORS = {name: int(value) for name, value in re.findall(r"\b([A-Z]+(?:_[A-Z]+)+) = (\d+)", LAYOUT)}
 
+WRITTEN_IN_C = (
+    *("ENTER", "RESUME", "SEND", "RECEIVE", "JOIN", "RELEASE", "ACQUIRE"),
+    *("SCOPE_BEGIN", "SCOPE_END", "STEP_BEGIN", "STEP_END", "GAP", "THREAD", "STRAND", "NOTE"),
+)
+
+
 
 @pytest.mark.parametrize(
     "name",
@@ -37,7 +43,7 @@ def test_enumerators_are_equal():
     expected |= {f"STATE_{state.name}": state for state in header.State}
     expected |= {f"CHUNK_{kind.name}": kind for kind in header.ChunkKind}
     expected |= {f"CHUNK_{state.name}": state for state in header.ChunkState}
-    expected |= {f"KIND_{name}": event.Kind[name] for name in ("ENTER", "RESUME", "GAP", "THREAD", "NOTE")}
+    expected |= {f"KIND_{name}": event.Kind[name] for name in WRITTEN_IN_C}
     assert expected == ENUMERATORS
 
 

@@ -1,7 +1,8 @@
 /* The C recorder: stores records in a file-backed shared mapping. This file is its Python face; see `_core.pyi`.
  *
  * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, probes.h
- * the probe objects and the budget. They are one translation unit, so that a probe's whole path is inlined.
+ * the probe objects and the budget, operands.h what adapters put into the standard library and tasks.h what of it is
+ * asyncio's. They are one translation unit, so that a probe's whole path is inlined.
  *
  * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
  * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
@@ -16,9 +17,11 @@
 
 #include "clock.h"
 #include "layout.h"
+#include "operands.h"
 #include "probes.h"
 #include "records.h"
 #include "store.h"
+#include "tasks.h"
 
 static PyObject *python_threads; /* Owned: `threading._active`, thread objects by ident; NULL when there is none */
 
@@ -192,6 +195,8 @@ static PyObject *core_define(PyObject *module, PyObject *const *arguments, Py_ss
     Py_RETURN_NONE;
 }
 
+static PyObject *core_key_space(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLong(space_new()); }
+
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)(void (*)(void))core_start, METH_VARARGS | METH_KEYWORDS,
      "start(path, info, parent_uid, quota, budget): open a new trace file; OSError when it can't be."},
@@ -205,12 +210,17 @@ static PyMethodDef methods[] = {
      "emit(kind, site, key, channel=0, text=b'', flags=0): a record with an extension."},
     {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL,
      "define(kind, key, text): a definition record."},
+    {"key_space", core_key_space, METH_NOARGS, "key_space(): of one mechanism, for the keys of its objects."},
+    {"watch_handles", core_watch_handles, METH_VARARGS, "watch_handles(...): operands for asyncio's handles."},
+    {"watch_futures", core_watch_futures, METH_VARARGS, "watch_futures(type, site): record outcomes of the C futures."},
+    {"watch_tasks", core_watch_tasks, METH_VARARGS, "watch_tasks(type, site): record outcomes of the C tasks."},
     {NULL, NULL, 0, NULL},
 };
 
 static void forked(void) {
     store_forked();
     pthread_mutex_init(&definitions.lock, NULL);
+    keys_renew();
 }
 
 static struct PyModuleDef module_definition = {
@@ -219,9 +229,11 @@ static struct PyModuleDef module_definition = {
 
 PyMODINIT_FUNC PyInit__core(void) {
     clock_choose();
-    if (probe_ready() < 0)
+    if (probe_ready() < 0 || PyType_Ready(&operand_type) < 0)
         return NULL;
     int error = pthread_key_create(&store.key, thread_end);
+    if (!error)
+        error = pthread_key_create(&runs_key, free);
     if (!error)
         error = pthread_atfork(NULL, NULL, forked);
     if (error) {
@@ -229,8 +241,10 @@ PyMODINIT_FUNC PyInit__core(void) {
         return PyErr_SetFromErrno(PyExc_ImportError);
     }
     store_new_uid();
+    keys_renew();
     PyObject *module = PyModule_Create(&module_definition);
-    if (module && PyModule_AddObjectRef(module, "Probe", (PyObject *)&probe_type) < 0)
+    if (module && (PyModule_AddObjectRef(module, "Probe", (PyObject *)&probe_type) < 0 ||
+                   PyModule_AddObjectRef(module, "Operand", (PyObject *)&operand_type) < 0))
         Py_CLEAR(module);
     return module;
 }

@@ -1,0 +1,717 @@
+/* asyncio in C: handles that are made and run, tasks' strands, outcomes of futures.
+ *
+ * The C types `_asyncio.Future` and `_asyncio.Task` are patched in place: they stay the types that the program and asyncio's own
+ * fast paths know, and methods keep their names, signatures and documentation. What a task needs (its strand) is kept
+ * beside it, in a table that forgets the task when it is deallocated. Invariants: everything runs with the GIL held; no
+ * Python code of the program's runs while a record is stored; whatever fails here is dropped, and the call goes on. */
+
+#ifndef CLEW_TASKS_H
+#define CLEW_TASKS_H
+
+#include <structmember.h>
+
+#include "operands.h"
+
+static size_t json_escape(char *out, size_t room, const char *text, size_t length); /* core.c */
+
+#define PATCHES 16
+#define MAX_RUNS 64u
+
+typedef PyObject *(*method)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+
+static struct {
+    bool handles, futures, tasks;    /* what has been hooked */
+    uint32_t handle_channel, future_channel;
+    uint64_t run_site, future_site, task_site;
+    uint32_t handle_space, outcome_space, cancel_space;
+    Py_ssize_t callback, arguments;  /* offsets of `Handle._callback` and `_args` */
+    PyTypeObject *handle;            /* Owned, like all below */
+    PyTypeObject *future, *task;     /* NULL where asyncio has no C part */
+    PyObject *collectors;            /* list of the code and the functions that count down; compared by identity */
+    PyObject *python_steps;          /* the same of the functions that are steps of a task written in Python */
+    PyObject *foreign;               /* strand_of(task) -> int, of a task that is not of the C type */
+    PyCFunction done, get_name, get_coro; /* of the C types, called without a lookup */
+    PyTypeObject *step;              /* Borrowed: the type of a callback that steps a task, once one was seen */
+    Py_ssize_t step_task;            /* offset of the task in it */
+    const PyMethodDef *wakeup;       /* Borrowed: of the builtin that wakes a task, once one was seen */
+    destructor task_dealloc;
+    initproc task_init;
+    unaryfunc future_await, task_await;
+} aio;
+
+/* One run of a handle under way on a thread. */
+struct run {
+    uint64_t key;    /* of its strand or scope; 0 when its beginning was not recorded */
+    uint64_t count;  /* key of what its callback counts down, or 0 */
+    uint64_t epoch;  /* the recording that it began in */
+    PyObject *task;  /* Owned; NULL for a scope */
+};
+
+struct runs {
+    uint32_t depth;
+    PyObject *waking; /* Borrowed: what the step under way was woken by, until asyncio has asked for its result */
+    struct run run[MAX_RUNS];
+};
+
+static __thread struct runs *runs __attribute__((tls_model("initial-exec")));
+static pthread_key_t runs_key;
+
+static struct runs *runs_here(void) {
+    if (UNLIKELY(!runs)) {
+        runs = calloc(1, sizeof *runs);
+        pthread_setspecific(runs_key, runs);
+    }
+    return runs;
+}
+
+/* ---- The strands of tasks, by address ---- */
+
+struct strand {
+    PyObject *task; /* Borrowed: the entry goes with the task; NULL for a free place */
+    uint64_t key, epoch;
+    PyObject *coroutine; /* Owned: its name */
+    bool cancelled;      /* by someone whom no handle tells of */
+};
+
+static struct {
+    struct strand *place;
+    size_t mask, used; /* places - 1; the table is at most half full */
+} strands;
+
+static inline size_t strand_slot(const PyObject *task) {
+    return (size_t)(((uintptr_t)task >> 4) * 0x9E3779B97F4A7C15u >> 20) & strands.mask;
+}
+
+static inline struct strand *strand_find(const PyObject *task) {
+    if (!strands.used)
+        return NULL;
+    for (size_t i = strand_slot(task);; i = (i + 1) & strands.mask) {
+        if (strands.place[i].task == task)
+            return &strands.place[i];
+        if (!strands.place[i].task)
+            return NULL;
+    }
+}
+
+static bool strands_grow(void) {
+    size_t places = strands.place ? 2 * (strands.mask + 1) : 64;
+    struct strand *old = strands.place, *grown = calloc(places, sizeof *grown);
+    if (!grown)
+        return false;
+    size_t before = old ? strands.mask + 1 : 0;
+    strands.place = grown;
+    strands.mask = places - 1;
+    for (size_t i = 0; i < before; i++)
+        if (old[i].task) {
+            size_t slot = strand_slot(old[i].task);
+            while (grown[slot].task)
+                slot = (slot + 1) & strands.mask;
+            grown[slot] = old[i];
+        }
+    free(old);
+    return true;
+}
+
+/* A new entry, or NULL when there is no memory. */
+static struct strand *strand_add(PyObject *task) {
+    if ((!strands.place || 2 * (strands.used + 1) > strands.mask) && !strands_grow())
+        return NULL;
+    size_t slot = strand_slot(task);
+    while (strands.place[slot].task)
+        slot = (slot + 1) & strands.mask;
+    strands.used++;
+    strands.place[slot] = (struct strand){.task = task};
+    return &strands.place[slot];
+}
+
+static void strand_forget(const PyObject *task) {
+    struct strand *found = strand_find(task);
+    if (!found)
+        return;
+    PyObject *coroutine = found->coroutine;
+    size_t hole = (size_t)(found - strands.place);
+    for (size_t i = (hole + 1) & strands.mask; strands.place[i].task; i = (i + 1) & strands.mask)
+        if (((i - strand_slot(strands.place[i].task)) & strands.mask) >= ((i - hole) & strands.mask)) {
+            strands.place[hole] = strands.place[i];
+            hole = i;
+        }
+    strands.place[hole].task = NULL;
+    strands.used--;
+    Py_XDECREF(coroutine);
+}
+
+static void strand_define(PyObject *task, const struct strand *strand) {
+    char name[256], coroutine[256], text[640];
+    size_t lengths[2] = {0, 0};
+    PyObject *names[2] = {aio.get_name(task, NULL), Py_XNewRef(strand->coroutine)};
+    for (int i = 0; i < 2; i++) {
+        Py_ssize_t bytes;
+        const char *utf8 = names[i] && PyUnicode_Check(names[i]) ? PyUnicode_AsUTF8AndSize(names[i], &bytes) : NULL;
+        if (utf8)
+            lengths[i] = json_escape(i ? coroutine : name, sizeof name, utf8, (size_t)bytes);
+        Py_XDECREF(names[i]);
+    }
+    PyErr_Clear();
+    int written = snprintf(text, sizeof text,
+                           "{\"kind\": \"task\", \"name\": \"%.*s\", \"thread\": %u, \"coroutine\": \"%.*s\"}",
+                           (int)lengths[0], name, self.serial, (int)lengths[1], coroutine);
+    define(KIND_STRAND, strand->key, text, (size_t)written);
+}
+
+/* The qualified name of a coroutine's function, or of the type of what a task runs instead. */
+static PyObject *coroutine_name(PyObject *coroutine) {
+    PyObject *name = NULL;
+    if (coroutine && (PyCoro_CheckExact(coroutine) || PyGen_CheckExact(coroutine)))
+        name = PyObject_GetAttrString(coroutine, "__qualname__");
+    else if (coroutine)
+        name = PyType_GetQualName(Py_TYPE(coroutine));
+    PyErr_Clear();
+    return name;
+}
+
+/* A strand for the task, anew in every recording. */
+static COLD struct strand *strand_begin(PyObject *task) {
+    if (!thread_known())
+        return NULL;
+    struct strand *found = strand_find(task);
+    if (!found) {
+        PyObject *coroutine = aio.get_coro(task, NULL);
+        PyObject *name = coroutine_name(coroutine);
+        Py_XDECREF(coroutine);
+        PyErr_Clear();
+        found = strand_add(task);
+        if (!found) {
+            Py_XDECREF(name);
+            return NULL;
+        }
+        found->coroutine = name;
+    }
+    found->key = key_fresh();
+    found->epoch = store.epoch;
+    strand_define(task, found);
+    return found;
+}
+
+static inline struct strand *strand_of(PyObject *task) {
+    struct strand *found = strand_find(task);
+    return LIKELY(found && found->epoch == store.epoch) ? found : strand_begin(task);
+}
+
+/* ---- Which callbacks step a task, and which count down ---- */
+
+static bool is_listed(PyObject *list, PyObject *object) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
+        if (PyList_GET_ITEM(list, i) == object)
+            return true;
+    return false;
+}
+
+/* Learns where a step's callback keeps its task. */
+static COLD void learn_step(PyObject *callback) {
+    PyTypeObject *type = Py_TYPE(callback);
+    const char *dot = strrchr(type->tp_name, '.');
+    if (strcmp(dot ? dot + 1 : type->tp_name, "TaskStepMethWrapper"))
+        return;
+    PyObject *task = PyObject_GetAttrString(callback, "__self__");
+    Py_ssize_t size = (Py_ssize_t)sizeof(PyObject);
+    while (task && size < type->tp_basicsize && *(PyObject **)((char *)callback + size) != task)
+        size += (Py_ssize_t)sizeof(PyObject *);
+    if (task && size < type->tp_basicsize) {
+        aio.step_task = size;
+        aio.step = type;
+    }
+    Py_XDECREF(task);
+    PyErr_Clear();
+}
+
+static COLD bool learn_wakeup(PyObject *callback) {
+    const PyMethodDef *found = ((PyCFunctionObject *)callback)->m_ml;
+    if (strcmp(found->ml_name, "task_wakeup") || !aio.task)
+        return false;
+    PyObject *task = PyCFunction_GET_SELF(callback);
+    if (!task || !PyObject_TypeCheck(task, aio.task))
+        return false;
+    aio.wakeup = found;
+    return true;
+}
+
+/* The task whose step `callback` is, Borrowed, else NULL. That a callback is bound to a task is not enough: `task.cancel`
+ * is, too. */
+static inline PyObject *task_of_step(PyObject *callback, bool *wakes) {
+    PyTypeObject *type = Py_TYPE(callback);
+    *wakes = false;
+    if (LIKELY(type == aio.step))
+        return *(PyObject **)((char *)callback + aio.step_task);
+    if (type == &PyCFunction_Type) {
+        if (((PyCFunctionObject *)callback)->m_ml != aio.wakeup && !(!aio.wakeup && learn_wakeup(callback)))
+            return NULL;
+        *wakes = true;
+        return PyCFunction_GET_SELF(callback);
+    }
+    if (type == &PyFunction_Type)
+        return NULL;
+    if (type == &PyMethod_Type)
+        return is_listed(aio.python_steps, PyMethod_GET_FUNCTION(callback)) ? PyMethod_GET_SELF(callback) : NULL;
+    if (!aio.step) {
+        learn_step(callback);
+        if (type == aio.step)
+            return *(PyObject **)((char *)callback + aio.step_task);
+    }
+    return NULL;
+}
+
+/* The key of what a callback counts down, 0 of one that does not count; `counted` when it was counted before. It is kept
+ * in the collector: the address of one that is gone may be the next one's. */
+static uint64_t count_of(PyObject *callback, bool *counted) {
+    PyObject *collector = NULL;
+    *counted = false;
+    if (PyFunction_Check(callback) && is_listed(aio.collectors, PyFunction_GET_CODE(callback)))
+        collector = callback;
+    else if (PyMethod_Check(callback) && is_listed(aio.collectors, PyMethod_GET_FUNCTION(callback)))
+        collector = PyMethod_GET_SELF(callback);
+    if (!collector)
+        return 0;
+    PyObject *own = PyObject_GenericGetDict(collector, NULL);
+    PyObject *key = own && PyDict_Check(own) ? PyDict_GetItemString(own, "_clew_count") : NULL;
+    uint64_t count = 0;
+    if (key) {
+        count = PyLong_AsUnsignedLongLongMask(key);
+        *counted = true;
+    } else if (own && PyDict_Check(own)) {
+        count = key_fresh();
+        key = PyLong_FromUnsignedLongLong(count);
+        if (!key || PyDict_SetItemString(own, "_clew_count", key) < 0)
+            count = 0;
+        Py_XDECREF(key);
+    }
+    Py_XDECREF(own);
+    PyErr_Clear();
+    return count;
+}
+
+/* ---- Handles ---- */
+
+static inline bool is_native(PyObject *task) { return aio.task && PyObject_TypeCheck(task, aio.task); }
+
+static bool task_is_done(PyObject *task) {
+    PyObject *done = is_native(task) ? aio.done(task, NULL) : PyObject_CallMethod(task, "done", NULL);
+    bool yes = done == Py_True;
+    Py_XDECREF(done);
+    PyErr_Clear();
+    return yes;
+}
+
+/* The outcome of a task is known by its strand's number: its address may be the next one's. */
+static inline uint64_t outcome_of_strand(uint64_t strand) { return strand ^ keys.base[aio.outcome_space]; }
+
+static void begin_foreign(struct run *run, PyObject *task) {
+    PyObject *strand = PyObject_CallOneArg(aio.foreign, task);
+    run->key = strand ? PyLong_AsUnsignedLongLongMask(strand) : 0;
+    Py_XDECREF(strand);
+    PyErr_Clear();
+}
+
+static void begin_scope(struct run *run, PyObject *handle, PyObject *callback) {
+    bool counted = false;
+    run->key = key_in(aio.handle_space, handle);
+    put_keyed(keyed_word(KIND_SCOPE_BEGIN, aio.run_site), run->key, aio.handle_channel, 0);
+    run->count = callback ? count_of(callback, &counted) : 0;
+    if (counted)
+        put_keyed(keyed_word(KIND_JOIN, aio.run_site), run->count, aio.future_channel, 0);
+}
+
+static void act_begin(struct operand *operand, PyObject *handle) {
+    struct runs *here = runs_here();
+    if (!here || here->depth++ >= MAX_RUNS)
+        return;
+    struct run *run = &here->run[here->depth - 1];
+    run->key = 0;
+    run->task = NULL;
+    if (UNLIKELY(!store.active || !PyObject_TypeCheck(handle, aio.handle)))
+        return;
+    run->epoch = store.epoch;
+    run->count = 0;
+    bool wakes;
+    PyObject *callback = *(PyObject **)((char *)handle + aio.callback);
+    PyObject *task = callback ? task_of_step(callback, &wakes) : NULL;
+    if (!task) {
+        begin_scope(run, handle, callback);
+        return;
+    }
+    bool cancelled = false;
+    if (LIKELY(is_native(task))) {
+        struct strand *strand = strand_of(task);
+        if (strand) {
+            run->key = strand->key;
+            cancelled = strand->cancelled;
+            strand->cancelled = false;
+        }
+    } else {
+        begin_foreign(run, task);
+    }
+    if (!run->key)
+        return;
+    run->task = Py_NewRef(task);
+    put_keyed(keyed_word(KIND_STEP_BEGIN, aio.run_site), run->key, 0, 0);
+    put_keyed(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.handle_space, handle), aio.handle_channel, 0);
+    if (UNLIKELY(cancelled))
+        put_keyed(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.cancel_space, task), aio.handle_channel, 0);
+    here->waking = NULL;
+    if (wakes) {
+        PyObject *arguments = *(PyObject **)((char *)handle + aio.arguments);
+        if (arguments && PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) == 1)
+            here->waking = PyTuple_GET_ITEM(arguments, 0);
+    }
+}
+
+static void run_end(struct run *run) {
+    if (run->key && run->epoch == store.epoch) {
+        if (!run->task) {
+            if (run->count)
+                put_keyed(keyed_word(KIND_SEND, aio.run_site), run->count, aio.future_channel, 0);
+            put_keyed(keyed_word(KIND_SCOPE_END, aio.run_site), run->key, aio.handle_channel, 0);
+        } else {
+            if (task_is_done(run->task))
+                put_keyed(keyed_word(KIND_SEND, aio.run_site), outcome_of_strand(run->key), aio.future_channel, 0);
+            put_keyed(keyed_word(KIND_STEP_END, aio.run_site), run->key, 0, 0);
+        }
+    }
+    Py_CLEAR(run->task);
+}
+
+static void act_end(struct operand *operand, PyObject *ignored) {
+    struct runs *here = runs;
+    if (!here || !here->depth || here->depth-- > MAX_RUNS)
+        return;
+    run_end(&here->run[here->depth]);
+}
+
+static Py_ssize_t slot_offset(PyObject *type, const char *name) {
+    PyObject *slot = PyObject_GetAttrString(type, name);
+    Py_ssize_t offset = -1;
+    if (slot && Py_IS_TYPE(slot, &PyMemberDescr_Type))
+        offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+    else
+        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
+    Py_XDECREF(slot);
+    return offset;
+}
+
+/* watch_handles(handle_class, made_site, run_site, handle_channel, future_channel, collectors, python_steps, foreign) */
+static PyObject *core_watch_handles(PyObject *module, PyObject *arguments) {
+    PyObject *type, *collectors, *steps, *foreign;
+    unsigned int made_site, run_site, handle_channel, future_channel;
+    if (!PyArg_ParseTuple(arguments, "O!IIIIO!O!O:watch_handles", &PyType_Type, &type, &made_site, &run_site,
+                          &handle_channel, &future_channel, &PyList_Type, &collectors, &PyList_Type, &steps, &foreign))
+        return NULL;
+    Py_ssize_t callback = slot_offset(type, "_callback"), args = callback < 0 ? -1 : slot_offset(type, "_args");
+    if (args < 0)
+        return NULL;
+    if (!aio.handles) {
+        aio.handle_space = space_new();
+        aio.outcome_space = space_new();
+        aio.cancel_space = space_new();
+    }
+    aio.callback = callback;
+    aio.arguments = args;
+    aio.handle_channel = handle_channel;
+    aio.future_channel = future_channel;
+    aio.run_site = run_site;
+    Py_XSETREF(aio.handle, (PyTypeObject *)Py_NewRef(type));
+    Py_XSETREF(aio.collectors, Py_NewRef(collectors));
+    Py_XSETREF(aio.python_steps, Py_NewRef(steps));
+    Py_XSETREF(aio.foreign, Py_NewRef(foreign));
+    aio.handles = true;
+    return Py_BuildValue("NNN", operand_make(act_put, keyed_word(KIND_SEND, made_site), handle_channel, aio.handle_space),
+                         operand_make(act_begin, 0, 0, 0), operand_make(act_end, 0, 0, 0));
+}
+
+/* ---- Futures and tasks ---- */
+
+struct patched {
+    PyMethodDef definition; /* the original's, with our function */
+    PyObject *original;     /* Owned: the method descriptor that we stand for */
+};
+
+static struct patched f_set_result, f_set_exception, f_cancel, f_result, f_exception;
+static struct patched t_cancel, t_result, t_exception, t_set_name;
+
+static PyObject *call_original(const struct patched *patched, PyObject *object, PyObject *const *arguments,
+                               Py_ssize_t count, PyObject *names) {
+    PyObject *stack[8];
+    Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    if (all >= 8) { /* too many for any of them: let it say so */
+        PyObject *bound = Py_TYPE(patched->original)->tp_descr_get(patched->original, object, NULL);
+        PyObject *result = bound ? PyObject_Vectorcall(bound, arguments, (size_t)count, names) : NULL;
+        Py_XDECREF(bound);
+        return result;
+    }
+    stack[0] = object;
+    for (Py_ssize_t i = 0; i < all; i++)
+        stack[i + 1] = arguments[i];
+    return PyObject_Vectorcall(patched->original, stack, (size_t)count + 1, names);
+}
+
+/* Both C types begin alike, so one `done` serves them. An error (of a future whose `__init__` did not run) is the
+ * original method's to raise. */
+static inline bool future_is_done(PyObject *future) {
+    PyObject *done = aio.done(future, NULL);
+    if (UNLIKELY(!done)) {
+        PyErr_Clear();
+        return false;
+    }
+    Py_DECREF(done);
+    return done == Py_True;
+}
+
+static inline void outcome_set(PyObject *future) {
+    if (store.active && !future_is_done(future))
+        put_keyed(keyed_word(KIND_SEND, aio.future_site), key_in(aio.outcome_space, future), aio.future_channel, 0);
+}
+
+static inline void outcome_taken(PyObject *future) {
+    if (!store.active)
+        return;
+    /* A task that wakes up asks for the result, too; the handle has already told what woke it. */
+    if (runs && runs->waking) {
+        bool wakes = runs->waking == future && Py_TYPE(future) != aio.future && Py_TYPE(future) != aio.task;
+        runs->waking = NULL;
+        if (wakes)
+            return;
+    }
+    if (!future_is_done(future))
+        return;
+    if (!is_native(future)) {
+        put_keyed(keyed_word(KIND_JOIN, aio.future_site), key_in(aio.outcome_space, future), aio.future_channel, 0);
+        return;
+    }
+    struct strand *strand = strand_find(future);
+    if (strand && strand->epoch == store.epoch)
+        put_keyed(keyed_word(KIND_JOIN, aio.task_site), outcome_of_strand(strand->key), aio.future_channel, 0);
+}
+
+#define SETTING(name)                                                                                                  \
+    static PyObject *name##_method(PyObject *object, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {  \
+        outcome_set(object);                                                                                           \
+        return call_original(&name, object, arguments, count, names);                                                  \
+    }
+#define TAKING(name)                                                                                                   \
+    static PyObject *name##_method(PyObject *object, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {  \
+        outcome_taken(object);                                                                                         \
+        return call_original(&name, object, arguments, count, names);                                                  \
+    }
+SETTING(f_set_result)
+SETTING(f_set_exception)
+SETTING(f_cancel)
+TAKING(f_result)
+TAKING(f_exception)
+TAKING(t_result)
+TAKING(t_exception)
+
+static PyObject *t_cancel_method(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    PyObject *done = call_original(&t_cancel, task, arguments, count, names);
+    if (done != Py_True || !store.active)
+        return done;
+    PyObject *pending = PyObject_GetAttrString(task, "_must_cancel");
+    if (pending == Py_True) {
+        /* The step that is to fail was scheduled before, by someone else. */
+        struct strand *strand = strand_of(task);
+        if (strand) {
+            strand->cancelled = true;
+            put_keyed(keyed_word(KIND_SEND, aio.task_site), key_in(aio.cancel_space, task), aio.handle_channel, 0);
+        }
+    }
+    Py_XDECREF(pending);
+    PyErr_Clear();
+    return done;
+}
+
+static PyObject *t_set_name_method(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    PyObject *result = call_original(&t_set_name, task, arguments, count, names);
+    struct strand *strand = result && store.active ? strand_find(task) : NULL;
+    if (strand && strand->epoch == store.epoch)
+        strand_define(task, strand); /* Of several definitions the last one holds. */
+    return result;
+}
+
+static PyObject *future_await(PyObject *future) {
+    outcome_taken(future);
+    return aio.future_await(future);
+}
+
+static PyObject *task_await(PyObject *task) {
+    outcome_taken(task);
+    return aio.task_await(task);
+}
+
+static void task_dealloc(PyObject *task) {
+    strand_forget(task);
+    aio.task_dealloc(task);
+}
+
+/* Does this call of the constructor run the task's first step at once? */
+static bool starts_eagerly(PyObject *keywords) {
+    PyObject *eager = keywords ? PyDict_GetItemString(keywords, "eager_start") : NULL;
+    if (!eager || PyObject_IsTrue(eager) <= 0)
+        return false;
+    PyObject *loop = PyDict_GetItemString(keywords, "loop");
+    if (!loop || loop == Py_None)
+        return true; /* it is the one that runs */
+    PyObject *running = PyObject_CallMethod(loop, "is_running", NULL);
+    bool yes = running && PyObject_IsTrue(running) > 0;
+    Py_XDECREF(running);
+    return yes;
+}
+
+/* An eager task: no handle starts it, so its first step is recorded around its construction. */
+static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
+    if (LIKELY(!keywords) || !store.active || !starts_eagerly(keywords)) {
+        PyErr_Clear();
+        return aio.task_init(task, arguments, keywords);
+    }
+    struct runs *here = runs_here();
+    strand_forget(task); /* initialised again */
+    struct strand *strand = thread_known() && here && here->depth < MAX_RUNS ? strand_add(task) : NULL;
+    if (!strand)
+        return aio.task_init(task, arguments, keywords);
+    uint64_t key = strand->key = key_fresh(), cause = key_fresh();
+    strand->epoch = store.epoch;
+    PyObject *coroutine = PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, 0)
+                                                      : PyDict_GetItemString(keywords, "coro");
+    PyObject *name = coroutine_name(coroutine); /* may move the table */
+    strand = strand_find(task);
+    if (strand)
+        strand->coroutine = name;
+    else
+        Py_XDECREF(name);
+    put_keyed(keyed_word(KIND_SEND, aio.task_site), cause, aio.handle_channel, 0);
+    put_keyed(keyed_word(KIND_STEP_BEGIN, aio.task_site), key, 0, 0);
+    put_keyed(keyed_word(KIND_JOIN, aio.task_site), cause, aio.handle_channel, 0);
+    here->run[here->depth++] = (struct run){.key = key, .epoch = store.epoch, .task = Py_NewRef(task)};
+    int result = aio.task_init(task, arguments, keywords);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    strand = strand_find(task);
+    if (result == 0 && strand && strand->epoch == store.epoch)
+        strand_define(task, strand);
+    else if (store.active)
+        define(KIND_STRAND, key, "{\"kind\": \"task\", \"name\": \"a task that could not be made\"}", 58);
+    act_end(NULL, NULL);
+    PyErr_Restore(type, value, traceback);
+    return result;
+}
+
+/* Borrowed; the dictionary that attribute lookup uses. */
+static PyObject *type_dict(PyTypeObject *type) { return type->tp_dict; }
+
+static PyCFunction plain_method(PyTypeObject *type, const char *name) {
+    PyObject *found = PyDict_GetItemString(type_dict(type), name);
+    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type) ||
+        ((PyMethodDescrObject *)found)->d_method->ml_flags != METH_NOARGS) {
+        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
+        return NULL;
+    }
+    return ((PyMethodDescrObject *)found)->d_method->ml_meth;
+}
+
+static bool patch_method(PyTypeObject *type, const char *name, struct patched *patched, method ours) {
+    PyObject *found = PyDict_GetItemString(type_dict(type), name);
+    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type)) {
+        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
+        return false;
+    }
+    patched->original = Py_NewRef(found);
+    patched->definition = *((PyMethodDescrObject *)found)->d_method;
+    patched->definition.ml_meth = (PyCFunction)(void (*)(void))ours;
+    patched->definition.ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    PyObject *made = PyDescr_NewMethod(type, &patched->definition);
+    bool placed = made && PyDict_SetItemString(type_dict(type), name, made) == 0;
+    Py_XDECREF(made);
+    return placed;
+}
+
+/* Makes `__name__` of the type's dictionary, which subclasses call by `super()`, call `ours` as the slot does. */
+static bool patch_wrapper(PyTypeObject *type, const char *name, void *ours) {
+    PyObject *found = PyDict_GetItemString(type_dict(type), name);
+    if (!found || !Py_IS_TYPE(found, &PyWrapperDescr_Type)) {
+        PyErr_Format(PyExc_TypeError, "%s.%s is not the slot it was", type->tp_name, name);
+        return false;
+    }
+    PyObject *made = PyDescr_NewWrapper(type, ((PyWrapperDescrObject *)found)->d_base, ours);
+    bool placed = made && PyDict_SetItemString(type_dict(type), name, made) == 0;
+    Py_XDECREF(made);
+    return placed;
+}
+
+static bool patch_await(PyTypeObject *type, unaryfunc *original, unaryfunc ours) {
+    if (!type->tp_as_async || !type->tp_as_async->am_await || type->tp_iter != type->tp_as_async->am_await) {
+        PyErr_Format(PyExc_TypeError, "%s is not awaited as it was", type->tp_name);
+        return false;
+    }
+    *original = type->tp_as_async->am_await;
+    if (!patch_wrapper(type, "__iter__", ours) || !patch_wrapper(type, "__await__", ours))
+        return false;
+    type->tp_as_async->am_await = type->tp_iter = ours;
+    return true;
+}
+
+/* watch_futures(future, site): the C type. */
+static PyObject *core_watch_futures(PyObject *module, PyObject *arguments) {
+    PyObject *object;
+    unsigned int site;
+    if (!PyArg_ParseTuple(arguments, "O!I:watch_futures", &PyType_Type, &object, &site))
+        return NULL;
+    PyTypeObject *type = (PyTypeObject *)object;
+    if (aio.futures)
+        Py_RETURN_NONE;
+    aio.done = plain_method(type, "done");
+    if (!aio.done)
+        return NULL;
+    aio.future_site = site;
+    aio.futures = true;
+    aio.future = (PyTypeObject *)Py_NewRef(object);
+    bool patched = patch_method(type, "set_result", &f_set_result, f_set_result_method) &&
+                   patch_method(type, "set_exception", &f_set_exception, f_set_exception_method) &&
+                   patch_method(type, "cancel", &f_cancel, f_cancel_method) &&
+                   patch_method(type, "result", &f_result, f_result_method) &&
+                   patch_method(type, "exception", &f_exception, f_exception_method) &&
+                   patch_await(type, &aio.future_await, future_await);
+    PyType_Modified(type);
+    if (!patched)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* watch_tasks(task, site): the C type. */
+static PyObject *core_watch_tasks(PyObject *module, PyObject *arguments) {
+    PyObject *object;
+    unsigned int site;
+    if (!PyArg_ParseTuple(arguments, "O!I:watch_tasks", &PyType_Type, &object, &site))
+        return NULL;
+    PyTypeObject *type = (PyTypeObject *)object;
+    if (aio.tasks)
+        Py_RETURN_NONE;
+    aio.get_name = plain_method(type, "get_name");
+    aio.get_coro = aio.get_name ? plain_method(type, "get_coro") : NULL;
+    if (!aio.get_coro || !aio.done)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "futures come before tasks");
+    aio.task_site = site;
+    aio.tasks = true;
+    aio.task = (PyTypeObject *)Py_NewRef(object);
+    aio.task_dealloc = type->tp_dealloc;
+    aio.task_init = type->tp_init;
+    bool patched = patch_method(type, "cancel", &t_cancel, t_cancel_method) &&
+                   patch_method(type, "result", &t_result, t_result_method) &&
+                   patch_method(type, "exception", &t_exception, t_exception_method) &&
+                   patch_method(type, "set_name", &t_set_name, t_set_name_method) &&
+                   patch_await(type, &aio.task_await, task_await) && patch_wrapper(type, "__init__", task_init);
+    if (patched)
+        type->tp_init = task_init;
+    type->tp_dealloc = task_dealloc;
+    PyType_Modified(type);
+    if (!patched)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+#endif
