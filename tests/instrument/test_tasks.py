@@ -15,7 +15,10 @@ def record(record, request):
     """As everywhere, with the hooks written in C and with those written in Python."""
 
     def run(*arguments, environment=None, **options):
-        return recorded(*arguments, environment={"CLEW_RECORDER": request.param, **(environment or {})}, **options)
+        run = recorded(*arguments, environment={"CLEW_RECORDER": request.param, **(environment or {})}, **options)
+        notes = [note.text for process in run.processes for note in process.notes]
+        assert not [text for text in notes if "causality" in text]
+        return run
 
     recorded = record
     return functools.wraps(recorded)(run)

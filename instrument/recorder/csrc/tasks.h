@@ -37,6 +37,7 @@ static struct {
     destructor task_dealloc;
     initproc task_init;
     unaryfunc future_await, task_await;
+    PyAsyncMethods future_async, task_async;
 } aio;
 
 /* One run of a handle under way on a thread. */
@@ -643,7 +644,8 @@ static bool patch_wrapper(PyTypeObject *type, const char *name, void *ours) {
     return placed;
 }
 
-static bool patch_await(PyTypeObject *type, unaryfunc *original, unaryfunc ours) {
+/* The two types may share their table of async methods (on 3.11 they do), so each gets one of its own. */
+static bool patch_await(PyTypeObject *type, PyAsyncMethods *table, unaryfunc *original, unaryfunc ours) {
     if (!type->tp_as_async || !type->tp_as_async->am_await || type->tp_iter != type->tp_as_async->am_await) {
         PyErr_Format(PyExc_TypeError, "%s is not awaited as it was", type->tp_name);
         return false;
@@ -651,7 +653,9 @@ static bool patch_await(PyTypeObject *type, unaryfunc *original, unaryfunc ours)
     *original = type->tp_as_async->am_await;
     if (!patch_wrapper(type, "__iter__", ours) || !patch_wrapper(type, "__await__", ours))
         return false;
-    type->tp_as_async->am_await = type->tp_iter = ours;
+    *table = *type->tp_as_async;
+    table->am_await = type->tp_iter = ours;
+    type->tp_as_async = table;
     return true;
 }
 
@@ -675,7 +679,7 @@ static PyObject *core_watch_futures(PyObject *module, PyObject *arguments) {
                    patch_method(type, "cancel", &f_cancel, f_cancel_method) &&
                    patch_method(type, "result", &f_result, f_result_method) &&
                    patch_method(type, "exception", &f_exception, f_exception_method) &&
-                   patch_await(type, &aio.future_await, future_await);
+                   patch_await(type, &aio.future_async, &aio.future_await, future_await);
     PyType_Modified(type);
     if (!patched)
         return NULL;
@@ -704,7 +708,7 @@ static PyObject *core_watch_tasks(PyObject *module, PyObject *arguments) {
                    patch_method(type, "result", &t_result, t_result_method) &&
                    patch_method(type, "exception", &t_exception, t_exception_method) &&
                    patch_method(type, "set_name", &t_set_name, t_set_name_method) &&
-                   patch_await(type, &aio.task_await, task_await) && patch_wrapper(type, "__init__", task_init);
+                   patch_await(type, &aio.task_async, &aio.task_await, task_await) && patch_wrapper(type, "__init__", task_init);
     if (patched)
         type->tp_init = task_init;
     type->tp_dealloc = task_dealloc;
