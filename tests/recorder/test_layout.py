@@ -21,7 +21,6 @@ WRITTEN_IN_C = (
 )
 
 
-
 @pytest.mark.parametrize(
     "name",
     [
