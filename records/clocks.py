@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import statistics
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -21,11 +20,14 @@ _PLAUSIBLE = (0.1, 2.5)
 """Nanoseconds per cycle of processors between 400 MHz and 10 GHz; what lies outside is damage."""
 _TOLERANCE_NS = 1_000_000
 _TOLERANCE = 0.001
-"""A pair further from the common line than 1 ms plus 0.1 % of its distance from the middle is damage; a clock that is being
-set right drifts by half of that at most."""
+"""A pair further from the line through another than 1 ms plus 0.1 % of their distance is not in line with it; a clock that
+is being set right drifts by half of that at most."""
 _FAR_NS = 100_000_000
 """Pairs further apart weigh no more: they are exact already, and a damaged one must not outweigh the rest."""
 _SAMPLES = 48
+_NEAR = 4
+_SEARCHED = 8
+"""Groups of pairs in line that the next pair may belong to: the latest, and those that damaged pairs made meanwhile."""
 _GUESS = 0.4
 
 
@@ -61,13 +63,10 @@ def fit(pairs: Iterable[Pair]) -> ClockMap:
     if rate is None:
         first = ordered[0] if ordered else (0, 0)
         return ClockMap((Segment(*first, _GUESS),), known=False)
-    good = _without_outliers(ordered, rate)
-    knots = [good[0]]
-    for ticks, ns in good[1:]:
-        if ns - knots[-1][1] >= KNOT_SPAN_NS and ticks > knots[-1][0]:
+    knots: list[Pair] = []
+    for ticks, ns in itertools.chain.from_iterable(_knots(group, rate) for group in _groups(ordered, rate)):
+        if not knots or (ticks > knots[-1][0] and ns >= knots[-1][1]):
             knots.append((ticks, ns))
-    if len(knots) == 1:
-        return ClockMap((Segment(*knots[0], rate),))
     segments = [
         Segment(ticks, ns, (next_ns - ns) / (next_ticks - ticks))
         for (ticks, ns), (next_ticks, next_ns) in itertools.pairwise(knots)
@@ -79,7 +78,12 @@ def _rate(ordered: list[Pair]) -> float | None:
     """The median slope between pairs (Theil and Sen), weighted by their distance; None when no two give one."""
     step = max(1, len(ordered) // _SAMPLES)
     slopes = []
-    for (ticks, ns), (later_ticks, later_ns) in itertools.combinations(ordered[::step] + ordered[-1:], 2):
+    sample = ordered[::step] + ordered[-1:]
+    # Not of any two: between some the machine may have been suspended.
+    near = (
+        pairs for place, pair in enumerate(sample) for pairs in zip(itertools.repeat(pair), sample[place + 1 :][:_NEAR])
+    )
+    for (ticks, ns), (later_ticks, later_ns) in near:
         if later_ticks > ticks and later_ns > ns:
             slope = (later_ns - ns) / (later_ticks - ticks)
             if _PLAUSIBLE[0] <= slope <= _PLAUSIBLE[1]:
@@ -92,12 +96,43 @@ def _rate(ordered: list[Pair]) -> float | None:
     return None
 
 
-def _without_outliers(ordered: list[Pair], rate: float) -> list[Pair]:
-    offsets = [ns - round(ticks * rate) for ticks, ns in ordered]
-    middle = statistics.median_low(offsets)
-    centre = ordered[offsets.index(middle)][1]
-    return [
-        (ticks, ns)
-        for (ticks, ns), offset in zip(ordered, offsets, strict=True)
-        if abs(offset - middle) <= _TOLERANCE_NS + _TOLERANCE * abs(ns - centre)
-    ]
+def _groups(ordered: list[Pair], rate: float) -> list[list[Pair]]:
+    """Pairs in line with each other, damaged ones left out. There is more than one group where the machine was suspended:
+    its counter went on and its clock stood still. One pair alone tells of no such thing."""
+    groups: list[list[Pair]] = []
+    for pair in ordered:
+        for group in groups[: -_SEARCHED - 1 : -1]:
+            if abs(_lag(group[-1], pair, rate)) <= _TOLERANCE_NS + _TOLERANCE * abs(pair[1] - group[-1][1]):
+                group.append(pair)
+                break
+        else:
+            groups.append([pair])
+    middle = groups.index(max(groups, key=len))
+    found = [groups[middle]]
+    for group in groups[middle + 1 :]:
+        if len(group) > 1 and _follows(found[-1], group):
+            found.append(group)
+    for group in reversed(groups[:middle]):
+        if len(group) > 1 and _follows(group, found[0]):
+            found.insert(0, group)
+    return found
+
+
+def _lag(before: Pair, after: Pair, rate: float) -> int:
+    """By how many ns the clock fell behind the counter between two pairs."""
+    return round((after[0] - before[0]) * rate) - (after[1] - before[1])
+
+
+def _follows(before: list[Pair], after: list[Pair]) -> bool:
+    return before[-1][0] < after[0][0] and before[-1][1] <= after[0][1]
+
+
+def _knots(group: list[Pair], rate: float) -> list[Pair]:
+    """From a group's first pair to its last."""
+    knots = [group[0]]
+    for ticks, ns in group[1:]:
+        if ns - knots[-1][1] >= KNOT_SPAN_NS and ticks > knots[-1][0]:
+            knots.append((ticks, ns))
+    ticks, ns = knots[-1]
+    last = group[-1][0]
+    return [*knots, (last, ns + round((last - ticks) * rate))]

@@ -52,6 +52,26 @@ def test_a_single_pair_is_not_enough_and_says_so():
     assert fit([pair(7)]).monotonic_ns(pair(7)[0]) == pair(7)[1]
 
 
+@given(
+    st.lists(st.tuples(st.integers(6, 40), st.integers(1, 50_000)), min_size=1, max_size=5),
+    st.lists(st.tuples(st.integers(1, 2**64 - 1), st.integers(1, 2**64 - 1)), max_size=2),
+)
+@settings(max_examples=100, deadline=None)
+def test_time_while_the_machine_is_suspended_does_not_count(stretches, damaged):
+    """Some pairs, the counter goes on for some seconds while the clock stands still, pairs again …"""
+    pairs, ns, suspended = [], 0, 0
+    for count, seconds in stretches:
+        for _ in range(count):
+            ns += SECOND // 3
+            pairs.append((BASE + round((ns + suspended) / RATE), ns))
+        suspended += seconds * SECOND
+        ns += 1000
+    found = fit(pairs + damaged)
+    assert found.known
+    for ticks, ns in pairs:
+        assert abs(found.monotonic_ns(ticks) - ns) <= 10_000
+
+
 def test_half_written_pairs_are_left_out():
     found = fit([pair(0), (BASE * 2, 0), (0, 77), pair(SECOND)])
     assert error_at(found, SECOND // 2) <= 2

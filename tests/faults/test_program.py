@@ -1,0 +1,493 @@
+"""The program itself is in trouble: stack, memory, threads, signals, forks, its end. It behaves as untraced, to the byte."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from clew.graph.query import open_run
+from clew.records.event import FLAG_FAILED, Kind
+from clew.records.header import State
+from clew.records.plan import Action, Plan, Rule, Target
+
+def quiet(done, code: int = 0) -> None:
+    assert (done.code, done.said) == (code, [])
+
+
+IN_C = pytest.mark.parametrize("recorder", ["c"])
+"""The Python recorder needs frames of the interpreter's own, so the limit is reached a little earlier with it."""
+
+
+@IN_C
+def test_the_recursion_limit_is_reached_at_the_same_depth(both):
+    done = both(
+        """
+        import sys
+
+        depth = 0
+
+        def deep(number):
+            global depth
+            depth = number
+            return deep(number + 1) + 1
+
+        def shallow():
+            return "fine"
+
+        for limit in (60, 1000, 5000):
+            sys.setrecursionlimit(limit)
+            try:
+                deep(0)
+            except RecursionError as error:
+                print(depth, error, shallow())
+        """
+    )
+    quiet(done)
+    assert done.process.problems == []
+    depths = [int(line.split()[0]) for line in done.stdout.splitlines()]
+    assert done.calls("deep") == sum(depths) + 3 + sum(depth < 0 for depth in depths)
+    assert done.calls("shallow") == 3
+
+
+@IN_C
+def test_recursion_through_c_code_ends_at_the_same_depth(both):
+    done = both(
+        """
+        import functools, json, sys
+
+        class Nested:
+            def __init__(self, depth):
+                self.depth = depth
+
+            def __repr__(self):
+                global deepest
+                deepest = self.depth
+                return f"<{Nested(self.depth + 1)!r}>"
+
+            def __eq__(self, other):
+                return [self] == [other]
+
+        for attempt in range(2):
+            try:
+                repr(Nested(0))
+            except RecursionError:
+                print(deepest)
+            try:
+                Nested(0) == Nested(1)
+            except RecursionError as error:
+                print(error)
+        """
+    )
+    quiet(done)
+    assert done.process.problems == []
+
+
+def test_a_stack_that_overflows_kills_as_it_did_and_what_was_recorded_is_there(both):
+    done = both(
+        """
+        import faulthandler, resource, sys
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        sys.setrecursionlimit(10**9)
+
+        def work():
+            return 1
+
+        class Bottomless:
+            def __repr__(self):
+                return repr([self.__class__()])
+
+        print(sum(work() for _ in range(1000)), flush=True)
+        repr(Bottomless())
+        """
+    )
+    quiet(done, -signal.SIGSEGV)
+    assert done.process.problems == []
+    assert done.process.header.state == State.RECORDING
+    assert done.calls("work") == 1000
+
+
+def test_memory_runs_out_again_and_again(both):
+    done = both(
+        """
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (384 << 20, 384 << 20))
+
+        def greedy(held):
+            while True:
+                held.append(bytearray(16 << 20))
+
+        def work(number):
+            return number + 1
+
+        for _ in range(3):
+            held = []
+            try:
+                greedy(held)
+            except MemoryError as error:
+                for _ in range(5_000):
+                    work(1)
+                held.clear()
+                print("MemoryError", error.args, work(1))
+        """
+    )
+    assert done.stdout == "MemoryError () 2\n" * 3
+    assert len(done.said) <= 1  # when the program took it all at a moment when a chunk was needed
+    assert done.process.readable
+    if not done.said:
+        assert (done.process.problems, done.calls("work")) == ([], 15_003)
+
+
+def test_what_expressions_of_the_plan_raise_is_recorded_and_nothing_else(both, tmp_path):
+    program = """
+        class Odd:
+            def __init__(self, name):
+                self.name = name
+
+            @property
+            def broken(self):
+                return 1 // 0
+
+            @property
+            def recursive(self):
+                return self.recursive
+
+            @property
+            def full(self):
+                raise MemoryError
+
+        def work(odd):
+            return odd.name
+
+        print([work(Odd(str(number))) for number in range(40)])
+        """
+    odd = ["name", "odd"]
+    expressions = [
+        ["attr", odd, "missing"],
+        ["binary", "//", ["const", 1], ["const", 0]],
+        ["binary", "+", ["attr", odd, "name"], ["const", 1]],
+        ["item", ["attr", odd, "name"], ["const", 99]],
+        ["unsafe", ["attr", odd, "broken"]],
+        ["unsafe", ["attr", odd, "recursive"]],
+        ["unsafe", ["attr", odd, "full"]],
+    ]
+    actions = tuple(
+        Action(kind, when, channel=f"c{number}", key=expression)
+        for number, expression in enumerate(expressions)
+        for kind, when in (("send", "start"), ("payload", "finish"))
+    )
+    plan = Plan(rules=(Rule(Target("**", "work", root=str(tmp_path)), actions=actions),))
+    done = both(program, plan=plan)
+    quiet(done)
+    process = done.process
+    assert process.problems == []
+    assert done.calls("work") == 40
+    extended = [event for event in process.events() if event.extension and event.kind in (Kind.SEND, Kind.PAYLOAD)]
+    assert len(extended) == 40 * len(actions)
+    failed = [event.extension for event in extended if event.extension.flags & FLAG_FAILED]
+    assert len(failed) == 40 * len(actions)
+    names = {process.strings[extension.channel]: extension.text for extension in failed}
+    assert set(names) == {f"c{number}" for number in range(len(expressions))}
+    assert "ZeroDivisionError" in names["c1"] and "ZeroDivisionError" in names["c4"]
+
+
+FORKING = """
+import os, signal, sys
+
+class Odd:
+    forked = False
+
+    @property
+    def key(self):
+        if not Odd.forked and FAULTY:
+            Odd.forked = True
+            child = os.fork()
+            if child == 0:
+                CHILD
+            else:
+                os.waitpid(child, 0)
+        return 5
+
+FAULTY = bool(os.environ.get("CLEW_RUN"))
+
+def work(odd):
+    return 1
+
+def later():
+    return 2
+
+def main():
+    odd = Odd()
+    for _ in range(3000):
+        work(odd)
+    later()
+    if "inner" in sys.argv or not Odd.forked or os.getpid() == FIRST:
+        print("done", flush=True)
+
+FIRST = os.getpid()
+main()
+"""
+
+
+@pytest.mark.parametrize("child", ["os._exit(0)", "pass", "os.kill(os.getpid(), signal.SIGKILL)", "raise SystemExit"])
+def test_a_fork_in_a_key_expression(both, tmp_path, child):
+    actions = (Action("send", "start", channel="c", key=["unsafe", ["attr", ["name", "odd"], "key"]]),)
+    target = Target("**", "**", root=str(tmp_path))
+    plan = Plan(rules=(Rule(Target("**", "work", root=str(tmp_path)), actions=actions), Rule(target)))
+    done = both(FORKING.replace("CHILD", child), plan=plan)
+    quiet(done)
+    assert done.stdout == "done\n"
+    parent, *children = sorted(done.processes, key=lambda process: process.header.parent_uid != 0)
+    assert parent.problems == []
+    sends = [event for event in parent.events() if event.kind is Kind.SEND and event.site]
+    assert len(sends) == 3000
+    for process in children:
+        assert process.problems == []
+        assert process.header.parent_uid == parent.header.uid
+    assert len(children) == 1
+    if child == "pass":
+        sites = {site.qualname: site.id for site in children[0].sites.values()}
+        entered = [event.site for event in children[0].events() if event.kind is Kind.ENTER]
+        assert entered.count(sites["work"]) == 2999
+        assert entered.count(sites["later"]) == 1
+
+
+def test_a_fork_in_a_signal_handler_and_in_a_finalizer(both):
+    done = both(
+        """
+        import os, signal, sys
+
+        def work(number):
+            return number + 1
+
+        def fork():
+            child = os.fork()
+            if child == 0:
+                work(1)
+                os._exit(work(6))
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        class Forks:
+            def __init__(self):
+                self.me = self
+
+            def __del__(self):
+                ended.append(fork())
+
+        ended = []
+        signal.signal(signal.SIGALRM, lambda *_: ended.append(fork()))
+        for number in range(5):
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            while len(ended) == number:
+                work(1)
+        finalized = len(ended)
+        for _ in range(3):
+            Forks()
+        import gc
+        gc.collect()
+        print(set(ended), len(ended) - finalized)
+        """
+    )
+    quiet(done)
+    parent, *children = sorted(done.processes, key=lambda process: process.header.parent_uid != 0)
+    assert len(children) >= 8
+    for process in done.processes:
+        assert process.problems == []
+    names = {site.qualname: site.id for site in parent.sites.values()}
+    for process in children:
+        entered = [event.site for event in process.events() if event.kind is Kind.ENTER]
+        assert entered == [names["work"], names["work"]]
+
+
+def test_signals_all_the_time(both):
+    done = both(
+        """
+        import signal, time
+
+        def work(number):
+            return number + 1
+
+        def handler(number, frame):
+            global handled
+            handled = work(handled)
+            if handled % 3 == 0:
+                raise TimeoutError(handled)
+
+        handled = interrupted = 0
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.0007, 0.0007)
+        while handled < 150:
+            try:
+                while True:
+                    for _ in range(100):
+                        work(1)
+                    time.sleep(0.0003)
+            except TimeoutError:
+                interrupted += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(handled, interrupted)
+        """
+    )
+    quiet(done)
+    assert done.process.problems == []
+    assert done.calls("handler") == 150
+
+
+THREADS = """
+import sys, threading
+
+def work(number):
+    return number + 1
+
+ended = []
+
+def one(number):
+    ended.append(work(number))
+
+for first in range(0, COUNT, 50):
+    threads = [threading.Thread(target=one, args=(first + number,)) for number in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(len(ended), sum(ended))
+"""
+
+
+def test_ten_thousand_threads_that_come_and_go(both, recorder, tmp_path):
+    count = 10_000 if recorder == "c" else 1000
+    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
+    done = both(THREADS.replace("COUNT", str(count)), plan=plan)
+    quiet(done)
+    process = done.process
+    assert process.problems == []
+    assert done.calls("work") == count
+    # All but the main thread's have exactly what their thread did: two functions, in and out.
+    sizes = {len(list(process.events(serial))) for serial in process.threads if serial != 1}
+    assert sizes == {4}
+    assert len(process.threads) == count + 1
+
+
+def test_as_many_threads_alive_as_there_can_be(both, recorder, tmp_path):
+    count = 2000 if recorder == "c" else 300
+    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
+    done = both(
+        f"""
+        import sys, threading
+
+        threading.stack_size(64 << 10)
+        go = threading.Event()
+
+        def work(number):
+            return number + 1
+
+        def one():
+            ended.append(work(1))
+            go.wait()
+            ended.append(work(2))
+
+        ended, threads = [], []
+        try:
+            for _ in range({count}):
+                thread = threading.Thread(target=one)
+                thread.start()
+                threads.append(thread)
+        except RuntimeError as error:
+            print(error)
+        go.set()
+        for thread in threads:
+            thread.join()
+        print(len(threads), sum(ended))
+        """,
+        plan=plan,
+    )
+    quiet(done)
+    assert done.process.problems == []
+    assert done.stdout == f"{count} {5 * count}\n"
+    assert done.calls("work") == 2 * count
+
+
+def test_a_process_that_a_thread_ends_in_the_middle_of_others(both):
+    done = both(
+        """
+        import os, threading, time
+
+        def work(number):
+            return number + 1
+
+        def spin():
+            while True:
+                work(1)
+                time.sleep(0.00001)
+
+        for _ in range(4):
+            threading.Thread(target=spin).start()
+
+        def last():
+            for _ in range(1000):
+                work(2)
+            print("now", flush=True)
+            os._exit(9)
+
+        threading.Thread(target=last).start()
+        """
+    )
+    quiet(done, 9)
+    process = done.process
+    assert process.problems == []
+    assert process.header.state == State.CLOSED
+    last = next(site.id for site in process.sites.values() if site.qualname == "last")
+    assert sum(event.kind is Kind.ENTER and event.site == last for event in process.events()) == 1
+    assert len(open_run(done.folder).graph) == len(list(process.events()))
+
+
+def test_a_process_that_was_stopped_and_goes_on(both):
+    done = both(
+        """
+        import os, signal, subprocess, sys, threading, time
+
+        def work(number):
+            return number + 1
+
+        def spin():
+            while not over:
+                work(1)
+                time.sleep(0.00001)
+
+        over = False
+        thread = threading.Thread(target=spin)
+        thread.start()
+        for _ in range(5):
+            pid = os.getpid()
+            subprocess.run(["bash", "-c", f"kill -STOP {pid}; sleep 0.02; kill -CONT {pid}"], check=True)
+            work(2)
+        over = True
+        thread.join()
+        print("went on")
+        """
+    )
+    quiet(done)
+    assert done.process.problems == []
+    assert done.process.header.state == State.CLOSED
+    for serial in done.process.threads:
+        ticks = [event.ticks for event in done.process.events(serial)]
+        assert ticks == sorted(ticks)
+
+
+def test_a_clock_that_jumps(both):
+    done = both(
+        """
+        def work(number):
+            return number + 1
+
+        print(sum(work(1) for _ in range(50_000)))
+        """,
+        fault="clock_gettime:3:0",
+    )
+    quiet(done)
+    assert done.process.readable
+    assert done.calls("work") == 50_000
+    graph = open_run(done.folder).graph
+    assert len(graph) == len(list(done.process.events()))
