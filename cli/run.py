@@ -26,7 +26,7 @@ from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.records.plan import Plan, dump
-from clew.records.run import RunInfo, create_run, disk_bytes, finish_run, trace_files
+from clew.records.run import REFUSED, RunInfo, create_run, disk_bytes, finish_run, trace_files
 
 if TYPE_CHECKING:
     from clew.records.reader import ProcessRecords
@@ -218,6 +218,9 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     missing = _why_nothing(run_folder, info)
     try:
         finish_run(run_folder, info, code, [missing] if missing else [])
+    except OSError as error:
+        _say(f"{run_folder}: the run's end cannot be noted there ({error.strerror}); it will look as if it still ran")
+    try:
         if as_json:
             found = summary(run_folder)
             document = {"run": info.id, "folder": str(run_folder), "exitCode": code, **dataclasses.asdict(found)}
@@ -237,6 +240,8 @@ def _why_nothing(run_folder: Path, info: RunInfo) -> str:
         return ""
     if any(run_folder.glob("untraced-*")):
         return f"no Python process was recorded: clew is not installed for the Python that {info.command[0]} runs"
+    if any(run_folder.glob(REFUSED + "*")):
+        return "no Python process was recorded: no trace file could be made, as said above for each"
     return f"no Python process was recorded: {info.command[0]} is no Python program, or runs Python with -S, -E or -I"
 
 

@@ -26,6 +26,8 @@ RUN_FILE = "run.json"
 STORE_FOLDER = "store"
 TRACE_SUFFIX = ".clew"
 PACKED_SUFFIX = ".clewz"
+REFUSED = "refused-"
+"""Followed by a pid: names the empty file of a process that said on stderr why it is not recorded."""
 RUN_VARIABLE = "CLEW_RUN"
 """Environment variable that names the run's folder to every process of the run."""
 CAUSE_VARIABLE = "CLEW_CAUSE"
@@ -255,6 +257,10 @@ def disk_bytes(folder: Path) -> int:
 
 def _write(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".part")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    temporary.replace(path)
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

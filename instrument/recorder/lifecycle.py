@@ -24,7 +24,7 @@ from clew.records.event import Kind
 from clew.records.header import INFO_MAX
 from clew.records.keys import KeySource, process_end
 from clew.records.plan import Plan
-from clew.records.run import CAUSE_VARIABLE, TRACE_SUFFIX, host_name
+from clew.records.run import CAUSE_VARIABLE, REFUSED, TRACE_SUFFIX, host_name
 
 _MAX_ARGV = 1400
 _MAX_ARGUMENT = 400
@@ -135,6 +135,8 @@ def _begin(cause: tuple[int, int] | None) -> bool:
             core.emit(Kind.JOIN, 0, cause[0], strings.intern("process.start"))
     except Exception as error:
         complain(f"process {os.getpid()} is not recorded: {error}")
+        with contextlib.suppress(OSError):
+            (_run / f"{REFUSED}{os.getpid()}").touch(0o600)
         return False
     return True
 

@@ -18,25 +18,39 @@ def _start() -> None:
     run = os.environ.get("CLEW_RUN")
     if not run:
         return
+    if not _in_main_interpreter():
+        _say_once(
+            run, f"subinterpreters-{os.getpid()}", f"code in subinterpreters of process {os.getpid()} is not recorded"
+        )
+        return
     try:
         from clew.instrument.bootstrap import start_from_environment
     except ImportError as error:
-        _say_once(run, error)
+        missing = error.name == "clew"
+        problem = "clew is not installed for" if missing else f"clew cannot be imported ({error}) by"
+        # One line for an interpreter, however many children it has.
+        name = "".join(letter if letter.isalnum() else "_" for letter in sys.executable)[-100:]
+        python = sys.executable
+        _say_once(run, name, f"{problem} {python}, so it is not recorded; {python} -m pip install clew")
         return
     start_from_environment()
 
 
-def _say_once(run: str, error: ImportError) -> None:
-    missing = error.name == "clew"
-    problem = "clew is not installed for" if missing else f"clew cannot be imported ({error}) by"
+def _in_main_interpreter() -> bool:
+    """The recorder and what is recorded of the standard library belong to that one alone."""
+    import _signal  # type: ignore[import-not-found]  # what `signal` is made of; typeshed does not know it
+
     try:
-        # One line for an interpreter, however many children it has.
-        name = "".join(letter if letter.isalnum() else "_" for letter in sys.executable)[-100:]
-        os.close(os.open(os.path.join(run, f"untraced-{name}"), os.O_CREAT | os.O_EXCL, 0o600))
-        os.write(
-            2,
-            f"clew: {problem} {sys.executable}, so it is not recorded; {sys.executable} -m pip install clew\n".encode(),
-        )
+        _signal.set_wakeup_fd(_signal.set_wakeup_fd(-1))  # what only the main interpreter may set
+    except ValueError:
+        return False
+    return True
+
+
+def _say_once(run: str, what: str, text: str) -> None:
+    try:
+        os.close(os.open(os.path.join(run, f"untraced-{what}"), os.O_CREAT | os.O_EXCL, 0o600))
+        os.write(2, f"clew: {text}\n".encode())
     except OSError:
         return
 

@@ -11,6 +11,7 @@ from clew.records.event import FLAG_FAILED, Kind
 from clew.records.header import State
 from clew.records.plan import Action, Plan, Rule, Target
 
+
 def quiet(done, code: int = 0) -> None:
     assert (done.code, done.said) == (code, [])
 
