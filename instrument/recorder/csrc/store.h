@@ -317,7 +317,12 @@ static bool segment_remap(struct segment *segment) {
 static char *ring_peek(uint32_t *index) {
     struct file_header *header = store.header;
     const uint32_t *ring = (const uint32_t *)(const void *)((char *)header + RING_OFFSET);
-    while (header->ring_tail != __atomic_load_n(&header->ring_head, __ATOMIC_ACQUIRE)) {
+    for (;;) {
+        uint32_t head = __atomic_load_n(&header->ring_head, __ATOMIC_ACQUIRE), waiting = head - header->ring_tail;
+        if (waiting > RING_CHUNKS) /* damage */
+            __atomic_store_n(&header->ring_tail, head, __ATOMIC_RELEASE);
+        if (!waiting || waiting > RING_CHUNKS)
+            return NULL;
         uint32_t chunk = __atomic_load_n(&ring[header->ring_tail % RING_CHUNKS], __ATOMIC_RELAXED);
         if (chunk < store.capacity) {
             *index = segment_of(chunk);
@@ -336,7 +341,6 @@ static char *ring_peek(uint32_t *index) {
         }
         __atomic_store_n(&header->ring_tail, header->ring_tail + 1, __ATOMIC_RELEASE); /* damage */
     }
-    return NULL;
 }
 
 static void ring_taken(void) {
