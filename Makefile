@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 CLIENT := vscode-client
 SAY = @printf '\n\033[1m== %s\033[0m\n'
 
-.PHONY: help setup demo test lint types imports unit cpython cpython-all client panel vsix e2e bench clean
+.PHONY: help setup demo test lint types imports unit cpython cpython-all package packages client panel vsix e2e bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -44,7 +44,7 @@ demo: setup ## record a small distributed system, ask why a write failed and whi
 	@PATH="$(abspath $(BIN)):$$PATH" bash examples/chunkstore/demo.sh
 
 # --- tests ----------------------------------------------------------------------------------------------------------
-test: setup lint types imports unit cpython client e2e ## run every test and check
+test: setup lint types imports unit cpython package client e2e ## run every test and check
 	$(SAY) "All tests passed"
 
 lint: $(VENV)/.installed ## ruff: lint and format
@@ -70,8 +70,15 @@ cpython: $(VENV)/.installed ## CPython's own tests, plain and with every functio
 	$(SAY) "CPython's own tests: generators, coroutines, contextlib, asyncio"
 	@$(BIN)/python tests/cpython/run.py test_generators test_coroutines test_contextlib test_asyncio
 
-cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about six minutes
+cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about an hour
 	@$(BIN)/python tests/cpython/run.py
+
+package: $(VENV)/.installed ## the tests of one package from PyPI under pytest --clew (of five: make packages)
+	$(SAY) "pyflakes' own tests, plain and recorded"
+	@$(BIN)/python tests/packages/run.py pyflakes
+
+packages: $(VENV)/.installed ## the tests of five packages from PyPI, plain and under pytest --clew, about five minutes
+	@$(BIN)/python tests/packages/run.py
 
 client: $(CLIENT)/node_modules/.installed ## TypeScript: types, eslint, unit tests
 	$(SAY) "TypeScript"
