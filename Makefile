@@ -67,8 +67,11 @@ unit: setup ## unit, property and golden tests, and the examples
 	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e'
 
 cpython: $(VENV)/.installed ## CPython's own tests, plain and with every function recorded (all of them: make cpython-all)
-	$(SAY) "CPython's own tests: generators, coroutines, contextlib, asyncio"
-	@$(BIN)/python tests/cpython/run.py test_generators test_coroutines test_contextlib test_asyncio
+	$(SAY) "A sample of CPython's own tests, plain and recorded"
+	@$(BIN)/python tests/cpython/run.py test_generators test_coroutines test_contextlib test_exceptions test_traceback \
+	  test_inspect test_functools test_pickle test_descr test_asyncio.test_base_events test_asyncio.test_futures \
+	  test_asyncio.test_locks test_asyncio.test_queues test_asyncio.test_streams test_asyncio.test_taskgroups \
+	  test_asyncio.test_unix_events
 
 cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about an hour
 	@$(BIN)/python tests/cpython/run.py

@@ -239,7 +239,8 @@ def _split(data: bytes) -> tuple[memoryview, bytes, bytes]:
 def _join(records: bytes, firsts: bytes, texts: bytes) -> bytes:
     """Inverse of `_split`, for what it made."""
     slots = records[9::RECORD_SIZE]
-    parts, last, at, text = [], 0, 0, 0
+    parts: list[bytes] = []
+    last, at, text = 0, 0, 0
     for match in re.finditer(rb"[^\0]", slots):
         start = match.end() * RECORD_SIZE
         rest = (slots[match.start()] - 1) * RECORD_SIZE
