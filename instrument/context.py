@@ -1,8 +1,9 @@
-"""Carries causes from process to process: W3C trace context, written and read by OpenTelemetry's propagator.
+"""Carries causes from process to process: W3C trace context, https://www.w3.org/TR/trace-context.
 
 The span id of a `traceparent` header is the key of the SEND that wrote it, the trace id names the run. Invariants: a header
 that another tracer wrote is never replaced, only its span id is used as the key; a malformed header is no cause; nothing
-here raises, and OpenTelemetry is imported by the first header, not before.
+here raises. The header's form is fixed, so it is written and read here: a propagator's library takes the request that needs
+it first some milliseconds to load.
 """
 
 from __future__ import annotations
@@ -10,19 +11,16 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, MutableMapping
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from clew.instrument.recorder.lifecycle import run_folder
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
 from clew.records.keys import KeySource, key_of
-from clew.records.run import RUN_VARIABLE
-
-if TYPE_CHECKING:
-    from opentelemetry.trace import SpanContext
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 CHANNEL = "traceparent"
+_DIGITS = frozenset("0123456789abcdef")
 _source = KeySource()
 
 
@@ -51,9 +49,9 @@ def inject_into(carrier: MutableMapping[str, str], site: int = 0) -> int:
         return 0
     try:
         there = _span_in(carrier)
-        if there is not None and there.trace_id != _trace_id():
+        if there is not None and there.trace != _trace():
             # It may come by again, in a retry for instance: a target pairs with the last one.
-            key = there.span_id
+            key = there.span
         else:
             key = fresh_key()
             _write(carrier, key)
@@ -82,43 +80,48 @@ def _record(kind: Kind, carrier: Mapping[str, str], site: int) -> int:
         return 0
     if there is None:
         return 0
-    core.emit(kind, site, there.span_id, intern(CHANNEL))
-    return there.span_id
+    core.emit(kind, site, there.span, intern(CHANNEL))
+    return there.span
+
+
+class Span(NamedTuple):
+    """What a `traceparent` header names."""
+
+    trace: str
+    """32 hexadecimal digits."""
+    span: int
 
 
 @functools.cache
-def _propagator() -> TraceContextTextMapPropagator:
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+def _trace() -> str:
+    folder = run_folder()
+    run = folder.name if folder else ""
+    return f"{key_of('trace', run):016x}{key_of('trace', (run, 'low')):016x}"
 
-    return TraceContextTextMapPropagator()
+
+def parse(header: str) -> Span | None:
+    """None for a header that is malformed, of the forbidden version, or all zeros."""
+    version, trace, span, flags = (*header.strip(" \t").split("-", 4), "", "", "")[:4]
+    if (len(version), len(trace), len(span), len(flags)) != (2, 32, 16, 2) or version == "ff":
+        return None
+    if not _DIGITS.issuperset(version + trace + span + flags) or (version == "00" and header.count("-") > 3):
+        return None
+    return Span(trace, int(span, 16)) if trace.strip("0") and span.strip("0") else None
 
 
-@functools.cache
-def _trace_id() -> int:
-    run = os.path.basename(os.environ.get(RUN_VARIABLE, ""))
-    return key_of("trace", run) << 64 | key_of("trace", (run, "low"))
+def header_of(key: int) -> str:
+    """The header that carries a key of ours."""
+    return f"00-{_trace()}-{key:016x}-01"
 
 
 def _write(carrier: MutableMapping[str, str], key: int) -> None:
-    from opentelemetry import trace
-    from opentelemetry.context import Context
-
-    span = trace.NonRecordingSpan(
-        trace.SpanContext(_trace_id(), key, False, trace.TraceFlags(trace.TraceFlags.SAMPLED))
-    )
     # A header of ours, in whatever case it came back, makes way for the new one.
     for name in [name for name in carrier if name.lower() == CHANNEL]:
         del carrier[name]
-    _propagator().inject(carrier, trace.set_span_in_context(span, Context()))
+    carrier[CHANNEL] = header_of(key)
 
 
-def _span_in(carrier: Mapping[str, str]) -> SpanContext | None:
-    from opentelemetry import trace
-    from opentelemetry.context import Context
-
+def _span_in(carrier: Mapping[str, str]) -> Span | None:
     # Header names have no case; a plain dict of them does.
-    header = {str(name).lower(): value for name, value in carrier.items() if str(name).lower() == CHANNEL}
-    if not header:
-        return None
-    found = trace.get_current_span(_propagator().extract(header, Context())).get_span_context()
-    return found if found.is_valid else None
+    headers = [value for name, value in carrier.items() if str(name).lower() == CHANNEL]
+    return parse(headers[-1]) if headers else None

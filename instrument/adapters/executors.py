@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from clew.instrument.adapters import process_pools
 from clew.instrument.adapters.patching import adapter_site, hook, object_keys, when_imported
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
@@ -21,6 +22,7 @@ _CANCELLED = frozenset({"CANCELLED", "CANCELLED_AND_NOTIFIED"})
 def install() -> None:
     when_imported("concurrent.futures._base", _patch_futures)
     when_imported("concurrent.futures.thread", _patch_pool)
+    when_imported("concurrent.futures.process", process_pools.patch)
 
 
 def _patch_pool(module: Any) -> None:

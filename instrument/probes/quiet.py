@@ -6,9 +6,9 @@ the program's and passes through.
 
 `Quiet(function, kept=-1)` calls `function`; when that is out of stack or memory the result is the argument numbered `kept`,
 or None. `Around(function, before, after)` stands for `function`, bound like it as a method: `before` gets the call's
-arguments and may give a tuple of others; a `TypeError` of its is dropped, too, as wrong arguments are for `function` to
-complain of. `after` gets the result (None when the call failed, whose exception goes before any of `after`'s) and the
-arguments, and gives the result that the caller sees.
+arguments and may give a tuple of others, or a list of such a tuple and a dictionary of named ones; a `TypeError` of its is
+dropped, too, as wrong arguments are for `function` to complain of. `after` gets the result (None when the call failed, whose
+exception goes before any of `after`'s) and the arguments, and gives the result that the caller sees.
 """
 
 from __future__ import annotations
@@ -58,11 +58,12 @@ else:
                 if self._before is not None:
                     with contextlib.suppress(RecursionError, MemoryError, TypeError):
                         changed = self._before(*arguments, **options)
-                call = (
-                    partial(self._function, *changed)
-                    if type(changed) is tuple
-                    else partial(self._function, *arguments, **options)
-                )
+                if type(changed) is list:
+                    call = partial(self._function, *changed[0], **changed[1])
+                elif type(changed) is tuple:
+                    call = partial(self._function, *changed)
+                else:
+                    call = partial(self._function, *arguments, **options)
                 after = self._after
                 if after is None:
                     return call()

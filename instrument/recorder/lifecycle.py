@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from clew.instrument.recorder import strings
 from clew.instrument.recorder.complaint import complain
@@ -31,11 +32,25 @@ _MAX_ARGUMENT = 400
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
+class Cause(NamedTuple):
+    """The use edge that starts a process's recording."""
+
+    key: int
+    uid: int
+    """Of the process that sent the key."""
+    origin: int = 0
+    """The key that started the process, when it is not this one: it went on from another program."""
+
+    def __str__(self) -> str:
+        """As it travels to the process, `parse_cause` reads it."""
+        return f"{self.key:x}-{self.uid:x}" + (f"-{self.origin:x}" if self.origin else "")
+
+
 class _Fork(threading.local):
     """What the calling thread knows of the child that it is about to fork, or forked last."""
 
-    cause: tuple[int, int] | None = None
-    """The use edge to the child, (key, parent's uid); None when it is not recorded."""
+    cause: Cause | None = None
+    """None when the child is not recorded."""
     will_exec = False
     """The child runs another program at once: a file of its own would tell of nothing."""
 
@@ -45,6 +60,8 @@ _plan = Plan()
 _definers: list[Callable[[], None]] = []
 _keys = KeySource()
 _fork = _Fork()
+_children_wait = False
+"""Do children that are forked from here on begin to record only when they are told their cause?"""
 _started_by = 0
 """The key that started this process, 0 when nobody who records did."""
 _hooked = False
@@ -82,9 +99,56 @@ def end() -> None:
         core.stop()
 
 
+def run_folder() -> Path | None:
+    """The folder of the run that this process belongs to; None when it belongs to none."""
+    return _run
+
+
+def cause_by(key: int) -> Cause:
+    """What a process that `key` is sent to has to be told."""
+    return Cause(key, core.uid())
+
+
+def parse_cause(text: str) -> Cause | None:
+    """None for what is none."""
+    try:
+        key, uid, *origin = (int(number, 16) & _MASK for number in text.split("-"))
+        return Cause(key, uid, *origin)
+    except (ValueError, TypeError):
+        return None
+
+
+def goes_on(told: Cause) -> Cause:
+    """What another program has to be told that this process goes on as, when it is the target of `told`."""
+    return told._replace(origin=_started_by)
+
+
+def pause() -> None:
+    """Ends this process's file, until `begin_again`."""
+    core.stop()
+
+
+def begin_again(told: Cause | None) -> None:
+    """Records this process, which was to go on as another program or to wait for its cause, into a new file."""
+    global _children_wait
+    _children_wait = False
+    if not core.active():
+        _begin(told)
+
+
+def let_children_wait() -> None:
+    """Has processes that are forked from now on begin to record when `begin_again` is called there, not before."""
+    global _children_wait
+    _children_wait = True
+
+
+def children_wait() -> bool:
+    return _children_wait
+
+
 def forked() -> int:
     """The key of the SEND to the child that the calling thread forked last; 0 when there is none."""
-    return _fork.cause[0] if _fork.cause else 0
+    return _fork.cause.key if _fork.cause else 0
 
 
 def will_exec(yes: bool) -> None:
@@ -109,30 +173,26 @@ def name_thread() -> None:
             return
 
 
-def _cause_from_environment() -> tuple[int, int] | None:
+def _cause_from_environment() -> Cause | None:
     """Takes `CLEW_CAUSE` out of the environment: a grandchild must not claim it too."""
-    try:
-        key, uid = os.environ.pop(CAUSE_VARIABLE, "").split("-")
-        return int(key, 16) & _MASK, int(uid, 16) & _MASK
-    except ValueError:
-        return None
+    return parse_cause(os.environ.pop(CAUSE_VARIABLE, ""))
 
 
-def _begin(cause: tuple[int, int] | None) -> bool:
+def _begin(cause: Cause | None) -> bool:
     global _started_by
-    _started_by = cause[0] if cause else 0
+    _started_by = (cause.origin or cause.key) if cause else 0
     if _run is None:
         return False
     try:
         path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
-        core.start(str(path), _info(), cause[1] if cause else 0, _plan.quota, _plan.budget or 0.0)
+        core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0)
         for define_all in (strings.define_all, *_definers):
             _define(define_all)
         name_thread()
         if implementation != "c":
             core.define(Kind.NOTE, 0, f"process {os.getpid()} was recorded in Python: {reason}".encode())
         if cause:
-            core.emit(Kind.JOIN, 0, cause[0], strings.intern("process.start"))
+            core.emit(Kind.JOIN, 0, cause.key, strings.intern("process.start"))
     except Exception as error:
         complain(f"process {os.getpid()} is not recorded: {error}")
         with contextlib.suppress(OSError):
@@ -208,10 +268,10 @@ def _hook() -> None:
 def _before_fork() -> None:
     _fork.cause = None
     with contextlib.suppress(Exception):
-        if core.active() and not _fork.will_exec:
+        if core.active() and not _fork.will_exec and not _children_wait:
             key = _keys.fresh()
             core.emit(Kind.SEND, 0, key, strings.intern("process.start"))
-            _fork.cause = (key, core.uid())
+            _fork.cause = cause_by(key)
 
 
 def _after_fork_in_child() -> None:

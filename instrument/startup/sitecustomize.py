@@ -36,6 +36,18 @@ def _start() -> None:
     start_from_environment()
 
 
+def _hide() -> None:
+    """The program that started this one gave it an environment of its own, which it finds as it was given."""
+    how = os.environ.pop("CLEW_HIDE", "")
+    if not how:
+        return
+    for name in ("CLEW_RUN", "CLEW_CAUSE"):
+        os.environ.pop(name, None)
+    paths = os.environ.pop("PYTHONPATH", "")
+    if how == "kept":
+        os.environ["PYTHONPATH"] = paths.partition(os.pathsep)[2]
+
+
 def _in_main_interpreter() -> bool:
     """The recorder and what is recorded of the standard library belong to that one alone."""
     import _signal  # type: ignore[import-not-found]  # what `signal` is made of; typeshed does not know it
@@ -50,7 +62,8 @@ def _in_main_interpreter() -> bool:
 def _say_once(run: str, what: str, text: str) -> None:
     try:
         os.close(os.open(os.path.join(run, f"untraced-{what}"), os.O_CREAT | os.O_EXCL, 0o600))
-        os.write(2, f"clew: {text}\n".encode())
+        if "CLEW_HIDE" not in os.environ:
+            os.write(2, f"clew: {text}\n".encode())
     except OSError:
         return
 
@@ -72,5 +85,8 @@ def _run_next() -> None:
 
 
 _leave_path()
-_start()
+try:
+    _start()
+finally:
+    _hide()
 _run_next()

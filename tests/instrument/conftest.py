@@ -93,13 +93,10 @@ class Recording:
 
     def edges(self, *channels: str) -> Counter[tuple[str, str, str]]:
         """(channel, source, target) of every target that has a source; all channels when none is named."""
-        return Counter(
-            (target.channel, str(source), str(target))
-            for source, target in self.pairs()
-            if not channels or target.channel in channels
-        )
+        return Counter((target.channel, str(source), str(target)) for source, target in self.pairs(*channels))
 
-    def pairs(self) -> list[tuple[Placed, Placed]]:
+    def pairs(self, *channels: str) -> list[tuple[Placed, Placed]]:
+        """(source, target) of the same edges, by time."""
         last: dict[tuple[int, int], Placed] = {}
         anywhere: dict[int, Placed] = {}
         found = []
@@ -111,7 +108,7 @@ class Recording:
                 if source is not None:
                     assert source.channel == placed.channel, "a key belongs to one channel"
                     found.append((source, placed))
-        return found
+        return [pair for pair in found if not channels or pair[1].channel in channels]
 
     def of(self, *kinds: Kind) -> list[Placed]:
         return [placed for placed in self.events if placed.event.kind in kinds]

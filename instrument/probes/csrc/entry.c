@@ -146,7 +146,12 @@ around_call(PyObject *object, PyObject *args, PyObject *kwargs)
         }
     }
     int replaced = changed != NULL && PyTuple_CheckExact(changed);
-    PyObject *result = PyObject_Call(self->function, replaced ? changed : args, replaced ? NULL : kwargs);
+    PyObject *result;
+    if (changed != NULL && PyList_CheckExact(changed) && PyList_GET_SIZE(changed) == 2) {
+        result = PyObject_Call(self->function, PyList_GET_ITEM(changed, 0), PyList_GET_ITEM(changed, 1));
+    } else {
+        result = PyObject_Call(self->function, replaced ? changed : args, replaced ? NULL : kwargs);
+    }
     Py_XDECREF(changed);
     if (self->after == NULL) {
         return result;
@@ -249,50 +254,64 @@ static PyTypeObject AroundType = {
     .tp_dealloc = around_dealloc,
 };
 
-static PyObject *exit_function; /* Owned: the `posix._exit` that ends the process. */
-static PyObject *exit_before;   /* Owned: what is called before it. */
-static PyMethodDef exit_method; /* The one below, under the name and documentation of the original. */
+/* Functions of `posix` with calls around them, that look like the originals: the same name, signature and module. A builtin
+ * function gets nothing but its module, so each has a C function of its own, which knows its number. */
+enum { STAND_INS = 16 };
+static struct {
+    PyObject *around;   /* Owned; NULL when the place is free. */
+    PyMethodDef method; /* The original's, but for what is called. */
+} stand_ins[STAND_INS];
 
-static PyObject *
-exit_after_all(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"status", NULL};
-    int status;
-    /* The original says what is wrong with its arguments. */
-    if (PyArg_ParseTupleAndKeywords(args, kwargs, "i", names, &status)) {
-        PyObject *nothing = PyTuple_New(0);
-        PyObject *result = nothing != NULL ? call_unseen(exit_before, nothing, NULL, PyExc_Exception) : NULL;
-        Py_XDECREF(nothing);
-        Py_XDECREF(result);
-        if (PyErr_Occurred()) {
-            return NULL;
-        }
+#define STAND_IN(n)                                                                                                    \
+    static PyObject *stand_in_##n(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)                        \
+    {                                                                                                                  \
+        return around_call(stand_ins[n].around, args, kwargs);                                                         \
     }
-    PyErr_Clear();
-    return PyObject_Call(exit_function, args, kwargs);
+STAND_IN(0) STAND_IN(1) STAND_IN(2) STAND_IN(3) STAND_IN(4) STAND_IN(5) STAND_IN(6) STAND_IN(7)
+STAND_IN(8) STAND_IN(9) STAND_IN(10) STAND_IN(11) STAND_IN(12) STAND_IN(13) STAND_IN(14) STAND_IN(15)
+#undef STAND_IN
+static const PyCFunctionWithKeywords stand_in_calls[STAND_INS] = {
+    stand_in_0, stand_in_1, stand_in_2,  stand_in_3,  stand_in_4,  stand_in_5,  stand_in_6,  stand_in_7,
+    stand_in_8, stand_in_9, stand_in_10, stand_in_11, stand_in_12, stand_in_13, stand_in_14, stand_in_15,
+};
+
+/* The number of the place for a function of this name: the one that it has, else a free one, else -1. */
+static int
+stand_in_place(const char *name)
+{
+    int place = 0;
+    while (place < STAND_INS && stand_ins[place].around != NULL && strcmp(stand_ins[place].method.ml_name, name) != 0) {
+        place++;
+    }
+    return place < STAND_INS ? place : -1;
 }
 
-/* What stands for `posix._exit` from now on, and there. */
 static PyObject *
-exiting(PyObject *Py_UNUSED(module), PyObject *before)
+stand_in(PyObject *Py_UNUSED(module), PyObject *args)
 {
+    const char *name;
+    PyObject *before, *after;
+    if (!PyArg_ParseTuple(args, "sOO:stand_in", &name, &before, &after)) {
+        return NULL;
+    }
     PyObject *posix = PyImport_ImportModule("posix");
-    PyObject *found = posix != NULL ? PyObject_GetAttrString(posix, "_exit") : NULL;
+    PyObject *found = posix != NULL ? PyObject_GetAttrString(posix, name) : NULL;
     PyObject *made = NULL;
-    if (found != NULL && PyCFunction_CheckExact(found)) {
-        if (exit_function == NULL) {
-            exit_method = *((PyCFunctionObject *)found)->m_ml;
-            exit_method.ml_meth = (PyCFunction)(void (*)(void))exit_after_all;
-            exit_method.ml_flags = METH_VARARGS | METH_KEYWORDS;
-            exit_function = Py_NewRef(found);
+    int place = stand_in_place(name);
+    if (found != NULL && (place < 0 || stand_ins[place].around != NULL || !PyCFunction_CheckExact(found))) {
+        PyErr_Format(PyExc_ValueError, "posix.%s cannot be replaced", name);
+    } else if (found != NULL) {
+        PyMethodDef *method = &stand_ins[place].method;
+        *method = *((PyCFunctionObject *)found)->m_ml;
+        method->ml_meth = (PyCFunction)(void (*)(void))stand_in_calls[place];
+        method->ml_flags = METH_VARARGS | METH_KEYWORDS;
+        stand_ins[place].around = PyObject_CallFunctionObjArgs((PyObject *)&AroundType, found, before, after, NULL);
+        if (stand_ins[place].around != NULL) {
+            made = PyCFunction_NewEx(method, posix, ((PyCFunctionObject *)found)->m_module);
         }
-        Py_XSETREF(exit_before, Py_NewRef(before));
-        made = PyCFunction_NewEx(&exit_method, posix, ((PyCFunctionObject *)found)->m_module);
-        if (made != NULL && PyObject_SetAttrString(posix, "_exit", made) < 0) {
+        if (made != NULL && PyObject_SetAttrString(posix, name, made) < 0) {
             Py_CLEAR(made);
         }
-    } else if (found != NULL) {
-        made = Py_NewRef(found);
     }
     Py_XDECREF(found);
     Py_XDECREF(posix);
@@ -507,8 +526,9 @@ static PyMethodDef methods[] = {
     {"watch_exec", watch_exec, METH_O,
      PyDoc_STR("watch_exec(offer): whenever a module's code is given to exec outside of an import, calls offer(code, globals);\n"
                "a code object that it returns is executed instead.")},
-    {"exiting", exiting, METH_O,
-     PyDoc_STR("exiting(before): puts a function that first calls before() in place of posix._exit, and returns it.")},
+    {"stand_in", stand_in, METH_VARARGS,
+     PyDoc_STR("stand_in(name, before, after): puts a builtin function in place of posix.NAME that is like Around(that, before,\n"
+               "after) but looks like the original, and returns it.")},
     {"unwatch", unwatch, METH_NOARGS, PyDoc_STR("unwatch(): takes the hook out.")},
     {"watching", watching, METH_NOARGS, PyDoc_STR("watching() -> bool: is the hook in place?")},
     {NULL, NULL, 0, NULL},
