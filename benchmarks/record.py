@@ -1,202 +1,125 @@
-"""What recording a call costs, beside VizTracer and beside no tracing, in one run.
+"""What recording costs, beside VizTracer, cProfile, an OpenTelemetry span, a plain decorator and no tracing, in one run.
 
-Every round runs each workload plainly, recorded by clew, plainly again, and traced by VizTracer; a round's cost is the
-difference to the plain slice next to it, so that a busy machine slows both halves alike. Times are the thread's CPU time.
-VizTracer keeps its records in memory and its writing them out is not counted; clew's are in the file when the call returns.
+Each tracer has a process of its own that runs the same slices of the same program, in turns with an untraced one. clew's is
+started as `clew run` starts it, with every function of the program and of the standard library recorded, every adapter on and
+no budget. VizTracer ignores C functions and keeps its records in memory; what it takes to save them is a row of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import json.decoder
-import json.scanner
 import os
 import platform
-import random
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from types import CodeType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
-from viztracer import VizTracer
-
-from clew.instrument.probes import sites
-from clew.instrument.probes.bytecode import Probes, rewrite
-from clew.instrument.recorder.select import core, implementation, reason
-from clew.records.event import Kind
-from clew.records.reader import read_process
+from recording import whole
+from recording.rounds import Cost, Worker, measure
+from recording.runs import plain, recording
+from recording.workloads import WORKLOADS
 
 EXAMPLES = """examples:
-  python benchmarks/record.py                     all workloads, 60 rounds
-  python benchmarks/record.py --rounds 10 fib     a quick look at one of them
-  CLEW_RECORDER=python python benchmarks/record.py   the pure-Python recorder
+  python benchmarks/record.py                      everything, about three minutes
+  python benchmarks/record.py --seconds 5 fib      a quick look at one program
+  python3.13 benchmarks/record.py                  another interpreter, which has clew, its C core and the extra `bench`
+  CLEW_RECORDER=python python benchmarks/record.py fib   the pure-Python recorder
 """
 
-SMALL = """
-def fib(n):
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
+VERSION = sys.version_info[:2]
+CLEW, VIZTRACER, MONITORING = "clew", "VizTracer", "sys.monitoring"
+TRACERS = (CLEW, VIZTRACER, "cProfile", "decorator", "OpenTelemetry span")
+SLOW = ("OpenTelemetry span",)
 
-def microsecond(values):
-    total = 0
-    for value in values:
-        total += value * value
-    return total
+RATIOS = {"fib": {(3, 11): 1.45, (3, 12): 1.6}.get(VERSION, 1.8), "asyncio": 1.15, "parser": 1.1, "jinja2": 1.1}
+"""The most that a program may take with every function recorded, untraced: 1."""
+REAL_PROGRAMS = ("jinja2", "pyflakes")
+LESS = 8 if VERSION == (3, 11) else 4
+"""VizTracer's added cost in real programs is to be this many times ours."""
+LESS_SAVED = 100
 
-def many(count, values=tuple(range(24))):
-    for _ in range(count):
-        microsecond(values)
-"""
-
-
-class Workload(NamedTuple):
-    name: str
-    run: Callable[[Callable[[CodeType], CodeType]], Callable[[], object]]
-    """Gives the work, made of code that the argument has passed over."""
+Row = dict[str, Any]
 
 
-def small(transform: Callable[[CodeType], CodeType]) -> SimpleNamespace:
-    names: dict[str, Any] = {}
-    exec(transform(compile(SMALL, "small.py", "exec")), names)
-    return SimpleNamespace(**names)
+def row(name: str, unit: str, ours: float, peer: str, peer_value: float | None, asked: float | None) -> Row:
+    return {
+        "name": name, "unit": unit, "ours": ours, "peer": peer, "peer_value": peer_value, "asked": asked,
+        "met": None if asked is None else ours <= asked,
+    }  # fmt: skip
 
 
-def fib(transform: Callable[[CodeType], CodeType]) -> Callable[[], object]:
-    function = small(transform).fib
-    return lambda: function(17)
-
-
-def microsecond(transform: Callable[[CodeType], CodeType]) -> Callable[[], object]:
-    function = small(transform).many
-    return lambda: function(3000)
-
-
-def parse_json(transform: Callable[[CodeType], CodeType]) -> Callable[[], object]:
-    """The standard library's JSON parser, its C parts replaced by their Python originals."""
-    modules: list[dict[str, Any]] = []
-    for module in (json.scanner, json.decoder):
-        source = Path(str(module.__file__)).read_text()
-        names: dict[str, Any] = {"__name__": module.__name__}
-        exec(transform(compile(source, str(module.__file__), "exec")), names)
-        modules.append(names)
-    scanner, decoder = modules
-    decoder["scanstring"] = decoder["py_scanstring"]
-    parser = decoder["JSONDecoder"]()
-    parser.scan_once = scanner["py_make_scanner"](parser)
-    generator = random.Random(7)
+def rows_of(name: str, costs: dict[str, Cost]) -> list[Row]:
+    ours, viz = costs[CLEW], costs[VIZTRACER]
     rows = [
-        {"id": number, "name": f"item \\n {number}", "tags": ["a", "b"], "size": generator.random(), "in": {"ok": True}}
-        for number in range(120)
-    ]
-    text = json.dumps(rows)
-    if parser.decode(text) != rows:
-        raise SystemExit("the parser under test parses wrongly")
-    return lambda: parser.decode(text)
+        row(f"{name}: CPU time, untraced is 1", "x", round(ours.ratio, 3), peer, round(cost.ratio, 3),
+            RATIOS.get(name) if peer == VIZTRACER else None)
+        for peer, cost in costs.items() if peer != CLEW
+    ]  # fmt: skip
+    asked = round(viz.added / LESS, 1) if name in REAL_PROGRAMS else None
+    rows.append(row(f"{name}: added to a call", "ns", round(ours.added, 1), VIZTRACER, round(viz.added, 1), asked))
+    return rows
 
 
-WORKLOADS = (
-    Workload("fib", fib),
-    Workload("microsecond", microsecond),
-    Workload("json", parse_json),
-)
+def program(name: str, seconds: float, folder: Path, tracers: tuple[str, ...]) -> list[Row]:
+    with recording(folder) as (_, environment):
+        workers: dict[str, Worker] = {}
+        try:
+            untraced = workers["plain"] = Worker(name, "plain", plain())
+            for tracer in tracers:
+                workers[tracer] = Worker(name, tracer, environment if tracer == CLEW else plain())
+            calls = untraced.ask("calls")
+            costs = measure(untraced, {tracer: workers[tracer] for tracer in tracers}, calls, seconds, SLOW)
+            saving = saved(costs, workers, calls) if name == "fib" else []
+        finally:
+            for worker in workers.values():
+                worker.__exit__()
+    print(f"{name}: {calls} calls of {costs[CLEW].plain:.0f} ns")
+    for tracer, cost in costs.items():
+        print(f"    {tracer:20} x{cost.ratio:<8.3f} +{cost.added:.1f} ns a call ({cost.rounds} rounds)", flush=True)
+    return rows_of(name, costs) + saving
 
 
-def instrument(code: CodeType) -> CodeType:
-    def choose(function: CodeType) -> Probes:
-        name, line = function.co_qualname, function.co_firstlineno
-        return Probes(sites.register("benchmark", name, function.co_filename, line, line, "function"))
-
-    return rewrite(code, choose, core.Probe)
-
-
-class Result(NamedTuple):
-    name: str
-    calls: int
-    plain: float
-    """ns per call without tracing"""
-    ours: float
-    peer: float
-    """Added ns per call."""
-    ours_ratio: float
-    peer_ratio: float
-
-
-def cpu(work: Callable[[], object]) -> int:
-    started = time.thread_time_ns()
-    work()
-    return time.thread_time_ns() - started
-
-
-def measure(workload: Workload, rounds: int, folder: Path) -> Result:
-    plain, recorded = workload.run(lambda code: code), workload.run(instrument)
-    tracer = VizTracer(ignore_c_function=True, tracer_entries=2_000_000, verbose=0)
-
-    path = folder / f"{workload.name}-calls.clew"
-    core.start(str(path), b"{}", 0, 1 << 30, 0.0)
-    recorded()
-    core.stop()
-    calls = sum(event.kind is Kind.ENTER for event in read_process(path).events())
-
-    rows = []
-    for number in range(rounds + 2):
-        path = folder / f"{workload.name}-{number}.clew"
-        core.start(str(path), b"{}", 0, 1 << 30, 0.0)
-        recorded()
-        before_ours = cpu(plain)
-        ours = cpu(recorded)
-        core.stop()
-        path.unlink()
-        before_peer = cpu(plain)
-        tracer.start()
-        peer = cpu(plain)
-        tracer.stop()
-        tracer.clear()
-        if number >= 2:
-            rows.append((before_ours, ours, before_peer, peer))
-    return Result(
-        workload.name,
-        calls,
-        statistics.median(min(row[0], row[2]) for row in rows) / calls,
-        statistics.median(ours - before for before, ours, _, _ in rows) / calls,
-        statistics.median(peer - before for _, _, before, peer in rows) / calls,
-        statistics.median(ours / before for before, ours, _, _ in rows),
-        statistics.median(peer / before for _, _, before, peer in rows),
-    )
+def saved(costs: dict[str, Cost], workers: dict[str, Worker], calls: int) -> list[Row]:
+    """What is recorded by clew is in the file: all it takes to have a file that can be opened is to end the recording."""
+    taken, _ = workers[VIZTRACER].ask("save")
+    ours, theirs = costs[CLEW].added, costs[VIZTRACER].added + taken / calls
+    print(f"    VizTracer, saving: +{taken / calls:.0f} ns a call")
+    return [
+        row("fib: added to a call, saving included", "ns", round(ours, 1), VIZTRACER, round(theirs, 1),
+            round(theirs / LESS_SAVED, 1))
+    ]  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("workload", nargs="*", help=f"some of {', '.join(w.name for w in WORKLOADS)}; default: all")
-    parser.add_argument("--rounds", type=int, default=60, help="paired rounds of each workload (default 60)")
+    names = [*WORKLOADS, *whole.MEASURES]
+    parser.add_argument("what", nargs="*", help=f"some of {', '.join(names)}; default: all")
+    parser.add_argument("--seconds", type=float, default=15, help="for each program (default 15)")
+    parser.add_argument("--only", action="append", metavar="TRACER", help="beside clew and VizTracer, only these; `none`")
     options = parser.parse_args()
-    unknown = set(options.workload) - {workload.name for workload in WORKLOADS}
-    if unknown or options.rounds < 1:
-        parser.error(f"no such workload: {', '.join(unknown)}" if unknown else "--rounds must be positive")
+    unknown = set(options.what) - set(names)
+    if unknown or options.seconds <= 0:
+        parser.error(f"no such program: {', '.join(unknown)}" if unknown else "--seconds must be positive")
+    tracers = TRACERS if VERSION < (3, 12) else (*TRACERS, MONITORING)
+    if options.only:
+        tracers = tuple(name for name in tracers if name in (CLEW, VIZTRACER, *options.only))
 
-    print(f"recorder: {implementation} ({reason}); one plain record in a loop: {core.calibrate():.1f} ns")
-    rows: list[dict[str, object]] = []
-    with tempfile.TemporaryDirectory(prefix="clew-benchmark-") as folder:
-        for workload in WORKLOADS:
-            if options.workload and workload.name not in options.workload:
-                continue
-            found = measure(workload, options.rounds, Path(folder))
-            print(
-                f"{found.name:12} {found.calls:6} calls of {found.plain:6.0f} ns: clew +{found.ours:.1f} ns a call "
-                f"(x{found.ours_ratio:.2f}), VizTracer +{found.peer:.1f} ns a call (x{found.peer_ratio:.2f})",
-                flush=True,
-            )
-            asked = found.peer / 2
-            rows.append({
-                "name": f"{found.name}: recording one call, enter and exit", "unit": "ns", "ours": round(found.ours, 1),
-                "peer": "VizTracer", "peer_value": round(found.peer, 1), "asked": round(asked, 1),
-                "met": found.ours <= asked,
-            })  # fmt: skip
+    chosen = options.what or names
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="clew-benchmark-") as made:
+        for name in chosen:
+            folder = Path(made, name)
+            folder.mkdir()
+            if name in WORKLOADS:
+                rows += program(name, options.seconds, folder, tracers)
+            else:
+                for found in whole.MEASURES[name](folder):
+                    rows.append(row(*found))
+                    print(f"{rows[-1]['name']}: {found[2]} {found[1]}; {found[3]}: {found[4]}", flush=True)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
     print(json.dumps({"benchmark": "record", "machine": machine, "rows": rows}))
 

@@ -1,0 +1,31 @@
+"""Runs as `clew run` makes them: a folder, a plan, and the environment that makes a Python process record into it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clew.instrument.launch import environment
+from clew.records.default import ADAPTERS
+from clew.records.plan import Plan, Rule, Target, dump
+from clew.records.run import create_run
+
+_numbers = itertools.count(1)
+
+EVERYTHING = Plan(rules=(Rule(Target("**", "**"), origin="benchmark"),), adapters=ADAPTERS, spec="every function there is")
+"""Whatever is written in Python, the standard library included; all causality; no budget, so that nothing is left out."""
+
+
+@contextmanager
+def recording(folder: Path, plan: Plan = EVERYTHING) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A new run's folder and the environment of a process to be recorded into it."""
+    name = f"benchmark-{next(_numbers)}"
+    run_folder, _ = create_run(folder, name=name, command=[name], spec="", plan=dump(plan))
+    yield run_folder, environment(run_folder)
+
+
+def plain() -> dict[str, str]:
+    return dict(os.environ)

@@ -1,0 +1,223 @@
+"""One process that runs one workload under one tracer, a slice at a time, when it is asked to.
+
+Invariant: a tracer's process has that tracer's machinery only, and is as warm as the untraced one beside it. Talks in lines: a
+word comes by standard input, a JSON value goes back by the file descriptor that the last argument names.
+
+    python worker.py WORKLOAD TRACER DESCRIPTOR
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+Clock = Callable[[], int]
+Start = Callable[[], object]
+
+
+class Tracer:
+    """Turned on and off around each slice; what it keeps of a slice is dropped after it, outside the time."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def forget(self) -> None: ...
+
+    def save(self) -> tuple[int, int]:
+        """Makes what is kept a file that can be opened: (ns of CPU time, bytes)."""
+        return 0, 0
+
+
+class Viz(Tracer):
+    def __init__(self) -> None:
+        from viztracer import VizTracer
+
+        self._tracer: Any = VizTracer(ignore_c_function=True, tracer_entries=2_000_000, verbose=0)
+        self.start, self.stop, self.forget = self._tracer.start, self._tracer.stop, self._tracer.clear  # type: ignore[method-assign]
+
+    def save(self) -> tuple[int, int]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "trace.json")
+            started = time.process_time_ns()
+            self._tracer.save(str(path))
+            return time.process_time_ns() - started, path.stat().st_size
+
+
+class CProfile(Tracer):
+    def __init__(self) -> None:
+        import cProfile
+
+        self._profile = cProfile.Profile()
+        self.start, self.stop, self.forget = self._profile.enable, self._profile.disable, self._profile.clear  # type: ignore[method-assign]
+
+
+class Monitoring(Tracer):
+    """What an engine on `sys.monitoring` could cost at best: local events, and C objects that store a record when called.
+
+    They do not even look up which function they are called for.
+    """
+
+    def __init__(self) -> None:
+        from clew.instrument.recorder.select import core
+        from clew.records.event import Kind
+
+        self._folder = tempfile.TemporaryDirectory()
+        core.start(str(Path(self._folder.name, "trace.clew")), b"{}", 0, 2 << 30, 0.0)
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]  # from 3.12 on
+        events = monitoring.events
+        tool = next(number for number in (4, 3) if monitoring.get_tool(number) is None)
+        monitoring.use_tool_id(tool, "clew's benchmark")
+        kinds = {
+            events.PY_START: Kind.ENTER, events.PY_RETURN: Kind.EXIT,
+            events.PY_YIELD: Kind.SUSPEND, events.PY_RESUME: Kind.RESUME,
+        }  # fmt: skip
+        for event, kind in kinds.items():
+            monitoring.register_callback(tool, event, core.Probe(1, kind))
+        for function in [found for found in gc.get_objects() if type(found) is FunctionType]:
+            monitoring.set_local_events(tool, function.__code__, sum(kinds))
+
+
+class Decorated(Tracer):
+    """A plain Python decorator that notes the time before and after each call."""
+
+    def __init__(self, modules: list[ModuleType]) -> None:
+        kept: list[tuple[str, int]] = []
+        self.forget = kept.clear  # type: ignore[method-assign]
+
+        def decorator(function: Any) -> Any:
+            name, now, keep = function.__qualname__, time.perf_counter_ns, kept.append
+
+            @functools.wraps(function)
+            def wrapper(*arguments: Any, **named: Any) -> Any:
+                keep((name, now()))
+                try:
+                    return function(*arguments, **named)
+                finally:
+                    keep((name, now()))
+
+            return wrapper
+
+        decorate(modules, decorator)
+
+
+class Spans(Tracer):
+    """An OpenTelemetry span for each call, made by its SDK and sent nowhere."""
+
+    def __init__(self, modules: list[ModuleType]) -> None:
+        from opentelemetry.sdk.trace import TracerProvider
+
+        tracer = TracerProvider().get_tracer("benchmark")
+
+        def decorator(function: Any) -> Any:
+            name = function.__qualname__
+
+            @functools.wraps(function)
+            def wrapper(*arguments: Any, **named: Any) -> Any:
+                with tracer.start_as_current_span(name):
+                    return function(*arguments, **named)
+
+            return wrapper
+
+        decorate(modules, decorator)
+
+
+def decorate(modules: list[ModuleType], decorator: Callable[[Any], Any]) -> None:
+    """Puts the decorator on the functions and methods of the modules, under every name that these know them by."""
+    made: dict[int, Any] = {}
+    names = {module.__name__ for module in modules}
+
+    def wrapped(function: Any) -> Any:
+        if id(function) not in made:
+            made[id(function)] = decorator(function)
+        return made[id(function)]
+
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            if type(value) is FunctionType and value.__module__ in names and name not in ("belongs", "prepare"):
+                setattr(module, name, wrapped(value))
+            elif isinstance(value, type) and value.__module__ == module.__name__:
+                for attribute, method in list(vars(value).items()):
+                    if type(method) is FunctionType and not attribute.startswith("__new"):
+                        setattr(value, attribute, wrapped(method))
+
+
+def make_tracer(name: str, workload: Any, workloads: ModuleType) -> Tracer:
+    if name in ("decorator", "OpenTelemetry span"):
+        modules = [
+            module
+            for module in list(sys.modules.values())
+            if type(module) is ModuleType and workloads.belongs(workload, module)
+        ]
+        return Decorated(modules) if name == "decorator" else Spans(modules)
+    kinds: dict[str, type[Tracer]] = {"VizTracer": Viz, "cProfile": CProfile, "sys.monitoring": Monitoring}
+    return kinds.get(name, Tracer)()
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """Calls of Python functions in a slice, generators that go on included, as the interpreter's profiler sees them."""
+    import threading
+
+    calls = [0]
+
+    def profile(_frame: object, event: str, _argument: object) -> None:
+        calls[0] += event == "call"
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return calls[0]
+
+
+def main() -> None:
+    name, tracer_name, descriptor = sys.argv[1:4]
+    workloads = importlib.import_module("workloads")
+    workload = workloads.WORKLOADS[name]
+    work = workload.prepare()
+    tracer = make_tracer(tracer_name, workload, workloads)
+    if tracer_name in ("decorator", "OpenTelemetry span"):
+        work = workload.prepare()
+    clock: Clock = time.process_time_ns if workload.threads else time.thread_time_ns
+    answers = os.fdopen(int(descriptor), "w", buffering=1)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    for word in sys.stdin:
+        answer: object = None
+        match word.strip():
+            case "slice":
+                work()  # what ran meanwhile has had the caches
+                tracer.start()
+                started = clock()
+                work()
+                answer = clock() - started
+                tracer.stop()
+                tracer.forget()
+            case "calls":
+                answer = count_calls(work)
+            case "save":
+                tracer.start()
+                work()
+                tracer.stop()
+                answer = tracer.save()
+            case "end":
+                break
+        print(json.dumps(answer), file=answers)
+
+
+if __name__ == "__main__":
+    main()
