@@ -99,7 +99,9 @@ def main() -> None:
     names = [*WORKLOADS, *whole.MEASURES]
     parser.add_argument("what", nargs="*", help=f"some of {', '.join(names)}; default: all")
     parser.add_argument("--seconds", type=float, default=15, help="for each program (default 15)")
-    parser.add_argument("--only", action="append", metavar="TRACER", help="beside clew and VizTracer, only these; `none`")
+    parser.add_argument(
+        "--only", action="append", metavar="TRACER", help="beside clew and VizTracer, only these; `none`"
+    )
     options = parser.parse_args()
     unknown = set(options.what) - set(names)
     if unknown or options.seconds <= 0:

@@ -60,7 +60,9 @@ class Cost(NamedTuple):
     """how many counted"""
 
 
-def measure(plain: Worker, tracers: dict[str, Worker], calls: int, seconds: float, slow: Sequence[str]) -> dict[str, Cost]:
+def measure(
+    plain: Worker, tracers: dict[str, Worker], calls: int, seconds: float, slow: Sequence[str]
+) -> dict[str, Cost]:
     """What each tracer adds to a call, in rounds that go on for `seconds`; those in `slow` run in one round of five."""
     pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in tracers}
     for worker in (plain, *tracers.values()):

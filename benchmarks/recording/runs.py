@@ -15,7 +15,9 @@ from clew.records.run import create_run
 
 _numbers = itertools.count(1)
 
-EVERYTHING = Plan(rules=(Rule(Target("**", "**"), origin="benchmark"),), adapters=ADAPTERS, spec="every function there is")
+EVERYTHING = Plan(
+    rules=(Rule(Target("**", "**"), origin="benchmark"),), adapters=ADAPTERS, spec="every function there is"
+)
 """Whatever is written in Python, the standard library included; all causality; no budget, so that nothing is left out."""
 
 

@@ -1,8 +1,8 @@
 /* The C recorder: stores records in a file-backed shared mapping. This file is its Python face; see `_core.pyi`.
  *
- * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, probes.h
- * the probe objects and the budget, operands.h what adapters put into the standard library and tasks.h what of it is
- * asyncio's. They are one translation unit, so that a probe's whole path is inlined.
+ * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, slab.h the
+ * memory of probes, probes.h these and the budget, operands.h what adapters put into the standard library and tasks.h what
+ * of it is asyncio's. They are one translation unit, so that a probe's whole path is inlined.
  *
  * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
  * can raise. Everything but thread ends and fork handlers runs with the GIL held. */

@@ -10,17 +10,7 @@
 #include <Python.h>
 
 #include "records.h"
-
-struct probe {
-    PyObject_HEAD
-    vectorcallfunc call;
-    uint64_t word;               /* 0: counting */
-    uint64_t site;
-    uint32_t kind;
-    uint64_t epoch;              /* the recording in which it was switched to counting */
-    uint64_t *calls;             /* Borrowed: the site's number in a COUNTERS chunk of that recording */
-    struct probe *next, *before; /* in its bucket of `probes` */
-};
+#include "slab.h"
 
 /* Every probe by site, so that a site's probes are found without a table in the hot path. Borrowed. */
 #define BUCKETS 4096u
@@ -79,7 +69,7 @@ static void budget_start(double share) {
 }
 
 static bool probe_counts(const struct probe *probe) {
-    return !probe->word && probe->epoch == store.epoch;
+    return !probe->word && details_of(probe)->epoch == store.epoch;
 }
 
 /* The site with the most plain call records in the calling thread's full chunk, or 0. */
@@ -151,8 +141,8 @@ static uint64_t *counter_for(uint64_t site) {
 
 static void probe_start_counting(struct probe *probe, uint64_t *calls) {
     probe->word = 0;
-    probe->calls = calls;
-    probe->epoch = store.epoch;
+    details_of(probe)->calls = calls;
+    details_of(probe)->epoch = store.epoch;
 }
 
 /* Switches a site to counting and says so, in the thread's stream and to the user. */
@@ -160,8 +150,8 @@ static void site_degraded(uint64_t site) {
     uint64_t *calls = counter_for(site);
     if (!calls)
         return;
-    for (struct probe *probe = probes[site % BUCKETS]; probe; probe = probe->next)
-        if (probe->site == site)
+    for (struct probe *probe = probes[site % BUCKETS]; probe; probe = details_of(probe)->next)
+        if (details_of(probe)->site == site)
             probe_start_counting(probe, calls);
     char text[200];
     int length = snprintf(text, sizeof text,
@@ -174,11 +164,12 @@ static void site_degraded(uint64_t site) {
 
 /* Counts a call, or stores what `put_fast` could not. */
 static COLD void probe_slow(struct probe *probe) {
+    const struct details *details = details_of(probe);
     if (!probe->word && store.active) {
-        if (probe->epoch == store.epoch)
-            *probe->calls += probe->kind == KIND_ENTER;
+        if (details->epoch == store.epoch)
+            *details->calls += details->kind == KIND_ENTER;
         else /* A new recording (after a fork, say) starts with every site recorded. */
-            probe->word = pack_word(probe->kind, probe->site, 0, 0);
+            probe->word = pack_word(details->kind, details->site, 0, 0);
     }
     if (probe->word)
         put_slow(probe->word);
@@ -223,22 +214,23 @@ static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
         return NULL;
     if (kind == 0 || kind > 255)
         return PyErr_Format(PyExc_ValueError, "kind %u is not in 1 ... 255", kind);
-    struct probe *probe = (struct probe *)type->tp_alloc(type, 0);
+    struct probe *probe = probe_allocate(kind);
     if (!probe)
-        return NULL;
+        return PyErr_NoMemory();
+    struct details *details = details_of(probe);
+    PyObject_Init((PyObject *)probe, type);
     probe->call = probe_vectorcall;
-    probe->site = site;
-    probe->kind = kind;
     probe->word = pack_word(kind, site, 0, 0);
+    details->site = site;
     struct probe **bucket = &probes[site % BUCKETS];
-    for (struct probe *other = *bucket; other; other = other->next)
-        if (other->site == site && probe_counts(other)) {
-            probe_start_counting(probe, other->calls);
+    for (struct probe *other = *bucket; other; other = details_of(other)->next)
+        if (details_of(other)->site == site && probe_counts(other)) {
+            probe_start_counting(probe, details_of(other)->calls);
             break;
         }
-    probe->next = *bucket;
-    if (probe->next)
-        probe->next->before = probe;
+    details->next = *bucket;
+    if (*bucket)
+        details_of(*bucket)->before = probe;
     *bucket = probe;
 #if PY_VERSION_HEX >= 0x030C0000
     /* Immortal: its site is for ever anyway, and no reference to it is counted at a call. */
@@ -249,23 +241,27 @@ static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
 
 static void probe_dealloc(PyObject *object) {
     struct probe *probe = (struct probe *)object;
-    *(probe->before ? &probe->before->next : &probes[probe->site % BUCKETS]) = probe->next;
-    if (probe->next)
-        probe->next->before = probe->before;
-    Py_TYPE(object)->tp_free(object);
+    struct details *details = details_of(probe);
+    if (details->before)
+        details_of(details->before)->next = details->next;
+    else
+        probes[details->site % BUCKETS] = details->next;
+    if (details->next)
+        details_of(details->next)->before = details->before;
+    probe_free(probe);
 }
 
 static PyObject *probe_repr(PyObject *object) {
-    struct probe *probe = (struct probe *)object;
-    return PyUnicode_FromFormat("<clew probe, site %u, kind %u>", (unsigned)probe->site, (unsigned)probe->kind);
+    const struct details *details = details_of((struct probe *)object);
+    return PyUnicode_FromFormat("<clew probe, site %u, kind %u>", (unsigned)details->site, (unsigned)details->kind);
 }
 
 static PyObject *probe_get_site(PyObject *object, void *closure) {
-    return PyLong_FromUnsignedLongLong(((struct probe *)object)->site);
+    return PyLong_FromUnsignedLongLong(details_of((struct probe *)object)->site);
 }
 
 static PyObject *probe_get_kind(PyObject *object, void *closure) {
-    return PyLong_FromUnsignedLong(((struct probe *)object)->kind);
+    return PyLong_FromUnsignedLong(details_of((struct probe *)object)->kind);
 }
 
 static PyObject *probe_get_counting(PyObject *object, void *closure) {
@@ -274,7 +270,7 @@ static PyObject *probe_get_counting(PyObject *object, void *closure) {
 
 static PyObject *probe_get_count(PyObject *object, void *closure) {
     struct probe *probe = (struct probe *)object;
-    return PyLong_FromUnsignedLongLong(store.active && probe_counts(probe) ? *probe->calls : 0);
+    return PyLong_FromUnsignedLongLong(store.active && probe_counts(probe) ? *details_of(probe)->calls : 0);
 }
 
 static PyGetSetDef probe_getset[] = {
