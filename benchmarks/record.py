@@ -43,7 +43,9 @@ LESS_SAVED = 100
 Row = dict[str, Any]
 
 
-def row(name: str, unit: str, ours: float, peer: str, peer_value: float | None, asked: float | None) -> Row:
+def row(  # noqa: PLR0917  # a row's fields, in their order
+    name: str, unit: str, ours: float, peer: str, peer_value: float | None, asked: float | None
+) -> Row:
     return {
         "name": name, "unit": unit, "ours": ours, "peer": peer, "peer_value": peer_value, "asked": asked,
         "met": None if asked is None else ours <= asked,
