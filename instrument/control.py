@@ -1,0 +1,160 @@
+"""Lets `clew attach` switch the recording of this process on and off while it runs; see `records/control.py` for how.
+
+Invariant: while nobody attaches there is an entry in the user's private folder and a handler for one real-time signal, and
+nothing else: no thread, no descriptor, no timer. The handler runs in the main thread, between two of its instructions, or
+when a call that blocks it is interrupted; the program's own calls go on as after any signal.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from clew.instrument.probes.quiet import Quiet
+from clew.records.control import (
+    CONTROL_VARIABLE,
+    MAX_MESSAGE,
+    SOCKET_SUFFIX,
+    Entry,
+    began,
+    is_private,
+    peer,
+    register,
+)
+
+_PATIENCE = 5.0
+"""Seconds that the program waits, at most, for a `clew attach` that has called it and then says nothing."""
+_ARGUMENTS, _ARGUMENT = 20, 200
+
+_signal_number = 0
+_entry_file: Path | None = None
+
+
+def control() -> bool:
+    """From here on `clew attach` can record this process, and end it again. Call it in the main thread.
+
+    False when it cannot: there are no real-time signals, all are taken, or there is no private folder for the entry.
+    """
+    global _signal_number
+    if _signal_number:
+        return True
+    try:
+        _signal_number = _take_signal()
+        if _signal_number and not update_entry():
+            _give_back_signal()
+    except Exception:
+        _give_back_signal()
+    if _signal_number:
+        from clew.instrument.probes import originals
+
+        originals.keep_from_now_on()
+        atexit.register(_remove_entry)
+        os.register_at_fork(after_in_child=_forked)
+    return bool(_signal_number)
+
+
+def wanted() -> bool:
+    """Does the environment say that every process of this program can be attached to?"""
+    return os.environ.get(CONTROL_VARIABLE, "") not in ("", "0")
+
+
+def update_entry(run: str = "") -> bool:
+    """Says which run records this process, if it can be attached to."""
+    global _entry_file
+    if not _signal_number:
+        return False
+    version = ".".join(map(str, sys.version_info[:3]))
+    argv = [argument[:_ARGUMENT] for argument in sys.orig_argv[:_ARGUMENTS]]
+    _entry_file = register(Entry(os.getpid(), began(os.getpid()), _signal_number, version, argv, run))
+    return _entry_file is not None
+
+
+def _take_signal() -> int:
+    """Handles the highest real-time signal that nobody uses. Raises `ValueError` in another than the main thread."""
+    import _signal  # without the enumerations that `signal` would make for a program that may never import it
+
+    first, last = getattr(_signal, "SIGRTMIN", 1), getattr(_signal, "SIGRTMAX", 0)
+    for number in range(last - 1, first, -1):
+        if _signal.getsignal(number) == _signal.SIG_DFL:
+            _signal.signal(number, Quiet(_called))
+            return int(number)
+    return 0
+
+
+def _give_back_signal() -> None:
+    global _signal_number
+    if _signal_number:
+        import _signal
+
+        number, _signal_number = _signal_number, 0
+        with contextlib.suppress(Exception):
+            _signal.signal(number, _signal.SIG_DFL)
+
+
+def _remove_entry() -> None:
+    if _entry_file is not None and _signal_number:
+        with contextlib.suppress(OSError):
+            _entry_file.with_name(f"{os.getpid()}.json").unlink()
+
+
+def _forked() -> None:
+    # The handler is inherited, the entry is the parent's.
+    with contextlib.suppress(Exception):
+        from clew.instrument.recorder.select import core
+
+        update_entry(os.environ.get("CLEW_RUN", "") if core.active() else "")
+
+
+def _called(_number: int, _frame: object) -> None:
+    """Somebody listens, or it is a signal of somebody else's: then there is nothing to connect to."""
+    if _entry_file is None:
+        return
+    try:
+        import _socket
+
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    except (ImportError, AttributeError, OSError):
+        return
+    try:
+        connection.settimeout(_PATIENCE)
+        if is_private(_entry_file.parent):
+            connection.connect(str(_entry_file.with_name(f"{os.getpid()}{SOCKET_SUFFIX}")))
+            _, user = peer(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
+            if user == os.getuid():
+                connection.sendall(json.dumps(_answer(_read_line(connection))).encode() + b"\n")
+    except OSError:
+        return
+    finally:
+        connection.close()
+
+
+def _read_line(connection: Any) -> bytes:
+    line = b""
+    while not line.endswith(b"\n") and len(line) < MAX_MESSAGE:
+        part = connection.recv(65536)
+        if not part:
+            break
+        line += part
+    return line
+
+
+def _answer(request: bytes) -> dict[str, Any]:
+    from clew.instrument import live
+
+    try:
+        asked = json.loads(request)
+        match asked["do"]:
+            case "start":
+                return {"ok": True, **live.start(Path(asked["run"]))}
+            case "stop":
+                return {"ok": True, **live.stop()}
+            case "change":
+                return {"ok": True, **live.change()}
+        return {"ok": False, "why": f"this process knows no request {asked['do']!r}; it has another version of clew"}
+    except Exception as error:
+        return {"ok": False, "why": f"{error}" if isinstance(error, live.LiveError) else f"{type(error).__name__}: {error}"}
