@@ -1,12 +1,13 @@
 """Causality of HTTP: a request sent with http.client (and urllib) to the http.server handler that gets it.
 
-Channel: "traceparent". A header that the user set stays; its span id is the key.
+Channel: "traceparent". A header that the user set stays; its span id is the key. `web` has other clients and servers.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from clew.instrument.adapters import web
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
 from clew.instrument.context import CHANNEL, extract_from, forward_from, inject_into
 
@@ -16,6 +17,7 @@ _PREFIX = CHANNEL.encode() + b":"
 def install() -> None:
     when_imported("http.client", _patch_client)
     when_imported("http.server", _patch_server)
+    web.install()
 
 
 def _patch_client(module: Any) -> None:
