@@ -14,14 +14,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli.common import the_workspace, workspace_option
+from clew.cli.packing import wait_until_packed
 from clew.instrument.launch import environment
 from clew.records.alive import died
+from clew.records.collector import Attendant
 from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.event import Kind
@@ -35,6 +38,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
 COUNTED_BYTES = 256 << 20
 """How much of a run is read for the closing words; the rest is there to be looked at, not to be waited for."""
+LOOK_SECONDS = 0.1
 SHOWN_NOTES = 5
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _FORWARDED = [
@@ -103,11 +107,14 @@ def run(  # noqa: PLR0917 - click passes them by name
         folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
     )
     say(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
+    attendant = Attendant(run_folder)
     try:
-        code = launch([program, *command[1:]], environment(run_folder))
+        code = launch([program, *command[1:]], environment(run_folder), attendant.look)
     except OSError as error:
         shutil.rmtree(run_folder, ignore_errors=True)
         raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
+    if not wait_until_packed(attendant, quiet=quiet or as_json):
+        say("the rest is packed meanwhile; the run can be read already")
     _conclude(run_folder, info, code, quiet=quiet, as_json=as_json)
     context.exit(code)
 
@@ -172,10 +179,10 @@ def _program(command: tuple[str, ...]) -> str:
     raise CommandError(f"{command[0]}: command not found{hint}", NOT_FOUND)
 
 
-def launch(command: list[str], env: dict[str, str]) -> int:
+def launch(command: list[str], env: dict[str, str], look: Callable[[], bool] = lambda: False) -> int:
     """Runs a command to its end, with the signals that this process gets; its exit code, 128 + N when signal N killed it.
 
-    Raises `OSError` when it cannot be started.
+    `look` is called every now and then, as long as it gives True. Raises `OSError` when the command cannot be started.
     """
     if not hasattr(signal, "sigwaitinfo"):
         code = _wait_with_handlers(subprocess.Popen(command, env=env))
@@ -189,7 +196,7 @@ def launch(command: list[str], env: dict[str, str]) -> int:
                 env=env,
                 preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509 - no threads here
             )
-            code = _wait_with_signals(program, watched)
+            code = _wait_with_signals(program, watched, look)
             # What came for a program that had just ended must not end us instead.
             while signal.sigtimedwait(watched, 0):
                 pass
@@ -198,11 +205,13 @@ def launch(command: list[str], env: dict[str, str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _wait_with_signals(program: subprocess.Popen[bytes], watched: set[int]) -> int:
+def _wait_with_signals(program: subprocess.Popen[bytes], watched: set[int], look: Callable[[], bool]) -> int:
+    looking = True
     while (code := program.poll()) is None:
-        found = signal.sigwaitinfo(watched)
+        looking = looking and look()
+        found = signal.sigtimedwait(watched, LOOK_SECONDS) if looking else signal.sigwaitinfo(watched)
         # A key on the terminal reached the program, too: it is in the same group. What another process sent did not.
-        if found.si_signo != signal.SIGCHLD and found.si_code <= 0:
+        if found is not None and found.si_signo != signal.SIGCHLD and found.si_code <= 0:
             program.send_signal(found.si_signo)
     return code
 

@@ -20,7 +20,7 @@ MAGIC = b"\xc1CLEWZ\r\n"
 VERSION = 1
 FRAME = struct.Struct("<8sHHIII")
 """magic, version, kind, length of what was packed, length of what follows this head, its crc32."""
-MAX_CHUNK = 1 << 20
+MAX_CHUNK = 1 << 17
 """A frame that says it holds more is damaged."""
 
 CHUNK = 1
@@ -33,8 +33,8 @@ DROPPED_BODY = struct.Struct("<QQ")
 LEVEL = 3
 """Of zlib. 6 would save a tenth of the size and cost a quarter more time."""
 
-_COUNTS = struct.Struct("<IIIB")
-"""Records, extensions, slots of extensions behind their first ones, flags."""
+_COUNTS = struct.Struct("<IIIBQ")
+"""Records, extensions, slots of extensions behind their first ones, flags, ticks of the last record."""
 _SUMMED = 1
 """Flag: the records' first words are differences."""
 _MASKS = struct.Struct("<HH")
@@ -53,9 +53,21 @@ class Frame(NamedTuple):
     body: memoryview
 
     @property
+    def size(self) -> int:
+        return FRAME.size + len(self.body)
+
+    @property
     def header(self) -> bytes:
         """The first bytes of what was packed, as they were."""
         return bytes(self.body[: min(self.length, CHUNK_HEADER_SIZE)])
+
+    def extent(self) -> tuple[int, int]:
+        """How many records a chunk has, and the ticks of its last one; nothing needs to be unpacked for that."""
+        try:
+            count, _, _, _, last = _COUNTS.unpack_from(self.body, CHUNK_HEADER_SIZE)
+        except struct.error:
+            return 0, 0
+        return count, last
 
     def unpack(self) -> bytes:
         """What was packed. Raises `ValueError` for what `pack` never made."""
@@ -91,19 +103,23 @@ def unpack(data: bytes | memoryview) -> bytes:
 
 
 def frames(data: bytes | memoryview) -> Iterator[tuple[int, Frame | None]]:
-    """Every whole frame with its offset, and `None` with the offset of whatever lies between two of them or at the end."""
+    """Every whole frame with its offset, and `None` with the offset of whatever else lies between two of them or at the end.
+
+    A frame that the data ends in the middle of is being written, or was when its writer died: it is passed over.
+    """
     view, at = memoryview(data), 0
     text = data if isinstance(data, bytes) else bytes(data)
     while at < len(view):
         found = frame_at(view, at)
         if found is not None:
             yield at, found
-            at += FRAME.size + len(found.body)
+            at += found.size
             continue
-        yield at, None
         following = text.find(MAGIC, at + 1)
         while following >= 0 and frame_at(view, following) is None:
             following = text.find(MAGIC, following + 1)
+        if following >= 0 or not is_torn(view, at):
+            yield at, None
         if following < 0:
             return
         at = following
@@ -115,7 +131,7 @@ def frame_at(view: memoryview, at: int) -> Frame | None:
         return None
     magic, version, kind, length, size, crc = FRAME.unpack_from(view, at)
     start = at + FRAME.size
-    if magic != MAGIC or version != VERSION or length > MAX_CHUNK or size > len(view) - start:
+    if magic != MAGIC or version != VERSION or length > MAX_CHUNK or size > min(len(view) - start, 2 * MAX_CHUNK):
         return None
     body = view[start : start + size]
     if zlib.crc32(body, zlib.crc32(view[at : start - _SIZE.size])) != crc:
@@ -123,14 +139,24 @@ def frame_at(view: memoryview, at: int) -> Frame | None:
     return Frame(kind, length, body)
 
 
+def is_torn(view: memoryview, at: int) -> bool:
+    """Does a frame begin there that the data ends in the middle of?"""
+    head = bytes(view[at : at + FRAME.size])
+    if len(head) < FRAME.size:
+        return head[: len(MAGIC)] == MAGIC[: len(head)]
+    magic, _, _, _, size, _ = FRAME.unpack(head)
+    return bool(magic == MAGIC and size > len(view) - at - FRAME.size)
+
+
 def _pack_data(data: bytes) -> bytes:
     data = data.rstrip(b"\0")
     data += b"\0" * (-len(data) % RECORD_SIZE)
     records, firsts, texts = _split(data)
     times = array("Q", records[0::2])
+    last = max(times[-2:], default=0)  # the very last may have been torn
     summed = _differences(times)
     flags = _SUMMED * summed
-    parts = [_COUNTS.pack(len(times), len(firsts) // RECORD_SIZE, len(texts) // RECORD_SIZE, flags)]
+    parts = [_COUNTS.pack(len(times), len(firsts) // RECORD_SIZE, len(texts) // RECORD_SIZE, flags, last)]
     column = times.tobytes()
     words = records[1::2].tobytes()
     if summed:  # the first one is no difference, and would make planes of its own
@@ -145,7 +171,7 @@ def _pack_data(data: bytes) -> bytes:
 
 
 def _unpack_data(body: memoryview) -> bytes:
-    count, extended, more, flags = _COUNTS.unpack_from(body)
+    count, extended, more, flags, _ = _COUNTS.unpack_from(body)
     body = body[_COUNTS.size :]
     if max(count, extended, more) * RECORD_SIZE > MAX_CHUNK:
         raise ValueError("more than a chunk")
@@ -240,7 +266,7 @@ def _join(records: bytes, firsts: bytes, texts: bytes) -> bytes:
     """Inverse of `_split`, for what it made."""
     slots = records[9::RECORD_SIZE]
     parts: list[bytes] = []
-    last, at, text = 0, 0, 0
+    last = at = text = 0
     for match in re.finditer(rb"[^\0]", slots):
         start = match.end() * RECORD_SIZE
         rest = (slots[match.start()] - 1) * RECORD_SIZE

@@ -107,10 +107,12 @@ class Plan:
     budget: float | None = None
     """Share of run time that recording may cost, 0.03 for 3 %; None for no bound."""
     quota: int = 2 << 30
-    """Bytes a process may write before its recording stops."""
+    """Bytes a process may write, packed or not, before `keep` applies."""
     spec: str = ""
     """Path of the spec, or a sentence that says what was chosen without one."""
     version: int = field(default=PLAN_VERSION)
+    keep: Literal["oldest", "newest"] = "oldest"
+    """What stays when the quota is reached: the oldest, and recording stops, or the newest, and the oldest is dropped."""
 
 
 def dump(plan: Plan) -> str:
@@ -157,6 +159,7 @@ def _plan(data: dict[str, Any]) -> Plan:
         quota=int(data["quota"]),
         spec=data["spec"],
         version=data["version"],
+        keep="newest" if data.get("keep") == "newest" else "oldest",
     )
 
 

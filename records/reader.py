@@ -10,6 +10,7 @@ was packed meanwhile, and will be met there.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -216,13 +217,18 @@ def parse_process(data: bytes, where: str, packed: Iterable[tuple[str, bytes]] =
 
 
 def _packed(name: str) -> Iterator[tuple[str, bytes]]:
-    for path in run.packed_files(name):
+    paths = run.packed_files(name)
+    gone = False
+    for path in paths:
         try:
             yield str(path), path.read_bytes()
         except FileNotFoundError:
-            continue  # it was the oldest, and the quota is reached
+            gone = True
         except OSError as error:
             yield f"{path}: {error.strerror}", b""
+    if gone:  # it was the oldest, and the quota is reached: the first one says so now
+        with contextlib.suppress(OSError):
+            yield str(paths[0]), paths[0].read_bytes()
 
 
 def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords:
@@ -463,7 +469,8 @@ class _Reader:
         if rest:
             self._problem("cut short inside a chunk", self._size)
         claimed = self._found.header.chunks
-        if claimed > whole + (rest > 0) and not self._found.header.flags & header.FLAG_PACKED:
+        over = self._found.header.flags & header.FLAG_PACKED
+        if claimed > whole + (rest > 0) and not over:
             lost = claimed - whole - (rest > 0)
             self._problem(
                 "cut short", self._size, f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks"
@@ -475,6 +482,10 @@ class _Reader:
             if not data and not name.endswith(run.PACKED_SUFFIX):
                 self._problem("a packed file cannot be read", name, "what it held")
             self._find_packed(name, data)
+        if over and claimed > len(self._chunks):
+            lost = claimed - len(self._chunks)
+            lost_chunks = f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks"
+            self._problem("what was packed of it is not all there", lost=lost_chunks)
 
     def _find_raw(self, offset: int) -> bool:
         """False when the file ends before it."""
@@ -496,8 +507,7 @@ class _Reader:
     def _find_packed(self, name: str, data: bytes) -> None:
         for offset, frame in pack.frames(data):
             if frame is None:
-                if offset or data.strip(b"\0"):
-                    self._problem("a packed chunk is damaged", f"{name}@{offset}", "the chunk")
+                self._problem("a packed chunk is damaged", f"{name}@{offset}", "the chunk")
             elif frame.kind == pack.CHUNK and frame.length >= header.CHUNK_HEADER_SIZE:
                 self._add(f"{name}@{offset}", frame.header, frame.unpack, raw=False)
             elif frame.kind == pack.DROPPED and len(frame.body) == pack.DROPPED_BODY.size:

@@ -68,6 +68,14 @@ def host_name() -> str:
     return platform.node()
 
 
+def boot_id() -> str:
+    """Names the boot that the cycle counter and the monotonic clock count from; the host's name where there is no id."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return host_name()
+
+
 def workspace_of(folder: Path) -> Path:
     """The nearest folder upwards that has runs, else the one that looks like a project's top, else `folder` itself."""
     folder = folder.resolve()

@@ -25,7 +25,7 @@ from clew.records.event import Kind
 from clew.records.header import INFO_MAX
 from clew.records.keys import KeySource, process_end
 from clew.records.plan import Plan
-from clew.records.run import CAUSE_VARIABLE, REFUSED, TRACE_SUFFIX, host_name
+from clew.records.run import CAUSE_VARIABLE, REFUSED, TRACE_SUFFIX, boot_id, host_name
 
 _MAX_ARGV = 1400
 _MAX_ARGUMENT = 400
@@ -212,7 +212,7 @@ def _info() -> bytes:
     """What the file's header says of the process, as JSON that fits its page."""
     fields = {
         "host": host_name(),
-        "boot_id": _boot_id(),
+        "boot_id": boot_id(),
         "executable": sys.executable or "",
         "argv": _short_argv(),
         "cwd": _cwd(),
@@ -238,14 +238,6 @@ def _short_argv() -> list[str]:
             return [*argv, "…"]
         argv.append(kept)
     return argv
-
-
-def _boot_id() -> str:
-    """Names the boot that the cycle counter and the monotonic clock count from; the host's name where there is no id."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return host_name()
 
 
 def _cwd() -> str:

@@ -1,0 +1,92 @@
+"""Starts collectors, for whoever makes a run: `clew run`, the pytest plugin, `clew attach`.
+
+Invariant: a run that gets no collector is recorded all the same; nothing here raises but a program's own Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE, trace_files
+
+WORTH_BYTES = 4 << 20
+"""From this on a run is collected while it goes on. What is smaller is packed at its end, by whoever waits for it."""
+
+
+class RunningCollector:
+    """A collector that works for us."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def finish(self, told: Callable[[int, int], None] | None = None) -> None:
+        """Says that the run is over, and returns when everything that has ended is packed; goes on alone with the rest.
+
+        `told` is given how many chunks are packed, and of how many.
+        """
+        process = self._process
+        with contextlib.suppress(OSError):
+            if process.stdin is not None:
+                process.stdin.close()
+        if process.stdout is None:
+            return
+        with process.stdout:
+            for line in process.stdout:
+                done, _, total = line.partition(b" ")
+                if told is not None and done.isdigit() and total.strip().isdigit():
+                    told(int(done), int(total))
+        process.poll()  # perhaps it has ended, too
+
+
+def start_collector(run_folder: Path | str) -> RunningCollector | None:
+    """A collector for a run, in a process of its own that no key on the terminal reaches; None when there can't be one."""
+    if not hasattr(os, "pread"):
+        return None
+    environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
+    try:
+        process = subprocess.Popen(
+            # -P: a program's own folder is full of names that are modules' of ours.
+            [sys.executable, "-P", "-m", "clew.records.collect", "--attached", str(run_folder)],
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+    except (OSError, ValueError):
+        return None
+    return RunningCollector(process)
+
+
+class Attendant:
+    """Looks after a run that goes on: starts a collector once there is enough for one."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = run_folder
+        self._collector: RunningCollector | None = None
+        self._started = False
+
+    def look(self) -> bool:
+        """To be called now and then. True while it may still be of use."""
+        if not self._started:
+            size = 0
+            for path in trace_files(self._folder):
+                with contextlib.suppress(OSError):
+                    size += path.stat().st_size
+            if size >= WORTH_BYTES:
+                self._started = True
+                self._collector = start_collector(self._folder)
+        return not self._started
+
+    def finish(self, told: Callable[[int, int], None] | None = None) -> None:
+        """The program has ended: packs what it and others have finished, and leaves those that go on to a collector."""
+        if self._collector is None:
+            from clew.records.collect import collect_now  # which not every command needs
+
+            if not collect_now(self._folder).live:
+                return
+            self._collector = start_collector(self._folder)
+        if self._collector is not None:
+            self._collector.finish(told)

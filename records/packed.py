@@ -1,0 +1,125 @@
+"""The packed files of one process, as the collector writes them: frames appended, the oldest parts dropped for a quota.
+
+Invariants: a frame is appended in one piece and a file never changes but at its end; definitions and counters are in the
+first file, which is never dropped; before a part is dropped, the first file says how much is gone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from clew.records import pack
+from clew.records.header import CHUNK_HEADER, ChunkKind
+from clew.records.run import PACKED_SUFFIX, packed_files
+
+PART_BYTES = 16 << 20
+"""A file of this size is followed by another, so that nobody need hold more than that at a time."""
+
+Key = tuple[int, int, int]
+"""Kind, thread's serial, number: names a chunk within its process."""
+
+
+def key_of(header: bytes) -> Key:
+    _, kind, _, _, serial, number, _, _ = CHUNK_HEADER.unpack_from(header)
+    return kind, serial, number
+
+
+class PackedFiles:
+    """Of one trace file. What an earlier collector left behind is continued."""
+
+    def __init__(self, trace: Path, part_bytes: int = PART_BYTES, *, droppable: bool = False) -> None:
+        self._trace = trace
+        self._part_bytes = part_bytes
+        self._droppable = droppable
+        self._sizes: dict[int, int] = {}
+        """Of every file, by its number; 0 is the first one."""
+        self.known: set[Key] = set()
+        """Chunks that an earlier collector packed."""
+        self.chunks = 0
+        """How many different ones there are."""
+        self._dropped = (0, 0)
+        for path in packed_files(trace):
+            self._continue(path)
+
+    @property
+    def size(self) -> int:
+        return sum(self._sizes.values())
+
+    def append(self, chunk: bytes) -> None:
+        """Packs a chunk. Raises `OSError` when it can't be kept; then nothing has changed."""
+        number = 0
+        events = key_of(chunk)[0] == ChunkKind.EVENTS
+        if events:
+            number = max(self._sizes, default=0)
+            if (self._droppable and not number) or self._sizes.get(number, 0) >= self._part_bytes:
+                number += 1
+        self._write(number, pack.pack(chunk))
+        self.chunks += 1
+
+    def drop_oldest(self) -> bool:
+        """Deletes the oldest part, but never the last one. False when there is none. Raises `OSError`."""
+        parts = sorted(number for number in self._sizes if number)
+        if len(parts) < 2:
+            return False
+        path = self._path(parts[0])
+        for _, frame in pack.frames(path.read_bytes()):
+            if frame is not None and frame.kind == pack.CHUNK:
+                self._add_dropped(*frame.extent())
+                self.chunks -= 1
+        self._say_dropped()
+        path.unlink()
+        del self._sizes[parts[0]]
+        return True
+
+    def discard(self, chunk: bytes) -> None:
+        """Says that a chunk is dropped without having been packed. Raises `OSError`."""
+        found = pack.frame_at(memoryview(pack.pack(chunk)), 0)
+        if found is not None:
+            self._add_dropped(*found.extent())
+            self._say_dropped()
+
+    def _add_dropped(self, records: int, ticks: int) -> None:
+        self._dropped = self._dropped[0] + records, max(self._dropped[1], ticks)
+
+    def _say_dropped(self) -> None:
+        self._write(0, pack.frame(pack.DROPPED, pack.DROPPED_BODY.size, pack.DROPPED_BODY.pack(*self._dropped)))
+
+    def _path(self, number: int) -> Path:
+        middle = f".{number}" if number else ""
+        return self._trace.with_name(self._trace.stem + middle + PACKED_SUFFIX)
+
+    def _write(self, number: int, frame: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        file = os.open(self._path(number), flags, 0o600)
+        try:
+            size = os.fstat(file).st_size
+            try:
+                written = os.write(file, frame)
+                while written < len(frame):
+                    written += os.write(file, frame[written:])
+            except OSError:
+                os.ftruncate(file, size)
+                raise
+        finally:
+            os.close(file)
+        self._sizes[number] = self._sizes.get(number, 0) + len(frame)
+
+    def _continue(self, path: Path) -> None:
+        data = path.read_bytes()
+        end = 0
+        for offset, frame in pack.frames(data):
+            if frame is None:
+                continue
+            end = offset + frame.size
+            if frame.kind == pack.CHUNK and frame.length >= CHUNK_HEADER.size:
+                self.known.add(key_of(frame.header))
+            elif frame.kind == pack.DROPPED and len(frame.body) == pack.DROPPED_BODY.size:
+                self._dropped = max(self._dropped, pack.DROPPED_BODY.unpack(frame.body))
+        if end < len(data) and pack.is_torn(memoryview(data), end):  # its writer died
+            os.truncate(path, end)
+        else:
+            end = len(data)
+        middle = path.name[len(self._trace.stem) : -len(PACKED_SUFFIX)]
+        self._sizes[int(middle[1:] or 0)] = end
+        self.chunks = len(self.known)
