@@ -61,7 +61,9 @@ def _executed(code: CodeType, namespace: dict[str, Any]) -> CodeType | None:
     """The code of a script that is about to be executed, rewritten; None for what no rule names and what has no file."""
     name = namespace.get("__name__")
     if name in _AS_MAIN:
-        name = getattr(namespace.get("__spec__"), "name", None) or module_of_script(code.co_filename)
+        name = getattr(namespace.get("__spec__"), "name", None)
+        if name is None or name in _AS_MAIN:
+            name = module_of_script(code.co_filename)
     if type(name) is not str or not import_hook.names(name) or not os.path.isfile(code.co_filename):
         return None
     return import_hook.rewrite_module(code, name)

@@ -163,9 +163,8 @@ STATISTICS = """
 import pstats, sys
 for name in ("plain.prof", "traced.prof"):
     rows = pstats.Stats(name).stats
-    # The module that reads modules is the one that clew changes.
-    places = [(*place, *counts[:2]) for place, counts in rows.items() if "_bootstrap_external" not in str(place[0])]
-    print(sorted(place for place in places if type(place[2]) is str))  # one of profile.py is a code object
+    # What a module's import costs depends on which modules are there already.
+    print(sorted((*place, *counts[:2]) for place, counts in rows.items() if place[0] == "app.py"))
 """
 
 
@@ -183,7 +182,7 @@ def test_a_profile_counts_the_same_calls(record, profiler):
 
 def test_the_trace_module_lists_the_same_lines(both):
     plain, traced = both(["-m", "trace", "--trace", "--ignore-module", "contextlib", "app.py"])
-    assert traced.stdout == plain.stdout and "app.py(12):     return total" in plain.stdout
+    assert traced.stdout == plain.stdout and "app.py(12): " in plain.stdout
     assert {"app:work", "app:main"} <= functions(traced)
     plain, traced = both(["-m", "trace", "--listfuncs", "--trackcalls", "app.py"])
     assert traced.stdout == plain.stdout
