@@ -1,4 +1,5 @@
-"""clew: why did this happen? `clew.open()` reads a recorded run; `clew.scope`, `clew.use` and `clew.mark` annotate by hand.
+"""clew: why did this happen? `clew.open()` reads a recorded run; `clew.scope`, `clew.use` and `clew.mark` annotate by hand;
+`clew.control()` lets `clew attach` record the process while it runs.
 
 Names load on first use, so that a traced program that annotates by hand loads only `clew.instrument`.
 """
@@ -17,15 +18,17 @@ if TYPE_CHECKING:
     from clew.instrument.annotate import scope as scope
     from clew.instrument.annotate import send as send
     from clew.instrument.annotate import use as use
+    from clew.instrument.control import control as control
 
 __version__ = "0.1.0"
 
 _NAMES = {
     "open": ("clew.graph.query", "open_run"),
     "Run": ("clew.graph.query", "Run"),
+    "control": ("clew.instrument.control", "control"),
     **{name: ("clew.instrument.annotate", name) for name in ("scope", "send", "use", "mark", "inject", "extract")},
 }
-__all__ = ["Run", "extract", "inject", "mark", "open", "scope", "send", "use"]
+__all__ = ["Run", "control", "extract", "inject", "mark", "open", "scope", "send", "use"]
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,8 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "run": Entry("clew.cli.run", "Record a program: `clew run -- python app.py`."),
+    "attach": Entry("clew.cli.attach", "Record a program that runs already: `clew attach PID`."),
+    "detach": Entry("clew.cli.detach", "End the recording of a running program."),
     "why": Entry("clew.cli.why", "Walk back from a log line to its cause."),
     "diff": Entry("clew.cli.diff", "Say which functions got slower between two runs."),
     "slice": Entry("clew.cli.slice", "List everything that led to some events, or followed from them."),

@@ -64,6 +64,7 @@ class CommandError(ClewError):
     "--budget", help="Share of run time that recording may cost: 3%, or `none`. Default: the spec's, else 3%."
 )
 @click.option("--quota", help="Bytes that a process may write: 512MB, 2GB. Default: the spec's, else 2GB.")
+@click.option("--off", is_flag=True, help="Record nothing yet: only make the program ready for `clew attach`.")
 @click.option("--quiet", "-q", is_flag=True, help="Say only what went wrong.")
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON document on stderr; stdout is the program's.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -75,6 +76,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     workspace: Path | None,
     budget: str | None,
     quota: str | None,
+    off: bool,
     quiet: bool,
     as_json: bool,
     command: tuple[str, ...],
@@ -90,23 +92,23 @@ def run(  # noqa: PLR0917 - click passes them by name
       clew run --spec app.esl --name before -- python -m app
       clew run --budget none -- pytest tests/test_app.py
       clew run --json -- python app.py 2>run.json
+      clew run --off -- python server.py
     """
-    say = (lambda _text: None) if quiet or as_json else _say
+    told_later = (lambda _text: None) if quiet or as_json else say
     folder = the_workspace(workspace)
-    try:
-        plan = default_plan(folder) if spec is None else _compiled(spec, folder, context)
-        if budget is not None:
-            plan = dataclasses.replace(plan, budget=parse_share(budget))
-        if quota is not None:
-            plan = dataclasses.replace(plan, quota=parse_size(quota))
-    except ValueError as error:
-        raise click.UsageError(str(error), context) from None
+    plan = chosen_plan(spec, folder, context, budget=budget, quota=quota)
     program = _program(command)
+    if off:
+        told_later(f"{shlex.join(command)} is ready for `clew attach`; nothing is recorded yet")
+        try:
+            context.exit(launch([program, *command[1:]], environment(None)))
+        except OSError as error:
+            raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
     name = name or program_name(command)
     run_folder, info = create_run(
         folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
     )
-    say(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
+    told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
     attendant = Attendant(run_folder)
     try:
         code = launch([program, *command[1:]], environment(run_folder), attendant.look)
@@ -117,6 +119,21 @@ def run(  # noqa: PLR0917 - click passes them by name
         say("the rest is packed meanwhile; the run can be read already")
     _conclude(run_folder, info, code, quiet=quiet, as_json=as_json)
     context.exit(code)
+
+
+def chosen_plan(
+    spec: Path | None, workspace: Path, context: click.Context, *, budget: str | None, quota: str | None
+) -> Plan:
+    """What the options of a command ask for. Raises `UsageError`."""
+    try:
+        plan = default_plan(workspace) if spec is None else _compiled(spec, workspace, context)
+        if budget is not None:
+            plan = dataclasses.replace(plan, budget=parse_share(budget))
+        if quota is not None:
+            plan = dataclasses.replace(plan, quota=parse_size(quota))
+    except ValueError as error:
+        raise click.UsageError(str(error), context) from None
+    return plan
 
 
 def _compiled(spec: Path, workspace: Path, context: click.Context) -> Plan:
@@ -236,12 +253,12 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
             document["notes"] = [missing] if missing else found.notes
             _write(json.dumps(document, ensure_ascii=False) + "\n")
         elif missing:
-            _say(missing)
+            say(missing)
         elif not quiet:
-            for line in _told(summary(run_folder), info):
-                _say(line)
+            for line in told(summary(run_folder), info):
+                say(line)
     except Exception as error:
-        _say(f"run {info.id} is recorded, but cannot be summed up ({type(error).__name__}: {error})")
+        say(f"run {info.id} is recorded, but cannot be summed up ({type(error).__name__}: {error})")
 
 
 def _why_nothing(run_folder: Path, info: RunInfo) -> str:
@@ -297,7 +314,7 @@ def summary(run_folder: Path) -> Summary:
     )
 
 
-def _told(found: Summary, info: RunInfo) -> list[str]:
+def told(found: Summary, info: RunInfo) -> list[str]:
     """What was recorded, what is missing, and what to do next, a line each."""
     from clew.server import wording
 
@@ -391,7 +408,7 @@ def _limits(plan: Plan) -> str:
     return f"{budget}, at most {wording.size(plan.quota)} a process"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     _write(f"clew: {text}\n")
 
 

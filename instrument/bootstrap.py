@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from clew.instrument import control
 from clew.instrument.probes.sites import note
 from clew.instrument.recorder import lifecycle
 from clew.instrument.recorder.complaint import complain
@@ -22,15 +23,21 @@ from clew.records.run import PLAN_FILE, RUN_VARIABLE
 _HELPERS = ("from multiprocessing.resource_tracker import main",)
 """Programs of the standard library that only serve others: their own causality is of no use to anyone."""
 
+_installed: set[str] = set()
+"""Parts that are there to stay, in use or not."""
+
 
 def start_from_environment() -> bool:
     """Starts recording if `CLEW_RUN` names a run. True when this process is recorded."""
     run = os.environ.get(RUN_VARIABLE)
-    if not run or core.active() or any(word.startswith(_HELPERS) for word in sys.orig_argv):
+    if any(word.startswith(_HELPERS) for word in sys.orig_argv):
+        return False
+    if run or control.wanted():
+        control.control()
+    if not run or core.active():
         return core.active()
     try:
-        file = Path(run) / PLAN_FILE
-        plan = load(file.read_text(encoding="utf-8"), str(file))
+        plan = read_plan(Path(run))
         if not lifecycle.start(Path(run), plan):
             return False
     except ClewError as error:
@@ -39,25 +46,37 @@ def start_from_environment() -> bool:
     except Exception as error:
         _complain(f"{type(error).__name__}: {error}")
         return False
-    _install(plan)
+    install("functions", "clew.instrument.probes.import_hook", plan)
+    install("the main script", "clew.instrument.probes.entry")
+    install_causality(plan)
+    control.update_entry(run)
     return True
 
 
-def _install(plan: Plan) -> None:
-    """Each part by itself: without one of them the others still record."""
-    parts: list[tuple[str, str, tuple[object, ...]]] = [
-        ("functions", "clew.instrument.probes.import_hook", (plan,)),
-        ("the main script", "clew.instrument.probes.entry", ()),
-        ("an end by os._exit", "clew.instrument.ending", ()),
-    ]
-    parts += [(f"the causality of {name}", f"clew.instrument.adapters.{name}", ()) for name in plan.adapters]
+def read_plan(run: Path) -> Plan:
+    """The plan of a run, from its folder. Raises `ClewError` and `OSError`."""
+    file = run / PLAN_FILE
+    return load(file.read_text(encoding="utf-8"), str(file))
+
+
+def install_causality(plan: Plan) -> None:
+    """All but the functions' probes, each part by itself and once: without one of them the others still record."""
+    for name in plan.adapters:
+        if name not in _installed:
+            _installed.add(name)
+            install(f"the causality of {name}", f"clew.instrument.adapters.{name}")
+    if "end" not in _installed:
+        _installed.add("end")
+        install("an end by os._exit", "clew.instrument.ending")
     if plan.logs is not None:
-        parts.append(("log lines", "clew.instrument.logs", (plan.logs,)))
-    for what, module, arguments in parts:
-        try:
-            importlib.import_module(module).install(*arguments)
-        except Exception as error:
-            note(f"{what}: not recorded ({type(error).__name__}: {error})")
+        install("log lines", "clew.instrument.logs", plan.logs)
+
+
+def install(what: str, module: str, *arguments: object) -> None:
+    try:
+        importlib.import_module(module).install(*arguments)
+    except Exception as error:
+        note(f"{what}: not recorded ({type(error).__name__}: {error})")
 
 
 def _complain(why: str) -> None:

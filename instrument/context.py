@@ -92,10 +92,13 @@ class Span(NamedTuple):
     span: int
 
 
-@functools.cache
 def _trace() -> str:
     folder = run_folder()
-    run = folder.name if folder else ""
+    return _trace_of(folder.name if folder else "")
+
+
+@functools.lru_cache(maxsize=1)
+def _trace_of(run: str) -> str:
     return f"{key_of('trace', run):016x}{key_of('trace', (run, 'low')):016x}"
 
 

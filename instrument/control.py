@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -76,8 +77,7 @@ def update_entry(run: str = "") -> bool:
 
 def _take_signal() -> int:
     """Handles the highest real-time signal that nobody uses. Raises `ValueError` in another than the main thread."""
-    import _signal  # without the enumerations that `signal` would make for a program that may never import it
-
+    _signal = _signals()
     first, last = getattr(_signal, "SIGRTMIN", 1), getattr(_signal, "SIGRTMAX", 0)
     for number in range(last - 1, first, -1):
         if _signal.getsignal(number) == _signal.SIG_DFL:
@@ -86,13 +86,17 @@ def _take_signal() -> int:
     return 0
 
 
+def _signals() -> Any:
+    """The module `signal` without the enumerations it makes, for a program that may never import it."""
+    return importlib.import_module("_signal")
+
+
 def _give_back_signal() -> None:
     global _signal_number
     if _signal_number:
-        import _signal
-
         number, _signal_number = _signal_number, 0
         with contextlib.suppress(Exception):
+            _signal = _signals()
             _signal.signal(number, _signal.SIG_DFL)
 
 
@@ -112,8 +116,12 @@ def _forked() -> None:
 
 def _called(_number: int, _frame: object) -> None:
     """Somebody listens, or it is a signal of somebody else's: then there is nothing to connect to."""
-    if _entry_file is None:
-        return
+    if _entry_file is not None:
+        answer(str(_entry_file.with_name(f"{os.getpid()}{SOCKET_SUFFIX}")))
+
+
+def answer(address: str) -> None:
+    """Does what whoever listens at `address`, in a private folder of the user's, asks for."""
     try:
         import _socket
 
@@ -122,8 +130,8 @@ def _called(_number: int, _frame: object) -> None:
         return
     try:
         connection.settimeout(_PATIENCE)
-        if is_private(_entry_file.parent):
-            connection.connect(str(_entry_file.with_name(f"{os.getpid()}{SOCKET_SUFFIX}")))
+        if is_private(Path(address).parent):
+            connection.connect(address)
             _, user = peer(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
             if user == os.getuid():
                 connection.sendall(json.dumps(_answer(_read_line(connection))).encode() + b"\n")
@@ -157,4 +165,7 @@ def _answer(request: bytes) -> dict[str, Any]:
                 return {"ok": True, **live.change()}
         return {"ok": False, "why": f"this process knows no request {asked['do']!r}; it has another version of clew"}
     except Exception as error:
-        return {"ok": False, "why": f"{error}" if isinstance(error, live.LiveError) else f"{type(error).__name__}: {error}"}
+        return {
+            "ok": False,
+            "why": f"{error}" if isinstance(error, live.LiveError) else f"{type(error).__name__}: {error}",
+        }

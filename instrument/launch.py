@@ -6,12 +6,16 @@ import os
 from pathlib import Path
 
 from clew.instrument import startup
+from clew.records.control import CONTROL_VARIABLE
 from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE
 
 
-def environment(run_folder: Path) -> dict[str, str]:
-    """This process's environment, with what starts the recording in every Python process of the run."""
+def environment(run_folder: Path | None) -> dict[str, str]:
+    """This process's environment, with what starts the recording in every Python process of the run; without a run, with
+    what makes every Python process ready to be attached to."""
     paths = [str(Path(startup.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    given = {**os.environ, RUN_VARIABLE: str(run_folder), "PYTHONPATH": os.pathsep.join(paths)}
-    given.pop(CAUSE_VARIABLE, None)
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    for name in (CAUSE_VARIABLE, RUN_VARIABLE):
+        given.pop(name, None)
+    given.update({RUN_VARIABLE: str(run_folder)} if run_folder else {CONTROL_VARIABLE: "1"})
     return given

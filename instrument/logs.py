@@ -23,12 +23,20 @@ from clew.records.plan import LogCapture
 _ID = re.compile(r"[0-9a-f]{16}\.\d+\.\d+")
 
 
+_lines: Lines | None = None
+
+
 def install(capture: LogCapture) -> None:
-    lines = Lines(capture)
+    """Captures as `capture` says from here on."""
+    global _lines
+    if _lines is not None:
+        _lines.choose(capture)
+        return
+    _lines = lines = Lines(capture)
     when_imported("logging", lambda logging: _patch(logging, lines))
-    when_imported("logging.handlers", lambda handlers: _patch_handlers(handlers, lines))
+    when_imported("logging.handlers", _patch_handlers)
     when_imported("structlog._base", lambda base: _structlog().patch_loggers(base, lines))
-    when_imported("structlog.stdlib", lambda stdlib: _structlog().patch_formatter(stdlib, lines))
+    when_imported("structlog.stdlib", lambda stdlib: _structlog().patch_formatter(stdlib))
 
 
 def _structlog() -> Any:
@@ -41,12 +49,15 @@ class Lines:
     """Which log lines are recorded, and how."""
 
     def __init__(self, capture: LogCapture) -> None:
-        self._capture = capture
-        self._wanted: dict[str, bool] = {}
         self._sites: dict[tuple[str, int, str], int] = {}
         self._count = _Count()
-        self.ids = capture.ids
         self.announced = Announced()
+        self.choose(capture)
+
+    def choose(self, capture: LogCapture) -> None:
+        self._capture = capture
+        self._wanted: dict[str, bool] = {}
+        self.ids = capture.ids
 
     def wants(self, level: int, name: str) -> bool:
         if level < self._capture.level or not core.active():
@@ -106,27 +117,25 @@ def _patch(logging: Any, lines: Lines) -> None:
         lines.emit(site, record.levelno, name, text, flags)
 
     hook(logging.Logger.callHandlers, handled, parameters=2)
-    if lines.ids:
-        surround(logging.Formatter, "formatMessage", after=_append_id)
+    surround(logging.Formatter, "formatMessage", after=_append_id)
 
 
-def _patch_handlers(handlers: Any, lines: Lines) -> None:
+def _patch_handlers(handlers: Any) -> None:
     """A queue handler formats a line that its listener formats again, which then has the id."""
-    if lines.ids:
 
-        def prepare(_handler: Any, record: Any) -> tuple[Any, str] | None:
-            event = _own_id(record)
-            if not event:
-                return None
-            del record.clew
-            return record, event
+    def prepare(_handler: Any, record: Any) -> tuple[Any, str] | None:
+        event = _own_id(record)
+        if not event:
+            return None
+        del record.clew
+        return record, event
 
-        def restore(token: tuple[Any, str], result: Any) -> None:
-            for record in (token[0], result):
-                if hasattr(record, "__dict__"):
-                    record.clew = token[1]
+    def restore(token: tuple[Any, str], result: Any) -> None:
+        for record in (token[0], result):
+            if hasattr(record, "__dict__"):
+                record.clew = token[1]
 
-        hook(handlers.QueueHandler.prepare, prepare, restore, parameters=2)
+    hook(handlers.QueueHandler.prepare, prepare, restore, parameters=2)
 
 
 def _is_wanted(name: str, prefixes: tuple[str, ...]) -> bool:

@@ -52,11 +52,11 @@ def patch_loggers(base: Any, lines: Lines) -> None:
         hook(logger_class._proxy_to_logger, lambda _logger: True, forget)
 
 
-def patch_formatter(stdlib: Any, lines: Lines) -> None:
+def patch_formatter(stdlib: Any) -> None:
     """For `structlog.stdlib`: lines of plain loggers that structlog renders have their id as a field, too."""
     formatter_class = stdlib.ProcessorFormatter
     process = Quiet(_with_id_of_record, _EVENT)
-    if lines.ids and "_clew_processors" not in vars(formatter_class):
+    if "_clew_processors" not in vars(formatter_class):
         formatter_class._clew_processors = property(lambda formatter: [process, *formatter.processors])
         rename_in(formatter_class.format, "processors", "_clew_processors")
 

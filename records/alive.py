@@ -64,6 +64,13 @@ def died(folder: Path) -> list[int]:
     )
 
 
+def others_record(folder: Path) -> bool:
+    """Does another process than this one record into the run now?"""
+    return any(
+        _still_records(path) for path in run.trace_files(folder) if (_header(path) or {}).get("pid") != os.getpid()
+    )
+
+
 def _still_records(path: Path) -> bool:
     values = _header(path)
     return (

@@ -58,7 +58,9 @@ def folders() -> list[Path]:
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     found = [Path(given, "clew")] if given.startswith("/") else []
     found += [Path(f"/run/user/{user}/clew"), Path(f"/tmp/clew-{user}")]
-    return [folder for folder in dict.fromkeys(found) if len(os.fsencode(folder)) < _LONGEST_SOCKET - len("/1234567.sock")]
+    return [
+        folder for folder in dict.fromkeys(found) if len(os.fsencode(folder)) < _LONGEST_SOCKET - len("/1234567.sock")
+    ]
 
 
 def is_private(folder: Path) -> bool:

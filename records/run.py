@@ -55,6 +55,8 @@ class RunInfo:
     host: str = ""
     launcher: int = 0
     """The process that writes the run's end, 0 when that is not known."""
+    attached: bool = False
+    """The run began in the middle of a program; its processes write its end, each if it is the last one."""
     notes: list[str] = field(default_factory=list)
     format: int = RUN_FORMAT
 
@@ -89,9 +91,19 @@ def workspace_of(folder: Path) -> Path:
 
 
 def create_run(
-    workspace: Path, *, name: str, command: list[str], spec: str, plan: str, cwd: Path | None = None
+    workspace: Path,
+    *,
+    name: str,
+    command: list[str],
+    spec: str,
+    plan: str,
+    cwd: Path | None = None,
+    attached_to: int = 0,
 ) -> tuple[Path, RunInfo]:
-    """Makes the folder of a new run and writes its two files. Raises `RunError` when that can't be done."""
+    """Makes the folder of a new run and writes its two files. Raises `RunError` when that can't be done.
+
+    `attached_to` is the process that is recorded while it runs, if the run is not of a program that is started for it.
+    """
     started = time.time_ns()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(started / 1e9))
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
@@ -121,7 +133,8 @@ def create_run(
             spec=spec,
             started=started,
             host=host_name(),
-            launcher=os.getpid(),
+            launcher=attached_to or os.getpid(),
+            attached=bool(attached_to),
         )
         try:
             _write(folder / PLAN_FILE, plan)
@@ -143,7 +156,24 @@ def save_run(folder: Path, info: RunInfo) -> None:
     _write(folder / RUN_FILE, text.encode("utf-8", "replace").decode())
 
 
-def finish_run(folder: Path, info: RunInfo, exit_code: int, notes: list[str]) -> RunInfo:
+def load_plan_text(folder: Path) -> str:
+    """Raises `RunError`."""
+    try:
+        return (folder / PLAN_FILE).read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{folder / PLAN_FILE}: cannot be read ({error.strerror})") from None
+
+
+def save_plan(folder: Path, plan: str) -> None:
+    """Writes `plan.json` whole or not at all. Raises `RunError`."""
+    try:
+        _write(folder / PLAN_FILE, plan)
+    except OSError as error:
+        raise RunError(f"{folder / PLAN_FILE}: cannot be written ({error.strerror})") from None
+
+
+def finish_run(folder: Path, info: RunInfo, exit_code: int | None, notes: list[str]) -> RunInfo:
+    """`exit_code` is None when the program goes on, or nobody learns it."""
     done = replace(info, finished=time.time_ns(), exit_code=exit_code, notes=[*info.notes, *notes])
     save_run(folder, done)
     return done
@@ -198,6 +228,7 @@ def _is_number(value: object) -> bool:
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("a text", _is_text),
     "int": ("a number", _is_number),
+    "bool": ("true or false", lambda value: type(value) is bool),
     "int | None": ("a number or null", lambda value: value is None or _is_number(value)),
     "list[str]": ("a list of texts", lambda value: type(value) is list and all(map(_is_text, value))),
 }

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.instrument.probes.bytecode import Call, Operand, Probes, rewrite
 from clew.instrument.probes.quiet import Around, Quiet
@@ -26,6 +26,8 @@ Patch = Callable[[Any], None]
 
 _pending: dict[str, list[Patch]] = {}
 _hooked: set[CodeType] = set()
+_placed: list[_Placed] = []
+"""Every function whose code was changed in place, in that order."""
 
 
 class _PatchingFinder:
@@ -130,7 +132,9 @@ def hook(
     if leave is not None:
         probes = probes._replace(after_exit=Call(Quiet(finish), ()), after_unwind=Call(Quiet(fail), ()))
     # The calls are all that is wanted: a constant stands where each probe would.
-    function.__code__ = rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: 0)
+    _place(
+        function, lambda code: rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: 0)
+    )
     _hooked.add(function.__code__)
 
 
@@ -168,8 +172,48 @@ def around(original: Any, before: Callable[..., Any] | None = None, after: Calla
 
 def rename_in(function: FunctionType, old: str, new: str) -> None:
     """Makes `function`, in place, use the attribute or global `new` wherever it used `old`: a hook in its middle."""
-    names = function.__code__.co_names
-    function.__code__ = function.__code__.replace(co_names=tuple(new if name == old else name for name in names))
+
+    def renamed(code: CodeType) -> CodeType:
+        return code.replace(co_names=tuple(new if name == old else name for name in code.co_names))
+
+    _place(function, renamed)
+
+
+class _Placed(NamedTuple):
+    function: Any
+    change: Callable[[CodeType], CodeType]
+    before: CodeType
+    after: CodeType
+
+
+def _place(function: Any, change: Callable[[CodeType], CodeType]) -> None:
+    before = function.__code__
+    function.__code__ = after = change(before)
+    _placed.append(_Placed(function, change, before, after))
+
+
+def is_placed(code: CodeType) -> bool:
+    """Is it the code of a function with a hook?"""
+    return any(code is placed.after for placed in _placed)
+
+
+def suspend_hooks() -> None:
+    """Takes the hooks out of all functions; calls under way end as they began."""
+    for placed in reversed(_placed):
+        if placed.function.__code__ is placed.after:
+            placed.function.__code__ = placed.before
+
+
+def resume_hooks() -> None:
+    """Puts them back, into what code the functions have meanwhile."""
+    for index, (function, change, before, after) in enumerate(_placed):
+        now = function.__code__
+        if now is before:
+            function.__code__ = after
+        elif now is not after:
+            function.__code__ = new = change(now)
+            _placed[index] = _Placed(function, change, now, new)
+            _hooked.add(new)
 
 
 def inner_code(function: Any, name: str) -> list[object]:

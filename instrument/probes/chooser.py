@@ -10,9 +10,9 @@ import os
 from collections.abc import Sequence
 from types import CodeType
 
-from clew.instrument.probes import sites
+from clew.instrument.probes import originals, sites
 from clew.instrument.probes.actions import compile_actions
-from clew.instrument.probes.bytecode import Chooser, Probes
+from clew.instrument.probes.bytecode import Probes, is_function
 from clew.records.match import matches_module, pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
@@ -29,28 +29,61 @@ class PlanChooser:
         """Could a rule choose functions of this module, judging by its name alone?"""
         return not _is_ours(module) and any(pattern(rule.target.module).match(module) for _, rule in self._rules)
 
-    def of_module(self, module: str, file: str) -> Chooser | None:
+    def of_module(self, module: str, file: str) -> ModuleChooser | None:
         """What decides for the code of `module`, which was compiled from `file`; None when no rule names it."""
         if not self.names(module):
             return None
         file = os.path.abspath(file)
         rules = [(index, rule) for index, rule in self._rules if matches_module(rule.target, module, file)]
-        return (lambda code: _choose(rules, module, file, code)) if rules else None
+        return ModuleChooser(module, file, rules) if rules else None
+
+
+class ModuleChooser:
+    """What decides for the code of one module."""
+
+    def __init__(self, module: str, file: str, rules: Sequence[tuple[int, Rule]]) -> None:
+        self._module, self._file, self._rules = module, file, rules
+
+    def __call__(self, code: CodeType) -> Probes | None:
+        chosen = self._chosen(code)
+        if not chosen:
+            return None
+        site = self._site(code, chosen[0][0])
+        actions: list[tuple[Action, str]] = [(action, rule.origin) for _, rule in chosen for action in rule.actions]
+        return compile_actions(site, code, f"{self._module}:{code.co_qualname}", actions) if actions else Probes(site)
+
+    def wish(self, code: CodeType) -> object | None:
+        """What is wanted of `code` and the code nested in it: equal for equal wishes; None when nothing is."""
+        own = [(rule.origin, rule.actions) for _, rule in self._chosen(code)] if is_function(code) else []
+        nested = tuple(self.wish(constant) for constant in code.co_consts if type(constant) is CodeType)
+        return (tuple(own), nested) if own or any(nested) else None
+
+    def _chosen(self, code: CodeType) -> list[tuple[int, Rule]]:
+        return [
+            (index, rule)
+            for index, rule in self._rules
+            if rule_matches(rule, self._module, code.co_qualname, self._file)
+        ]
+
+    def _site(self, code: CodeType, rule: int) -> int:
+        """The same for the same code: what is switched off and on again, or exchanged, stays one function."""
+        known = _sites.get(id(code))
+        if known is not None:
+            return known[1]
+        site = sites.register(
+            self._module, code.co_qualname, self._file, code.co_firstlineno, last_line(code), kind_of(code), rule
+        )
+        if originals.keeping():
+            _sites[id(code)] = code, site
+        return site
+
+
+_sites: dict[int, tuple[CodeType, int]] = {}
+"""The site of code, by its id, where it may be asked for again. The code is held: an id must not become another's."""
 
 
 def _is_ours(module: str) -> bool:
     return any(module == name or module.startswith(name + ".") for name in _OURS)
-
-
-def _choose(rules: Sequence[tuple[int, Rule]], module: str, file: str, code: CodeType) -> Probes | None:
-    chosen = [(index, rule) for index, rule in rules if rule_matches(rule, module, code.co_qualname, file)]
-    if not chosen:
-        return None
-    site = sites.register(
-        module, code.co_qualname, file, code.co_firstlineno, last_line(code), kind_of(code), chosen[0][0]
-    )
-    actions: list[tuple[Action, str]] = [(action, rule.origin) for _, rule in chosen for action in rule.actions]
-    return compile_actions(site, code, f"{module}:{code.co_qualname}", actions) if actions else Probes(site)
 
 
 def kind_of(code: CodeType) -> str:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import copyreg
 import importlib.machinery
+from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
-from clew.instrument.probes import bytecode, form, instructions, sites
+from clew.instrument.probes import bytecode, form, instructions, originals, running, sites
 from clew.instrument.probes.bytecode import Chooser
 from clew.instrument.probes.chooser import PlanChooser
 from clew.instrument.probes.loaded import loaded_modules, rewrite_loaded
@@ -24,6 +25,7 @@ from clew.instrument.recorder.select import core
 from clew.records.plan import Plan
 
 _chooser: PlanChooser | None = None
+_hooked = False
 
 
 def install(plan: Plan) -> bool:
@@ -35,14 +37,45 @@ def install(plan: Plan) -> bool:
             f"functions are not recorded: this clew rewrites the bytecode of Python 3.11 to 3.13, not of {version}"
         )
         return False
-    first, _chooser = _chooser is None, PlanChooser(plan)
-    if first:
-        copyreg.pickle(core.Probe, form.pickled)  # type: ignore[arg-type]  # it is a class in both recorders
-        copyreg.pickle(Quiet, _pickled_action)  # type: ignore[arg-type]  # what is unpickled is another thing
-        for loader in (importlib.machinery.SourceFileLoader.__mro__[2], importlib.machinery.SourcelessFileLoader):
-            _wrap_get_code(loader)
+    _chooser = PlanChooser(plan)
+    _hook_imports()
     _rewrite_loaded(_chooser)
     return True
+
+
+def _hook_imports() -> None:
+    global _hooked
+    if _hooked:
+        return
+    _hooked = True
+    copyreg.pickle(core.Probe, form.pickled)  # type: ignore[arg-type]  # it is a class in both recorders
+    copyreg.pickle(Quiet, _pickled_action)  # type: ignore[arg-type]  # what is unpickled is another thing
+    for loader in (importlib.machinery.SourceFileLoader.__mro__[2], importlib.machinery.SourcelessFileLoader):
+        _wrap_get_code(loader)
+
+
+def switch(plan: Plan | None, leave: Callable[[CodeType], bool]) -> running.Switched:
+    """Records by `plan` from here on, in functions that are there, running or not, as well; by None, nothing.
+
+    For a program that is under way and was made ready for it (`originals`). Functions whose code `leave` names stay as they
+    are.
+    """
+    global _chooser
+    if plan is not None and not instructions.SUPPORTED:
+        install(plan)
+        return running.Switched(0, (), ())
+    if plan is not None:
+        _hook_imports()
+    previous, _chooser = _chooser, PlanChooser(plan) if plan is not None else None
+    return running.switch(_chooser, previous, rewrite, _site_in, leave)
+
+
+def _site_in(code: CodeType) -> int:
+    probe: object = core.Probe
+    for constant in code.co_consts:
+        if type(constant) is probe:
+            return int(constant.site)
+    return 0
 
 
 def _pickled_action(_: object) -> tuple[object, ...]:
@@ -52,7 +85,9 @@ def _pickled_action(_: object) -> tuple[object, ...]:
 
 def rewrite(code: CodeType, choose: Chooser) -> CodeType:
     """`code` with the probes that `choose` wants; as it is when it has probes already."""
-    return bytecode.rewrite(code, lambda found: None if _has_probes(found) else choose(found), core.Probe)
+    rewritten = bytecode.rewrite(code, lambda found: None if _has_probes(found) else choose(found), core.Probe)
+    originals.remember(rewritten, code)
+    return rewritten
 
 
 def names(module: str) -> bool:

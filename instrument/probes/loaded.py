@@ -6,8 +6,9 @@ Invariant: only a function's `__code__` changes; calls under way go on with the 
 from __future__ import annotations
 
 import gc
+import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 
 from clew.instrument.probes.bytecode import Chooser, Probes
@@ -26,13 +27,21 @@ def loaded_modules() -> list[tuple[str, str, int]]:
     return found
 
 
-def rewrite_loaded(choosers: dict[int, Chooser], rewrite: Callable[[CodeType, Chooser], CodeType]) -> None:
+def name_of_main(file: str) -> str:
+    """What patterns call the module that runs as `__main__` from `file`: `python -m package.module` is that, a script its
+    file's stem."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    name = getattr(spec, "name", None)
+    return name if type(name) is str else os.path.splitext(os.path.basename(file))[0]
+
+
+def rewrite_loaded(choosers: Mapping[int, Chooser], rewrite: Callable[[CodeType, Chooser], CodeType]) -> None:
     """Rewrites every function there is whose globals have their id in `choosers`.
 
     Looking through all objects finds methods, closures and functions hidden behind decorators alike.
     """
     remembered = {namespace: _once(choose) for namespace, choose in choosers.items()}
-    for function in _functions():
+    for function in functions():
         choose = remembered.get(id(function.__globals__))
         if choose is not None:
             code = rewrite(function.__code__, choose)
@@ -40,7 +49,8 @@ def rewrite_loaded(choosers: dict[int, Chooser], rewrite: Callable[[CodeType, Ch
                 function.__code__ = code
 
 
-def _functions() -> Iterable[FunctionType]:
+def functions() -> list[FunctionType]:
+    """Every function there is."""
     return [found for found in gc.get_objects() if type(found) is FunctionType]
 
 

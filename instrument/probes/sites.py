@@ -15,6 +15,9 @@ from clew.records.event import Kind, SiteInfo
 
 _sites: dict[int, SiteInfo] = {}
 _next = itertools.count(1)
+_early: list[tuple[str, int]] = []
+_MOST_EARLY = 100
+"""Of a process whose recording never begins."""
 
 
 def register(  # noqa: PLR0917  # the fields of SiteInfo, in its order
@@ -36,10 +39,22 @@ def define_all() -> None:
     """Writes every site to a trace that has just begun."""
     for site in all_sites():
         _define(site)
+    while _early:
+        _write_note(*_early.pop(0))
 
 
 def note(text: str, site: int = 0) -> None:
-    """Leaves a sentence for the user in the trace: something, at `site` if not 0, was not recorded as asked."""
+    """Leaves a sentence for the user in the trace: something, at `site` if not 0, was not recorded as asked.
+
+    Before recording begins, in the trace that begins next.
+    """
+    if core.active():
+        _write_note(text, site)
+    elif len(_early) < _MOST_EARLY:
+        _early.append((text, site))
+
+
+def _write_note(text: str, site: int) -> None:
     core.define(Kind.NOTE, site, text.encode("utf-8", "replace"))
 
 

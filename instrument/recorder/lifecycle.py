@@ -72,15 +72,27 @@ def start(run: Path, plan: Plan) -> bool:
 
     The main thread's first record is a JOIN with what `CLEW_CAUSE` names, the edge from the process that started this one.
     """
-    global _run, _plan
-    if core.active():
-        return True
-    _run, _plan = run, plan
-    cause = _cause_from_environment()
-    if not _begin(cause):
+    try:
+        begin(run, plan)
+    except Exception as error:
+        _not_recorded(error)
         return False
-    _hook()
     return True
+
+
+def begin(run: Path, plan: Plan) -> None:
+    """The same for who can be told. Raises what went wrong."""
+    global _run, _plan
+    if not core.active():
+        _run, _plan = run, plan
+        _begin(_cause_from_environment())
+        _hook()
+
+
+def use_plan(plan: Plan) -> None:
+    """The plan was changed meanwhile: what forked children go by."""
+    global _plan
+    _plan = plan
 
 
 def stop() -> None:
@@ -178,27 +190,28 @@ def _cause_from_environment() -> Cause | None:
     return parse_cause(os.environ.pop(CAUSE_VARIABLE, ""))
 
 
-def _begin(cause: Cause | None) -> bool:
+def _begin(cause: Cause | None) -> None:
+    """Opens a file in the run's folder. Raises what goes wrong."""
     global _started_by
     _started_by = (cause.origin or cause.key) if cause else 0
     if _run is None:
-        return False
-    try:
-        path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
-        core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0)
-        for define_all in (strings.define_all, *_definers):
-            _define(define_all)
-        name_thread()
-        if implementation != "c":
-            core.define(Kind.NOTE, 0, f"process {os.getpid()} was recorded in Python: {reason}".encode())
-        if cause:
-            core.emit(Kind.JOIN, 0, cause.key, strings.intern("process.start"))
-    except Exception as error:
-        complain(f"process {os.getpid()} is not recorded: {error}")
-        with contextlib.suppress(OSError):
+        return
+    path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
+    core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0)
+    for define_all in (strings.define_all, *_definers):
+        _define(define_all)
+    name_thread()
+    if implementation != "c":
+        core.define(Kind.NOTE, 0, f"process {os.getpid()} was recorded in Python: {reason}".encode())
+    if cause:
+        core.emit(Kind.JOIN, 0, cause.key, strings.intern("process.start"))
+
+
+def _not_recorded(error: Exception) -> None:
+    complain(f"process {os.getpid()} is not recorded: {error}")
+    with contextlib.suppress(OSError):
+        if _run is not None:
             (_run / f"{REFUSED}{os.getpid()}").touch(0o600)
-        return False
-    return True
 
 
 def _define(define_all: Callable[[], None]) -> None:
@@ -269,4 +282,7 @@ def _before_fork() -> None:
 def _after_fork_in_child() -> None:
     cause, _fork.cause = _fork.cause, None
     if cause is not None:
-        _begin(cause)
+        try:
+            _begin(cause)
+        except Exception as error:
+            _not_recorded(error)

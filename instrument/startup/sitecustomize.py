@@ -15,8 +15,8 @@ def _leave_path() -> None:
 
 
 def _start() -> None:
-    run = os.environ.get("CLEW_RUN")
-    if not run:
+    run = os.environ.get("CLEW_RUN", "")
+    if not run and os.environ.get("CLEW_CONTROL", "0") in ("", "0"):
         return
     if not _in_main_interpreter():
         _say_once(
@@ -60,6 +60,8 @@ def _in_main_interpreter() -> bool:
 
 
 def _say_once(run: str, what: str, text: str) -> None:
+    if not run:  # nobody asked for a recording yet
+        return
     try:
         os.close(os.open(os.path.join(run, f"untraced-{what}"), os.O_CREAT | os.O_EXCL, 0o600))
         if "CLEW_HIDE" not in os.environ:

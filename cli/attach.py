@@ -1,0 +1,193 @@
+"""`clew attach`: records a program that runs already, changes what is recorded of it, or lists what can be recorded.
+
+Invariant: a process that cannot be attached to is not touched, and no run is left behind for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
+from clew.cli.run import chosen_plan, program_name, say
+from clew.records import ask, control
+from clew.records.control import Entry
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, load_plan_text, save_plan, workspace_of
+
+
+@click.command(short_help="Record a program that runs already.")
+@click.option("--list", "listing", is_flag=True, help="List the processes that can be attached to.")
+@click.option("--off", is_flag=True, help="End the recording; the same as `clew detach`.")
+@click.option(
+    "--spec", type=click.Path(path_type=Path), help="What to record, a file in ESL. Default: as of `clew run`."
+)
+@click.option("--name", help="The run's name, for `clew diff before after`. Default: the program's.")
+@workspace_option
+@click.option("--budget", help="Share of run time that recording may cost: 3%, or `none`.")
+@click.option("--quota", help="Bytes that a process may write: 512MB, 2GB.")
+@json_option
+@click.argument("pids", nargs=-1, type=int, metavar="PID...")
+@click.pass_context
+def attach(  # noqa: PLR0917 - click passes them by name
+    context: click.Context,
+    listing: bool,
+    off: bool,
+    spec: Path | None,
+    name: str | None,
+    workspace: Path | None,
+    budget: str | None,
+    quota: str | None,
+    as_json: bool,
+    pids: tuple[int, ...],
+) -> None:
+    """Record the running processes PID from now on, until `clew detach PID` or their end; they need no restart.
+
+    They must have been made ready for it: started by `clew run` (with --off: without recording anything yet), with
+    CLEW_CONTROL=1 in their environment, or by a call of `clew.control()`. Children that they start meanwhile are recorded,
+    too. Given a --spec, a process that is being recorded goes on by that one.
+
+    \b
+    Examples:
+      clew attach --list
+      clew attach 4711
+      clew attach 4711 --spec hot.esl --name slow-hour
+      clew detach 4711
+    """
+    if listing:
+        _list(as_json)
+        return
+    if not pids:
+        raise click.UsageError("which process? give its PID; `clew attach --list` shows those that can be attached to")
+    if off:
+        detach_from(pids, as_json=as_json)
+        return
+    entries = [_entry(pid) for pid in dict.fromkeys(pids)]
+    recorded = [entry for entry in entries if entry.run]
+    options = {"budget": budget, "quota": quota}
+    if recorded:
+        if spec is None or len(recorded) < len(entries):
+            pid, run = recorded[0].pid, Path(recorded[0].run).name
+            raise ask.AskError(
+                f"process {pid} is being recorded, into run {run}; `clew detach {pid}` ends that, --spec changes it"
+            )
+        answers = []
+        for entry in recorded:
+            answers.append(_change(entry, chosen_plan(spec, _source(entry, workspace), context, **options)))
+    else:
+        folder = the_workspace(workspace)
+        plan = chosen_plan(spec, _source(entries[0], workspace), context, **options)
+        answers = _start(entries, folder, plan, name, spec)
+    if as_json:
+        print_json({"processes": answers})
+
+
+def _entry(pid: int) -> Entry:
+    try:
+        return ask.entry_of(pid)[1]
+    except ask.AskError:
+        if not hasattr(sys, "remote_exec") or not control.began(pid):
+            raise
+        return Entry(pid, control.began(pid), 0, "", ["python"])
+
+
+def _ask(entry: Entry, request: dict[str, Any]) -> dict[str, Any]:
+    return ask.ask(entry.pid, request) if entry.signal else ask.ask_by_interpreter(entry.pid, request)
+
+
+def _source(entry: Entry, workspace: Path | None) -> Path:
+    """Where the program's own source lies."""
+    if workspace is not None:
+        return workspace.resolve()
+    try:
+        return workspace_of(Path(f"/proc/{entry.pid}/cwd").resolve(strict=True))
+    except OSError:
+        return workspace_of(Path.cwd())
+
+
+def _start(
+    entries: list[Entry], workspace: Path, plan: Plan, name: str | None, spec: Path | None
+) -> list[dict[str, Any]]:
+    command = entries[0].argv or ["python"]
+    folder, info = create_run(
+        workspace,
+        name=name or program_name(tuple(command)),
+        command=command,
+        spec=str(spec.resolve()) if spec else "",
+        plan=dump(plan),
+        attached_to=entries[0].pid,
+    )
+    answers = []
+    try:
+        for entry in entries:
+            answers.append({"pid": entry.pid, **_ask(entry, {"do": "start", "run": str(folder)})})
+            say(f"process {entry.pid} is recorded from now on: run {info.id}, {_functions(answers[-1])}")
+    except ask.AskError:
+        if not answers:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    say(f"`clew detach {' '.join(str(entry.pid) for entry in entries)}` ends it")
+    return [{**answer, "run": info.id, "folder": str(folder)} for answer in answers]
+
+
+def _change(entry: Entry, plan: Plan) -> dict[str, Any]:
+    run = Path(entry.run)
+    before = load_plan_text(run)
+    save_plan(run, dump(plan))
+    try:
+        answer = _ask(entry, {"do": "change"})
+    except ask.AskError:
+        save_plan(run, before)
+        raise
+    say(f"process {entry.pid} is recorded by the new plan from now on: run {run.name}, {_functions(answer)} changed")
+    return {"pid": entry.pid, **answer, "run": run.name, "folder": str(run)}
+
+
+def _functions(answer: dict[str, Any]) -> str:
+    from clew.server import wording
+
+    text = f"{wording.count(answer['functions'], 'function')} in {answer['seconds'] * 1000:.0f} ms"
+    if answer["under_way"]:
+        text += f", {len(answer['under_way'])} of them under way"
+    return text
+
+
+def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
+    """Ends the recording of processes, and says what there is."""
+    from clew.cli.run import summary, told
+    from clew.records.run import load_run
+
+    folders: dict[Path, list[int]] = {}
+    for pid in dict.fromkeys(pids):
+        answer = _ask(_entry(pid), {"do": "stop"})
+        folders.setdefault(Path(answer["run"]), []).append(pid)
+    documents = []
+    for folder, ended in folders.items():
+        found = summary(folder)
+        documents.append({"run": folder.name, "folder": str(folder), "pids": ended, **dataclasses.asdict(found)})
+        if not as_json:
+            say(f"{shlex.join(map(str, ended))}: no longer recorded")
+            for line in told(found, load_run(folder)):
+                say(line)
+    if as_json:
+        print_json({"runs": documents})
+
+
+def _list(as_json: bool) -> None:
+    entries = [entry for _, entry in control.entries()]
+    if as_json:
+        print_json({"processes": [dataclasses.asdict(entry) for entry in entries]})
+        return
+    if not entries:
+        click.echo("no process can be attached to; `clew attach --help` tells how one is made ready", err=True)
+        return
+    shown = table("pid", "python", "recorded", "command", right=("pid",))
+    for entry in entries:
+        shown.add_row(str(entry.pid), entry.python, Path(entry.run).name if entry.run else "no", shlex.join(entry.argv))
+    show(shown)
