@@ -79,6 +79,12 @@ def place(process: ProcessRecords) -> Iterable[Placed]:
         assert len(strands) == 1, "every step ends"
 
 
+@pytest.fixture
+def follow() -> Callable[[ProcessRecords], Iterable[Placed]]:
+    """`follow(process)` places the events of a process that was recorded in another way than by `record`."""
+    return place
+
+
 @dataclass
 class Recording:
     code: int
