@@ -245,7 +245,7 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     try:
         finish_run(run_folder, info, code, [missing] if missing else [])
     except OSError as error:
-        _say(f"{run_folder}: the run's end cannot be noted there ({error.strerror}); it will look as if it still ran")
+        say(f"{run_folder}: the run's end cannot be noted there ({error.strerror}); it will look as if it still ran")
     try:
         if as_json:
             found = summary(run_folder)

@@ -1,4 +1,4 @@
-"""A running program is attached to, detached from, attached to again: exact calls while it is recorded, its output unchanged."""
+"""A running program is attached to, detached from and attached to again: exact calls meanwhile, its output unchanged."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pytest
 
 import clew.instrument.startup
 from clew.cli.main import call
+from clew.graph.query import open_run
 from clew.records import control
 from clew.records.ask import AskError, ask, entry_of
 from clew.records.event import Kind
@@ -266,12 +267,26 @@ def test_what_began_before_goes_on_and_the_trace_says_so(program, new_run, follo
     assert "go on as they were" in note
     assert any("switched off" in note.text for note in process.notes)
     # The tasks that were there are strands, and their hand-offs have their edges.
-    placed = list(follow(process))
+    placed = list(follow(process, whole=False))
     names = {one.strand for one in placed if one.function == "atask"}
     assert names and names <= {f"Task-{number}" for number in range(1, 9)}
     sent = {one.key for one in placed if one.event.kind is Kind.SEND and one.channel == "asyncio.queue"}
     got = {one.key for one in placed if one.event.kind is Kind.RECEIVE and one.channel == "asyncio.queue"}
     assert len(sent & got) == 2, "the command and the number"
+
+
+def test_attached_to_again_tasks_have_their_names_and_the_graph_is_sound(program, new_run, follow):
+    running = program()
+    for _ in range(2):
+        running.start(folder := new_run(pid=running.pid, logs=LogCapture()))
+        running.work(3)
+        running.stop()
+        (process,) = recorded(folder)
+        names = {one.strand for one in follow(process, whole=False) if one.function == "atask"}
+        assert names and names <= {f"Task-{number}" for number in range(1, 9)}
+        graph = open_run(str(folder)).graph
+        calls = Counter(graph.sites[graph.site[row]].qualname for row in graph.rows_of([Kind.ENTER]))
+        assert (calls["atask"], calls["plain"]) == (3, 9)
 
 
 def test_no_call_is_missed_or_recorded_twice_in_between(program, new_run):
