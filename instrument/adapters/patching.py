@@ -147,9 +147,13 @@ def operate(function: Any, enter: object | None, leave: object | None = None, pa
     if code in _hooked:
         return
     probes = {Kind.ENTER: enter and Operand(enter, parameter), Kind.EXIT: leave, Kind.UNWIND: leave}
-    function.__code__ = rewrite(
-        code, lambda found: Probes(0) if found is code else None, lambda _site, kind: probes.get(Kind(kind))
-    )
+
+    def operated(code: CodeType) -> CodeType:
+        return rewrite(
+            code, lambda found: Probes(0) if found is code else None, lambda _site, kind: probes.get(Kind(kind))
+        )
+
+    _place(function, operated)
     _hooked.add(function.__code__)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from clew.instrument.adapters.patching import Tokens, adapter_site, around, hook, inner_code, object_keys
 from clew.instrument.context import fresh_key
 from clew.instrument.probes.quiet import Around
+from clew.instrument.recorder.lifecycle import at_start
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
@@ -129,6 +130,14 @@ def _begin_strand(task: Any, coroutine: Any, strand: int) -> int:
     return strand
 
 
+def _define_strands(module: Any) -> None:
+    """In a trace that begins when there are tasks already."""
+    for name in ("_all_tasks", "_scheduled_tasks"):
+        for task in list(getattr(module, name, ())):
+            if hasattr(task, "_clew_strand"):
+                _define_strand(task)
+
+
 def _define_strand(task: Any) -> None:
     text = {"kind": "task", "name": str(task.get_name()), "thread": core.thread(), "coroutine": task._clew_coroutine}
     core.define(Kind.STRAND, task._clew_strand, json.dumps(text).encode())
@@ -165,6 +174,7 @@ def patch_tasks(module: Any) -> None:
     python_task = module._PyTask
     _python_steps.update(python_task.__dict__[name] for name in ("_Task__step", "_Task__wakeup"))
     _collectors.update(inner_code(module._wait, "_on_completion"))
+    at_start(lambda: _define_strands(module))
     if module.Task is python_task:
         return
     # Programs ask `isinstance(task, asyncio.Future)`.
