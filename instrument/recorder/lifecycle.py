@@ -145,7 +145,7 @@ def begin_again(told: Cause | None) -> None:
     global _children_wait
     _children_wait = False
     if not core.active():
-        _begin(told)
+        _try_to_begin(told)
 
 
 def let_children_wait() -> None:
@@ -205,6 +205,13 @@ def _begin(cause: Cause | None) -> None:
         core.define(Kind.NOTE, 0, f"process {os.getpid()} was recorded in Python: {reason}".encode())
     if cause:
         core.emit(Kind.JOIN, 0, cause.key, strings.intern("process.start"))
+
+
+def _try_to_begin(cause: Cause | None) -> None:
+    try:
+        _begin(cause)
+    except Exception as error:
+        _not_recorded(error)
 
 
 def _not_recorded(error: Exception) -> None:
@@ -282,7 +289,4 @@ def _before_fork() -> None:
 def _after_fork_in_child() -> None:
     cause, _fork.cause = _fork.cause, None
     if cause is not None:
-        try:
-            _begin(cause)
-        except Exception as error:
-            _not_recorded(error)
+        _try_to_begin(cause)
