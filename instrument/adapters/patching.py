@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from clew.instrument.probes.bytecode import Call, Operand, Probes, rewrite
+from clew.instrument.probes.bytecode import Call, Operand, Probes, Store, rewrite
 from clew.instrument.probes.quiet import Around, Quiet
 from clew.instrument.probes.sites import note, register
 from clew.records.event import Kind
@@ -138,20 +138,33 @@ def hook(
     _hooked.add(function.__code__)
 
 
-def operate(function: Any, enter: object | None, leave: object | None = None, parameter: int = 0) -> None:
-    """Has the operand `enter` act on a parameter at each start of a Python function, and `leave` on nothing at each end.
+def operate(  # noqa: PLR0917  # where in the function, in its order
+    function: Any,
+    enter: object | None = None,
+    leave: object | None = None,
+    exit: object | None = None,
+    stores: dict[str, tuple[object, tuple[str, ...]]] | None = None,
+) -> None:
+    """Has operands act in a Python function: `enter` on its first parameter at each start, `leave` on nothing at each end,
+    `exit` on the first parameter at each return, and those of `stores` after each store into a local or attribute of that
+    name, on one or two locals.
 
     As `hook`, but nothing in Python is called: this is for operands written in C.
     """
     code = function.__code__
     if code in _hooked:
         return
-    probes = {Kind.ENTER: enter and Operand(enter, parameter), Kind.EXIT: leave, Kind.UNWIND: leave}
+    at = {Kind.ENTER: enter and Operand(enter, 0), Kind.EXIT: exit and Operand(exit, 0)}
+    if leave is not None:
+        at |= {Kind.EXIT: leave, Kind.UNWIND: leave}
+    places = tuple(
+        Store(name, operand, tuple(map(code.co_varnames.index, names)))
+        for name, (operand, names) in (stores or {}).items()
+    )
+    probes = Probes(0, stores=places)
 
     def operated(code: CodeType) -> CodeType:
-        return rewrite(
-            code, lambda found: Probes(0) if found is code else None, lambda _site, kind: probes.get(Kind(kind))
-        )
+        return rewrite(code, lambda found: probes if found is code else None, lambda _site, kind: at.get(Kind(kind)))
 
     _place(function, operated)
     _hooked.add(function.__code__)

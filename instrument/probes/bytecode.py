@@ -43,18 +43,20 @@ from clew.instrument.probes.instructions import (
     RETURN_VALUE,
     SEND,
     STORE_FAST,
+    STORE_SUBSCR,
     VERSION,
     YIELD_VALUE,
     Instruction,
     encode,
     scan,
+    stores,
 )
 from clew.instrument.probes.layout import Insertion, Layout, after, before
 from clew.records.event import Kind
 
 _FUNCTION = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS
 _POP_TOP = encode(POP_TOP)
-_DELETE_ITEM = encode(DELETE_SUBSCR)
+_DELETE_ITEM, _SET_ITEM = encode(DELETE_SUBSCR), encode(STORE_SUBSCR)
 _RERAISE_AT_LASTI = encode(RERAISE, 1)
 
 
@@ -68,6 +70,15 @@ class Call(NamedTuple):
     """Index of a parameter that becomes what the call gives; not one that lives in a cell."""
 
 
+class Store(NamedTuple):
+    """A probe that acts after each store into a local or attribute of that name: `del probe[x]`, or `probe[x] = y`."""
+
+    name: str
+    probe: object
+    locals: tuple[int, ...]
+    """Indexes of x, or of x and y; not ones that live in cells."""
+
+
 class Probes(NamedTuple):
     """What a chooser wants recorded at a function."""
 
@@ -78,6 +89,7 @@ class Probes(NamedTuple):
     after_exit: Call | None = None
     before_unwind: Call | None = None
     after_unwind: Call | None = None
+    stores: tuple[Store, ...] = ()
 
 
 class Operand(NamedTuple):
@@ -139,7 +151,7 @@ class _Writer:
 
     def __init__(self, code: CodeType, constants: list[object], site: int, make_probe: MakeProbe) -> None:
         self.constants = constants
-        self.stack = code.co_stacksize
+        self.stack = self._depth = code.co_stacksize
         cells = code.co_cellvars
         self._cells = frozenset(index for index, name in enumerate(code.co_varnames) if name in cells) if cells else ()
         self._site = site
@@ -162,6 +174,11 @@ class _Writer:
             self.stack = max(self.stack, depth + 2)
             return self._constant(probe.probe) + encode(LOAD_FAST, probe.parameter) + _DELETE_ITEM
         return b"" if probe is None else self._constant(probe) + form.after_load(probe)
+
+    def store(self, store: Store) -> bytes:
+        self.stack = max(self.stack, self._depth + 3)
+        subject, *value = (encode(LOAD_FAST, index) for index in store.locals)
+        return b"".join((*value, self._constant(store.probe), subject, _SET_ITEM if value else _DELETE_ITEM))
 
     def call(self, call: Call | None, depth: int, subject: bytes = b"") -> bytes:
         """`subject` pushes the result or exception, over the callable's two stack entries."""
@@ -222,6 +239,10 @@ def _instrument(code: CodeType, constants: list[object], probes: Probes, make_pr
             resumes.append(found)
     if not resumes:
         return code.replace(co_consts=tuple(constants[: len(code.co_consts)]))
+    if probes.stores:
+        for store in probes.stores:
+            insertions += [after(found, writer.store(store), located=True) for found in stores(code, store.name)]
+        insertions.sort(key=lambda insertion: insertion.order)
     layout = Layout(bytecode, insertions, jumps)
     for found, target in sends:
         unit = layout.instruction(found.start)

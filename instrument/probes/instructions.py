@@ -10,6 +10,7 @@ import opcode
 import re
 import sys
 from collections.abc import Iterator
+from types import CodeType
 from typing import NamedTuple
 
 VERSION = sys.version_info[:2]
@@ -21,6 +22,8 @@ EXTENDED_ARG = _OPCODES["EXTENDED_ARG"]
 LOAD_CONST = _OPCODES["LOAD_CONST"]
 LOAD_FAST = _OPCODES["LOAD_FAST"]
 STORE_FAST = _OPCODES["STORE_FAST"]
+STORE_ATTR = _OPCODES["STORE_ATTR"]
+STORE_SUBSCR = _OPCODES["STORE_SUBSCR"]
 LOAD_CLOSURE = _OPCODES["LOAD_CLOSURE"] if _OPCODES["LOAD_CLOSURE"] < 256 else LOAD_FAST
 UNARY_INVERT = _OPCODES["UNARY_INVERT"]
 POP_TOP = _OPCODES["POP_TOP"]
@@ -98,6 +101,33 @@ def scan(bytecode: bytes) -> Iterator[Instruction]:
             arg |= args[start] << shift
             shift += 8
         yield Instruction(start, unit, opcodes[unit], arg)
+
+
+_STORE_FAST_LOAD_FAST = _OPCODES.get("STORE_FAST_LOAD_FAST", -1)
+_STORE_FAST_STORE_FAST = _OPCODES.get("STORE_FAST_STORE_FAST", -1)
+
+
+def stores(code: CodeType, name: str) -> Iterator[Instruction]:
+    """Where a function stores into a local or an attribute of that name, in order. 3.13 stores and loads in one."""
+    local = code.co_varnames.index(name) if name in code.co_varnames else -1
+    attribute = code.co_names.index(name) if name in code.co_names else -1
+    bytecode = code.co_code
+    unit = start = arg = 0
+    while 2 * unit < len(bytecode):
+        number, arg = bytecode[2 * unit], arg << 8 | bytecode[2 * unit + 1]
+        if number == EXTENDED_ARG:
+            unit += 1
+            continue
+        stored = (
+            (number == STORE_ATTR and arg == attribute)
+            or (number == STORE_FAST and arg == local)
+            or (number == _STORE_FAST_LOAD_FAST and arg >> 4 == local)
+            or (number == _STORE_FAST_STORE_FAST and local in (arg >> 4, arg & 15))
+        )
+        if stored:
+            yield Instruction(start, unit, number, arg)
+        unit += 1 + CACHES[number]
+        start, arg = unit, 0
 
 
 def prefixes(arg: int) -> int:

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from clew.instrument.probes.instructions import BACKWARD_JUMPS, EXTENDED_ARG, Instruction, prefixes
+from clew.instrument.probes.instructions import BACKWARD_JUMPS, CACHES, EXTENDED_ARG, Instruction, prefixes
 from clew.instrument.probes.line_table import Inserted
 
 
@@ -28,8 +28,7 @@ def before(instruction: Instruction, data: bytes) -> Insertion:
 
 
 def after(instruction: Instruction, data: bytes, *, located: bool) -> Insertion:
-    """`instruction` has no inline cache."""
-    return Insertion(2 * instruction.unit + 1, data, instruction.unit if located else -1)
+    return Insertion(2 * (instruction.unit + CACHES[instruction.opcode]) + 1, data, instruction.unit if located else -1)
 
 
 class Layout:

@@ -121,8 +121,12 @@ class Recording:
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Callable[..., Recording]:
-    """`record(source)` runs `source` as a script, recorded by a plan that names every function of the project."""
+def record(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Recording]:
+    """`record(source)` runs `source` as a script, recorded by a plan that names every function of the project.
+
+    Tests of a module that is parametrized by `record`, indirectly, run with the recorders that it names.
+    """
+    recorder = getattr(request, "param", "")
 
     def run(
         source: str,
@@ -143,7 +147,7 @@ def record(tmp_path: Path) -> Callable[..., Recording]:
         chosen = (Rule(Target("**", "**", root=str(workspace))),) if rules else ()
         plan = Plan(rules=chosen, adapters=adapters, logs=logs)
         folder, _ = create_run(workspace, name=name, command=[], spec="", plan=dump(plan))
-        given = {**INHERITED, "CLEW_RUN": str(folder), "PYTHONPATH": str(STARTUP), **(environment or {})}
+        given = {**INHERITED, "CLEW_RECORDER": recorder, "CLEW_RUN": str(folder), "PYTHONPATH": str(STARTUP), **(environment or {})}
         done = subprocess.run(
             [*(command or [sys.executable, f"{name}.py"]), *arguments],
             cwd=workspace, env=given, capture_output=True, text=True, timeout=60, check=False,
@@ -152,6 +156,7 @@ def record(tmp_path: Path) -> Callable[..., Recording]:
         for process in result.processes:
             assert process.readable and not process.problems, process.problems
             result.events.extend(place(process))
+            assert not [note.text for note in process.notes if "causality is not recorded" in note.text]
         return result
 
     return run

@@ -8,6 +8,9 @@ import pytest
 
 from clew.records.event import FLAG_AMBIGUOUS, Kind
 
+# The hooks written in C, and those written in Python.
+pytestmark = pytest.mark.parametrize("record", ["c", "python"], indirect=True)
+
 
 def test_each_item_comes_from_its_own_producer(record):
     run = record(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 
 import pytest
@@ -10,18 +9,8 @@ import pytest
 from clew.records.event import Kind
 
 
-@pytest.fixture(params=["c", "python"])
-def record(record, request):
-    """As everywhere, with the hooks written in C and with those written in Python."""
-
-    def run(*arguments, environment=None, **options):
-        run = recorded(*arguments, environment={"CLEW_RECORDER": request.param, **(environment or {})}, **options)
-        notes = [note.text for process in run.processes for note in process.notes]
-        assert not [text for text in notes if "causality" in text]
-        return run
-
-    recorded = record
-    return functools.wraps(recorded)(run)
+# The hooks written in C, and those written in Python.
+pytestmark = pytest.mark.parametrize("record", ["c", "python"], indirect=True)
 
 
 def among(run, strands, *channels):

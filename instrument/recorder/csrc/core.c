@@ -1,8 +1,8 @@
 /* The C recorder: stores records in a file-backed shared mapping. This file is its Python face; see `_core.pyi`.
  *
  * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, slab.h the
- * memory of probes, probes.h these and the budget, operands.h what adapters put into the standard library and tasks.h what
- * of it is asyncio's. They are one translation unit, so that a probe's whole path is inlined.
+ * memory of probes, probes.h these and the budget, operands.h what adapters put into the standard library, tasks.h what
+ * of it is asyncio's and queues.h what is of queues. They are one translation unit, so that a probe's whole path is inlined.
  *
  * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
  * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
@@ -19,6 +19,7 @@
 #include "layout.h"
 #include "operands.h"
 #include "probes.h"
+#include "queues.h"
 #include "records.h"
 #include "store.h"
 #include "tasks.h"
@@ -210,6 +211,9 @@ static PyMethodDef methods[] = {
      "emit(kind, site, key, channel=0, text=b'', flags=0): a record with an extension."},
     {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL,
      "define(kind, key, text): a definition record."},
+    {"watch_queues", core_watch_queues, METH_VARARGS, "watch_queues(...): operands for a family of queues."},
+    {"watch_simple_queues", core_watch_simple_queues, METH_VARARGS, "watch_simple_queues(type, channel, put, get)."},
+    {"ignore_simple_queue", core_ignore_simple_queue, METH_O, "ignore_simple_queue(queue): record nothing of it."},
     {"key_space", core_key_space, METH_NOARGS, "key_space(): of one mechanism, for the keys of its objects."},
     {"watch_handles", core_watch_handles, METH_VARARGS, "watch_handles(...): operands for asyncio's handles."},
     {"watch_futures", core_watch_futures, METH_VARARGS, "watch_futures(type, site): record outcomes of the C futures."},
@@ -229,7 +233,7 @@ static struct PyModuleDef module_definition = {
 
 PyMODINIT_FUNC PyInit__core(void) {
     clock_choose();
-    if (probe_ready() < 0 || PyType_Ready(&operand_type) < 0)
+    if (probe_ready() < 0 || PyType_Ready(&operand_type) < 0 || PyType_Ready(&ledger_type) < 0)
         return NULL;
     int error = pthread_key_create(&store.key, thread_end);
     if (!error)

@@ -1,6 +1,6 @@
 /* Operands: what adapters put into rewritten code of the standard library to record an object without calling Python.
  *
- * `LOAD_CONST operand; LOAD_FAST x; DELETE_SUBSCR` acts on `x`, `LOAD_CONST operand; UNARY_INVERT; POP_TOP` on nothing.
+ * `del operand[x]` acts on `x`, `operand[x] = y` on both, `~operand` on nothing: instructions that push nothing.
  * The object's address is the key, moved by a random number of its mechanism's own (its *space*). Invariants: acting never
  * raises and leaves no frame; a key is never shared by two mechanisms, nor by a process and its forked child. */
 
@@ -62,39 +62,128 @@ static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint
     self.cur = (char *)(record + 2);
 }
 
+/* Makes room for a record, so that storing it will run no code of anyone's (claiming a chunk may collect garbage). */
+static inline bool room_keyed(void) {
+    return LIKELY((size_t)(self.end - self.cur) >= KEYED_SIZE) || claim();
+}
+
+/* ---- What is kept beside an object, by its address, until it is deallocated ---- */
+
+struct beside {
+    PyObject *object; /* Borrowed; NULL for a free place */
+    uint64_t key, epoch;
+    union {
+        struct {
+            PyObject *coroutine; /* Owned: its name */
+            bool cancelled;      /* by someone whom no handle tells of */
+        } task;
+        struct {
+            uint64_t puts, gets, known; /* items in and out; the number of the first whose put was recorded */
+            bool ignored;
+        } queue;
+    };
+};
+
+/* Open addressing, at most half full. */
+struct table {
+    struct beside *place; /* Owned */
+    size_t mask, used;    /* places - 1 */
+};
+
+static inline size_t table_slot(const struct table *table, const PyObject *object) {
+    return (size_t)(((uintptr_t)object >> 4) * 0x9E3779B97F4A7C15u >> 20) & table->mask;
+}
+
+static inline struct beside *table_find(const struct table *table, const PyObject *object) {
+    if (!table->used)
+        return NULL;
+    for (size_t i = table_slot(table, object);; i = (i + 1) & table->mask) {
+        if (table->place[i].object == object)
+            return &table->place[i];
+        if (!table->place[i].object)
+            return NULL;
+    }
+}
+
+static bool table_grow(struct table *table) {
+    struct table grown = {.mask = table->place ? 2 * table->mask + 1 : 63, .used = table->used};
+    grown.place = calloc(grown.mask + 1, sizeof *grown.place);
+    if (!grown.place)
+        return false;
+    for (size_t i = 0; table->place && i <= table->mask; i++)
+        if (table->place[i].object) {
+            size_t slot = table_slot(&grown, table->place[i].object);
+            while (grown.place[slot].object)
+                slot = (slot + 1) & grown.mask;
+            grown.place[slot] = table->place[i];
+        }
+    free(table->place);
+    *table = grown;
+    return true;
+}
+
+/* A new entry, or NULL when there is no memory. Entries move when others come and go. */
+static struct beside *table_add(struct table *table, PyObject *object) {
+    if ((!table->place || 2 * (table->used + 1) > table->mask) && !table_grow(table))
+        return NULL;
+    size_t slot = table_slot(table, object);
+    while (table->place[slot].object)
+        slot = (slot + 1) & table->mask;
+    table->used++;
+    table->place[slot] = (struct beside){.object = object};
+    return &table->place[slot];
+}
+
+/* The entry that was there, its object NULL when there was none. */
+static struct beside table_forget(struct table *table, const PyObject *object) {
+    struct beside *found = table_find(table, object), was = {.object = NULL};
+    if (!found)
+        return was;
+    was = *found;
+    size_t hole = (size_t)(found - table->place);
+    for (size_t i = (hole + 1) & table->mask; table->place[i].object; i = (i + 1) & table->mask)
+        if (((i - table_slot(table, table->place[i].object)) & table->mask) >= ((i - hole) & table->mask)) {
+            table->place[hole] = table->place[i];
+            hole = i;
+        }
+    table->place[hole].object = NULL;
+    table->used--;
+    return was;
+}
+
+/* ---- Operands ---- */
+
+struct operand;
+/* Borrowed objects, NULL where there is none. Gives 0, or -1 and an error for an interrupt, which is the program's. */
+typedef int (*act_function)(struct operand *operand, PyObject *object, PyObject *other);
+
 struct operand {
     PyObject_HEAD
-    void (*act)(struct operand *operand, PyObject *object); /* `object` is Borrowed, NULL for `~operand` */
+    act_function act;
     uint64_t word;
     uint32_t channel, space;
 };
 
-static int operand_delete(PyObject *operand, PyObject *object, PyObject *value) {
-    if (value) {
-        PyErr_SetString(PyExc_TypeError, "an operand acts by `del operand[object]`");
-        return -1;
-    }
-    ((struct operand *)operand)->act((struct operand *)operand, object);
-    return 0;
+static int operand_assign(PyObject *operand, PyObject *object, PyObject *other) {
+    return ((struct operand *)operand)->act((struct operand *)operand, object, other);
 }
 
 static PyObject *operand_invert(PyObject *operand) {
-    ((struct operand *)operand)->act((struct operand *)operand, NULL);
-    Py_RETURN_NONE;
+    return ((struct operand *)operand)->act((struct operand *)operand, NULL, NULL) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyNumberMethods operand_number = {.nb_invert = operand_invert};
-static PyMappingMethods operand_mapping = {.mp_ass_subscript = operand_delete};
+static PyMappingMethods operand_mapping = {.mp_ass_subscript = operand_assign};
 
-static void act_put(struct operand *operand, PyObject *object) {
+static int act_put(struct operand *operand, PyObject *object, PyObject *other) {
     put_keyed(operand->word, key_in(operand->space, object), operand->channel, 0);
+    return 0;
 }
 
 static PyTypeObject operand_type;
 
 /* A new reference, or NULL. */
-static PyObject *operand_make(void (*act)(struct operand *, PyObject *), uint64_t word, uint32_t channel,
-                              uint32_t space) {
+static PyObject *operand_make(act_function act, uint64_t word, uint32_t channel, uint32_t space) {
     struct operand *operand = PyObject_New(struct operand, &operand_type);
     if (!operand)
         return NULL;
@@ -113,6 +202,69 @@ static PyObject *operand_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (kind == 0 || kind > 255 || space == 0 || space >= keys.spaces)
         return PyErr_Format(PyExc_ValueError, "there is no kind %u or no space %u", kind, space);
     return operand_make(act_put, keyed_word(kind, site), channel, space);
+}
+
+/* Drops what a call of ours raised. -1, and the error is kept, for an interrupt. */
+static int drop_error(void) {
+    if (!PyErr_Occurred())
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* ---- Methods of C types, patched in place ---- */
+
+typedef PyObject *(*method)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+
+struct patched {
+    PyMethodDef definition; /* the original's, with our function */
+    PyObject *original;     /* Owned: the method descriptor that we stand for */
+};
+
+static PyObject *call_original(const struct patched *patched, PyObject *object, PyObject *const *arguments,
+                               Py_ssize_t count, PyObject *names) {
+    PyObject *stack[8];
+    Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    if (all >= 8) { /* too many for any of them: let it say so */
+        PyObject *bound = Py_TYPE(patched->original)->tp_descr_get(patched->original, object, NULL);
+        PyObject *result = bound ? PyObject_Vectorcall(bound, arguments, (size_t)count, names) : NULL;
+        Py_XDECREF(bound);
+        return result;
+    }
+    stack[0] = object;
+    for (Py_ssize_t i = 0; i < all; i++)
+        stack[i + 1] = arguments[i];
+    return PyObject_Vectorcall(patched->original, stack, (size_t)count + 1, names);
+}
+
+/* The C function of a method without arguments, to be called without a lookup; NULL and an error when it is no such one. */
+static PyCFunction plain_method(PyTypeObject *type, const char *name) {
+    PyObject *found = PyDict_GetItemString(type->tp_dict, name);
+    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type) ||
+        ((PyMethodDescrObject *)found)->d_method->ml_flags != METH_NOARGS) {
+        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
+        return NULL;
+    }
+    return ((PyMethodDescrObject *)found)->d_method->ml_meth;
+}
+
+/* Puts `ours` in the place of a method, under its name, signature and documentation. `PyType_Modified` has to follow. */
+static bool patch_method(PyTypeObject *type, const char *name, struct patched *patched, method ours) {
+    PyObject *found = PyDict_GetItemString(type->tp_dict, name);
+    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type)) {
+        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
+        return false;
+    }
+    patched->original = Py_NewRef(found);
+    patched->definition = *((PyMethodDescrObject *)found)->d_method;
+    patched->definition.ml_meth = (PyCFunction)(void (*)(void))ours;
+    patched->definition.ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    PyObject *made = PyDescr_NewMethod(type, &patched->definition);
+    bool placed = made && PyDict_SetItemString(type->tp_dict, name, made) == 0;
+    Py_XDECREF(made);
+    return placed;
 }
 
 static PyTypeObject operand_type = {

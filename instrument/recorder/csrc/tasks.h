@@ -14,10 +14,7 @@
 
 static size_t json_escape(char *out, size_t room, const char *text, size_t length); /* core.c */
 
-#define PATCHES 16
 #define MAX_RUNS 64u
-
-typedef PyObject *(*method)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
 
 static struct {
     bool handles, futures, tasks;    /* what has been hooked */
@@ -65,86 +62,18 @@ static struct runs *runs_here(void) {
     return runs;
 }
 
-/* ---- The strands of tasks, by address ---- */
+/* ---- The strands of tasks ---- */
 
-struct strand {
-    PyObject *task; /* Borrowed: the entry goes with the task; NULL for a free place */
-    uint64_t key, epoch;
-    PyObject *coroutine; /* Owned: its name */
-    bool cancelled;      /* by someone whom no handle tells of */
-};
-
-static struct {
-    struct strand *place;
-    size_t mask, used; /* places - 1; the table is at most half full */
-} strands;
-
-static inline size_t strand_slot(const PyObject *task) {
-    return (size_t)(((uintptr_t)task >> 4) * 0x9E3779B97F4A7C15u >> 20) & strands.mask;
-}
-
-static inline struct strand *strand_find(const PyObject *task) {
-    if (!strands.used)
-        return NULL;
-    for (size_t i = strand_slot(task);; i = (i + 1) & strands.mask) {
-        if (strands.place[i].task == task)
-            return &strands.place[i];
-        if (!strands.place[i].task)
-            return NULL;
-    }
-}
-
-static bool strands_grow(void) {
-    size_t places = strands.place ? 2 * (strands.mask + 1) : 64;
-    struct strand *old = strands.place, *grown = calloc(places, sizeof *grown);
-    if (!grown)
-        return false;
-    size_t before = old ? strands.mask + 1 : 0;
-    strands.place = grown;
-    strands.mask = places - 1;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].task) {
-            size_t slot = strand_slot(old[i].task);
-            while (grown[slot].task)
-                slot = (slot + 1) & strands.mask;
-            grown[slot] = old[i];
-        }
-    free(old);
-    return true;
-}
-
-/* A new entry, or NULL when there is no memory. */
-static struct strand *strand_add(PyObject *task) {
-    if ((!strands.place || 2 * (strands.used + 1) > strands.mask) && !strands_grow())
-        return NULL;
-    size_t slot = strand_slot(task);
-    while (strands.place[slot].task)
-        slot = (slot + 1) & strands.mask;
-    strands.used++;
-    strands.place[slot] = (struct strand){.task = task};
-    return &strands.place[slot];
-}
+static struct table strands; /* of tasks of the C type; an entry's key is the strand's */
 
 static void strand_forget(const PyObject *task) {
-    struct strand *found = strand_find(task);
-    if (!found)
-        return;
-    PyObject *coroutine = found->coroutine;
-    size_t hole = (size_t)(found - strands.place);
-    for (size_t i = (hole + 1) & strands.mask; strands.place[i].task; i = (i + 1) & strands.mask)
-        if (((i - strand_slot(strands.place[i].task)) & strands.mask) >= ((i - hole) & strands.mask)) {
-            strands.place[hole] = strands.place[i];
-            hole = i;
-        }
-    strands.place[hole].task = NULL;
-    strands.used--;
-    Py_XDECREF(coroutine);
+    Py_XDECREF(table_forget(&strands, task).task.coroutine);
 }
 
-static void strand_define(PyObject *task, const struct strand *strand) {
+static void strand_define(PyObject *task, const struct beside *strand) {
     char name[256], coroutine[256], text[640];
     size_t lengths[2] = {0, 0};
-    PyObject *names[2] = {aio.get_name(task, NULL), Py_XNewRef(strand->coroutine)};
+    PyObject *names[2] = {aio.get_name(task, NULL), Py_XNewRef(strand->task.coroutine)};
     for (int i = 0; i < 2; i++) {
         Py_ssize_t bytes;
         const char *utf8 = names[i] && PyUnicode_Check(names[i]) ? PyUnicode_AsUTF8AndSize(names[i], &bytes) : NULL;
@@ -171,21 +100,21 @@ static PyObject *coroutine_name(PyObject *coroutine) {
 }
 
 /* A strand for the task, anew in every recording. */
-static COLD struct strand *strand_begin(PyObject *task) {
+static COLD struct beside *strand_begin(PyObject *task) {
     if (!thread_known())
         return NULL;
-    struct strand *found = strand_find(task);
+    struct beside *found = table_find(&strands, task);
     if (!found) {
         PyObject *coroutine = aio.get_coro(task, NULL);
         PyObject *name = coroutine_name(coroutine);
         Py_XDECREF(coroutine);
         PyErr_Clear();
-        found = strand_add(task);
+        found = table_add(&strands, task);
         if (!found) {
             Py_XDECREF(name);
             return NULL;
         }
-        found->coroutine = name;
+        found->task.coroutine = name;
     }
     found->key = key_fresh();
     found->epoch = store.epoch;
@@ -193,8 +122,8 @@ static COLD struct strand *strand_begin(PyObject *task) {
     return found;
 }
 
-static inline struct strand *strand_of(PyObject *task) {
-    struct strand *found = strand_find(task);
+static inline struct beside *strand_of(PyObject *task) {
+    struct beside *found = table_find(&strands, task);
     return LIKELY(found && found->epoch == store.epoch) ? found : strand_begin(task);
 }
 
@@ -305,11 +234,11 @@ static bool task_is_done(PyObject *task) {
 /* The outcome of a task is known by its strand's number: its address may be the next one's. */
 static inline uint64_t outcome_of_strand(uint64_t strand) { return strand ^ keys.base[aio.outcome_space]; }
 
-static void begin_foreign(struct run *run, PyObject *task) {
+static int begin_foreign(struct run *run, PyObject *task) {
     PyObject *strand = PyObject_CallOneArg(aio.foreign, task);
     run->key = strand ? PyLong_AsUnsignedLongLongMask(strand) : 0;
     Py_XDECREF(strand);
-    PyErr_Clear();
+    return drop_error();
 }
 
 static void begin_scope(struct run *run, PyObject *handle, PyObject *callback) {
@@ -321,15 +250,15 @@ static void begin_scope(struct run *run, PyObject *handle, PyObject *callback) {
         put_keyed(keyed_word(KIND_JOIN, aio.run_site), run->count, aio.future_channel, 0);
 }
 
-static void act_begin(struct operand *operand, PyObject *handle) {
+static int act_begin(struct operand *operand, PyObject *handle, PyObject *other) {
     struct runs *here = runs_here();
     if (!here || here->depth++ >= MAX_RUNS)
-        return;
+        return 0;
     struct run *run = &here->run[here->depth - 1];
     run->key = 0;
     run->task = NULL;
     if (UNLIKELY(!store.active || !PyObject_TypeCheck(handle, aio.handle)))
-        return;
+        return 0;
     run->epoch = store.epoch;
     run->count = 0;
     bool wakes;
@@ -337,21 +266,21 @@ static void act_begin(struct operand *operand, PyObject *handle) {
     PyObject *task = callback ? task_of_step(callback, &wakes) : NULL;
     if (!task) {
         begin_scope(run, handle, callback);
-        return;
+        return 0;
     }
     bool cancelled = false;
     if (LIKELY(is_native(task))) {
-        struct strand *strand = strand_of(task);
+        struct beside *strand = strand_of(task);
         if (strand) {
             run->key = strand->key;
-            cancelled = strand->cancelled;
-            strand->cancelled = false;
+            cancelled = strand->task.cancelled;
+            strand->task.cancelled = false;
         }
-    } else {
-        begin_foreign(run, task);
+    } else if (begin_foreign(run, task) < 0) {
+        return -1;
     }
     if (!run->key)
-        return;
+        return 0;
     run->task = Py_NewRef(task);
     put_keyed(keyed_word(KIND_STEP_BEGIN, aio.run_site), run->key, 0, 0);
     put_keyed(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.handle_space, handle), aio.handle_channel, 0);
@@ -363,6 +292,7 @@ static void act_begin(struct operand *operand, PyObject *handle) {
         if (arguments && PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) == 1)
             here->waking = PyTuple_GET_ITEM(arguments, 0);
     }
+    return 0;
 }
 
 static void run_end(struct run *run) {
@@ -380,11 +310,11 @@ static void run_end(struct run *run) {
     Py_CLEAR(run->task);
 }
 
-static void act_end(struct operand *operand, PyObject *ignored) {
+static int act_end(struct operand *operand, PyObject *object, PyObject *other) {
     struct runs *here = runs;
-    if (!here || !here->depth || here->depth-- > MAX_RUNS)
-        return;
-    run_end(&here->run[here->depth]);
+    if (here && here->depth && here->depth-- <= MAX_RUNS)
+        run_end(&here->run[here->depth]);
+    return 0;
 }
 
 static Py_ssize_t slot_offset(PyObject *type, const char *name) {
@@ -429,29 +359,8 @@ static PyObject *core_watch_handles(PyObject *module, PyObject *arguments) {
 
 /* ---- Futures and tasks ---- */
 
-struct patched {
-    PyMethodDef definition; /* the original's, with our function */
-    PyObject *original;     /* Owned: the method descriptor that we stand for */
-};
-
 static struct patched f_set_result, f_set_exception, f_cancel, f_result, f_exception;
 static struct patched t_cancel, t_result, t_exception, t_set_name;
-
-static PyObject *call_original(const struct patched *patched, PyObject *object, PyObject *const *arguments,
-                               Py_ssize_t count, PyObject *names) {
-    PyObject *stack[8];
-    Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
-    if (all >= 8) { /* too many for any of them: let it say so */
-        PyObject *bound = Py_TYPE(patched->original)->tp_descr_get(patched->original, object, NULL);
-        PyObject *result = bound ? PyObject_Vectorcall(bound, arguments, (size_t)count, names) : NULL;
-        Py_XDECREF(bound);
-        return result;
-    }
-    stack[0] = object;
-    for (Py_ssize_t i = 0; i < all; i++)
-        stack[i + 1] = arguments[i];
-    return PyObject_Vectorcall(patched->original, stack, (size_t)count + 1, names);
-}
 
 /* Both C types begin alike, so one `done` serves them. An error (of a future whose `__init__` did not run) is the
  * original method's to raise. */
@@ -486,7 +395,7 @@ static inline void outcome_taken(PyObject *future) {
         put_keyed(keyed_word(KIND_JOIN, aio.future_site), key_in(aio.outcome_space, future), aio.future_channel, 0);
         return;
     }
-    struct strand *strand = strand_find(future);
+    struct beside *strand = table_find(&strands, future);
     if (strand && strand->epoch == store.epoch)
         put_keyed(keyed_word(KIND_JOIN, aio.task_site), outcome_of_strand(strand->key), aio.future_channel, 0);
 }
@@ -516,9 +425,9 @@ static PyObject *t_cancel_method(PyObject *task, PyObject *const *arguments, Py_
     PyObject *pending = PyObject_GetAttrString(task, "_must_cancel");
     if (pending == Py_True) {
         /* The step that is to fail was scheduled before, by someone else. */
-        struct strand *strand = strand_of(task);
+        struct beside *strand = strand_of(task);
         if (strand) {
-            strand->cancelled = true;
+            strand->task.cancelled = true;
             put_keyed(keyed_word(KIND_SEND, aio.task_site), key_in(aio.cancel_space, task), aio.handle_channel, 0);
         }
     }
@@ -529,7 +438,7 @@ static PyObject *t_cancel_method(PyObject *task, PyObject *const *arguments, Py_
 
 static PyObject *t_set_name_method(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
     PyObject *result = call_original(&t_set_name, task, arguments, count, names);
-    struct strand *strand = result && store.active ? strand_find(task) : NULL;
+    struct beside *strand = result && store.active ? table_find(&strands, task) : NULL;
     if (strand && strand->epoch == store.epoch)
         strand_define(task, strand); /* Of several definitions the last one holds. */
     return result;
@@ -566,13 +475,14 @@ static bool starts_eagerly(PyObject *keywords) {
 
 /* An eager task: no handle starts it, so its first step is recorded around its construction. */
 static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
-    if (LIKELY(!keywords) || !store.active || !starts_eagerly(keywords)) {
-        PyErr_Clear();
+    bool eager = keywords && store.active && starts_eagerly(keywords);
+    if (drop_error() < 0)
+        return -1;
+    if (LIKELY(!eager))
         return aio.task_init(task, arguments, keywords);
-    }
     struct runs *here = runs_here();
     strand_forget(task); /* initialised again */
-    struct strand *strand = thread_known() && here && here->depth < MAX_RUNS ? strand_add(task) : NULL;
+    struct beside *strand = thread_known() && here && here->depth < MAX_RUNS ? table_add(&strands, task) : NULL;
     if (!strand)
         return aio.task_init(task, arguments, keywords);
     uint64_t key = strand->key = key_fresh(), cause = key_fresh();
@@ -580,9 +490,9 @@ static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
     PyObject *coroutine = PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, 0)
                                                       : PyDict_GetItemString(keywords, "coro");
     PyObject *name = coroutine_name(coroutine); /* may move the table */
-    strand = strand_find(task);
+    strand = table_find(&strands, task);
     if (strand)
-        strand->coroutine = name;
+        strand->task.coroutine = name;
     else
         Py_XDECREF(name);
     put_keyed(keyed_word(KIND_SEND, aio.task_site), cause, aio.handle_channel, 0);
@@ -592,54 +502,25 @@ static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
     int result = aio.task_init(task, arguments, keywords);
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    strand = strand_find(task);
+    strand = table_find(&strands, task);
     if (result == 0 && strand && strand->epoch == store.epoch)
         strand_define(task, strand);
     else if (store.active)
         define(KIND_STRAND, key, "{\"kind\": \"task\", \"name\": \"a task that could not be made\"}", 58);
-    act_end(NULL, NULL);
+    act_end(NULL, NULL, NULL);
     PyErr_Restore(type, value, traceback);
     return result;
 }
 
-/* Borrowed; the dictionary that attribute lookup uses. */
-static PyObject *type_dict(PyTypeObject *type) { return type->tp_dict; }
-
-static PyCFunction plain_method(PyTypeObject *type, const char *name) {
-    PyObject *found = PyDict_GetItemString(type_dict(type), name);
-    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type) ||
-        ((PyMethodDescrObject *)found)->d_method->ml_flags != METH_NOARGS) {
-        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
-        return NULL;
-    }
-    return ((PyMethodDescrObject *)found)->d_method->ml_meth;
-}
-
-static bool patch_method(PyTypeObject *type, const char *name, struct patched *patched, method ours) {
-    PyObject *found = PyDict_GetItemString(type_dict(type), name);
-    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type)) {
-        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
-        return false;
-    }
-    patched->original = Py_NewRef(found);
-    patched->definition = *((PyMethodDescrObject *)found)->d_method;
-    patched->definition.ml_meth = (PyCFunction)(void (*)(void))ours;
-    patched->definition.ml_flags = METH_FASTCALL | METH_KEYWORDS;
-    PyObject *made = PyDescr_NewMethod(type, &patched->definition);
-    bool placed = made && PyDict_SetItemString(type_dict(type), name, made) == 0;
-    Py_XDECREF(made);
-    return placed;
-}
-
 /* Makes `__name__` of the type's dictionary, which subclasses call by `super()`, call `ours` as the slot does. */
 static bool patch_wrapper(PyTypeObject *type, const char *name, void *ours) {
-    PyObject *found = PyDict_GetItemString(type_dict(type), name);
+    PyObject *found = PyDict_GetItemString(type->tp_dict, name);
     if (!found || !Py_IS_TYPE(found, &PyWrapperDescr_Type)) {
         PyErr_Format(PyExc_TypeError, "%s.%s is not the slot it was", type->tp_name, name);
         return false;
     }
     PyObject *made = PyDescr_NewWrapper(type, ((PyWrapperDescrObject *)found)->d_base, ours);
-    bool placed = made && PyDict_SetItemString(type_dict(type), name, made) == 0;
+    bool placed = made && PyDict_SetItemString(type->tp_dict, name, made) == 0;
     Py_XDECREF(made);
     return placed;
 }
