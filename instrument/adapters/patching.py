@@ -138,7 +138,7 @@ def hook(
     _hooked.add(function.__code__)
 
 
-def operate(  # noqa: PLR0917  # where in the function, in its order
+def operate(  # where in the function, in its order
     function: Any,
     enter: object | None = None,
     leave: object | None = None,

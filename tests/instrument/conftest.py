@@ -147,7 +147,13 @@ def record(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Reco
         chosen = (Rule(Target("**", "**", root=str(workspace))),) if rules else ()
         plan = Plan(rules=chosen, adapters=adapters, logs=logs)
         folder, _ = create_run(workspace, name=name, command=[], spec="", plan=dump(plan))
-        given = {**INHERITED, "CLEW_RECORDER": recorder, "CLEW_RUN": str(folder), "PYTHONPATH": str(STARTUP), **(environment or {})}
+        given = {
+            **INHERITED,
+            "CLEW_RECORDER": recorder,
+            "CLEW_RUN": str(folder),
+            "PYTHONPATH": str(STARTUP),
+            **(environment or {}),
+        }
         done = subprocess.run(
             [*(command or [sys.executable, f"{name}.py"]), *arguments],
             cwd=workspace, env=given, capture_output=True, text=True, timeout=60, check=False,

@@ -8,7 +8,6 @@ import pytest
 
 from clew.records.event import Kind
 
-
 # The hooks written in C, and those written in Python.
 pytestmark = pytest.mark.parametrize("record", ["c", "python"], indirect=True)
 

@@ -233,7 +233,8 @@ static struct PyModuleDef module_definition = {
 
 PyMODINIT_FUNC PyInit__core(void) {
     clock_choose();
-    if (probe_ready() < 0 || PyType_Ready(&operand_type) < 0 || PyType_Ready(&ledger_type) < 0)
+    if (probe_ready() < 0 || PyType_Ready(&operand_type) < 0 || PyType_Ready(&ledger_type) < 0 ||
+        PyType_Ready(&envelope_type) < 0)
         return NULL;
     int error = pthread_key_create(&store.key, thread_end);
     if (!error)

@@ -62,26 +62,13 @@ static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint
     self.cur = (char *)(record + 2);
 }
 
-/* Makes room for a record, so that storing it will run no code of anyone's (claiming a chunk may collect garbage). */
-static inline bool room_keyed(void) {
-    return LIKELY((size_t)(self.end - self.cur) >= KEYED_SIZE) || claim();
-}
-
 /* ---- What is kept beside an object, by its address, until it is deallocated ---- */
 
 struct beside {
     PyObject *object; /* Borrowed; NULL for a free place */
     uint64_t key, epoch;
-    union {
-        struct {
-            PyObject *coroutine; /* Owned: its name */
-            bool cancelled;      /* by someone whom no handle tells of */
-        } task;
-        struct {
-            uint64_t puts, gets, known; /* items in and out; the number of the first whose put was recorded */
-            bool ignored;
-        } queue;
-    };
+    PyObject *coroutine; /* Owned: of a task, its coroutine's name */
+    bool cancelled;      /* of a task, by someone whom no handle tells of */
 };
 
 /* Open addressing, at most half full. */

@@ -381,79 +381,117 @@ static PyObject *core_watch_queues(PyObject *module, PyObject *arguments) {
                          operand_make(act_queue_join, keyed_word(KIND_ACQUIRE, join), done_channel, number));
 }
 
-/* ---- queue.SimpleQueue: a C type, strictly first in, first out, so that numbers of puts and gets are enough ---- */
+/* ---- queue.SimpleQueue, a C type: what is in it carries its key. (From 3.13 on a put may hand its item to a thread that
+ * waits, which returns later than one that takes the next item, so numbers of puts and gets would not do.) ---- */
+
+#define SPARE_ENVELOPES 64
+
+struct envelope {
+    PyObject_HEAD
+    PyObject *item; /* Owned */
+    uint64_t key;
+};
 
 static struct {
     bool watched;
     uint64_t put_site, get_site;
     uint32_t channel;
     PyTypeObject *type; /* Owned */
-    PyCFunction size;
     destructor dealloc;
     struct patched put, put_nowait, get, get_nowait;
-    struct table table; /* an entry's key is the base of its items' keys */
+    struct table ignored; /* queues whose items have edges of their own */
+    struct envelope *spare[SPARE_ENVELOPES]; /* Owned, without an item */
+    uint32_t spares;
 } simple;
 
-static Py_ssize_t simple_size(PyObject *queue) {
-    PyObject *number = simple.size(queue, NULL);
-    Py_ssize_t size = number ? PyLong_AsSsize_t(number) : -1;
-    Py_XDECREF(number);
-    PyErr_Clear();
-    return size;
+static void envelope_dealloc(PyObject *object) {
+    PyObject_GC_UnTrack(object);
+    Py_CLEAR(((struct envelope *)object)->item);
+    if (simple.spares < SPARE_ENVELOPES)
+        simple.spare[simple.spares++] = (struct envelope *)object;
+    else
+        PyObject_GC_Del(object);
 }
 
-/* The queue's entry, in step with the `size` items in the queue, or NULL. */
-static struct beside *simple_entry(PyObject *queue, Py_ssize_t size) {
-    struct beside *entry = table_find(&simple.table, queue);
-    if (!entry && (size < 0 || !(entry = table_add(&simple.table, queue))))
+static int envelope_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(((struct envelope *)object)->item);
+    return 0;
+}
+
+static int envelope_clear(PyObject *object) {
+    Py_CLEAR(((struct envelope *)object)->item);
+    return 0;
+}
+
+static PyTypeObject envelope_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "clew.instrument.recorder._core.Envelope",
+    .tp_basicsize = sizeof(struct envelope),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = envelope_dealloc,
+    .tp_traverse = envelope_traverse,
+    .tp_clear = envelope_clear,
+};
+
+static PyObject *envelope_make(PyObject *item, uint64_t key) {
+    struct envelope *envelope;
+    if (simple.spares)
+        envelope = (struct envelope *)PyObject_Init((PyObject *)simple.spare[--simple.spares], &envelope_type);
+    else if (!(envelope = PyObject_GC_New(struct envelope, &envelope_type)))
         return NULL;
-    if (entry->queue.ignored)
+    envelope->item = Py_NewRef(item);
+    envelope->key = key;
+    PyObject_GC_Track(envelope);
+    return (PyObject *)envelope;
+}
+
+/* Which argument is the item; -1 when there is none. */
+static Py_ssize_t item_argument(Py_ssize_t count, PyObject *names) {
+    if (count)
+        return 0;
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "item") == 0)
+            return i;
+    return -1;
+}
+
+static PyObject *simple_puts(const struct patched *patched, PyObject *queue, PyObject *const *arguments,
+                             Py_ssize_t count, PyObject *names) {
+    PyObject *changed[4];
+    Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0), item = item_argument(count, names);
+    if (!store.active || item < 0 || all > 4 || table_find(&simple.ignored, queue))
+        return call_original(patched, queue, arguments, count, names);
+    uint64_t key = key_fresh();
+    PyObject *envelope = envelope_make(arguments[item], key);
+    if (!envelope)
         return NULL;
-    if (!entry->key || entry->queue.puts - entry->queue.gets != (uint64_t)size) {
-        /* New, or items came or went by another way: nothing is known of those in it. */
-        entry->key = key_fresh();
-        entry->queue.gets = 0;
-        entry->queue.puts = entry->queue.known = (uint64_t)size;
-    }
-    return entry;
+    put_keyed(keyed_word(KIND_SEND, simple.put_site), key, simple.channel, 0);
+    for (Py_ssize_t i = 0; i < all; i++)
+        changed[i] = i == item ? envelope : arguments[i];
+    PyObject *result = call_original(patched, queue, changed, count, names);
+    Py_DECREF(envelope);
+    return result;
 }
 
-/* Before a put: its SEND. Only a put that succeeds gets the number. */
-static void simple_puts(PyObject *queue) {
-    if (!store.active || !room_keyed())
-        return;
-    struct beside *entry = simple_entry(queue, simple_size(queue));
-    if (entry)
-        put_keyed(keyed_word(KIND_SEND, simple.put_site), entry->key + entry->queue.puts + 1, simple.channel, 0);
-}
-
-static void simple_has(PyObject *queue) {
-    struct beside *entry = table_find(&simple.table, queue);
-    if (entry)
-        entry->queue.puts++;
-}
-
-/* After a get: counted before anything else may run, since another thread may get the next item. */
-static void simple_got(PyObject *queue) {
-    struct beside *entry = store.active ? simple_entry(queue, simple_size(queue) + 1) : NULL;
-    if (entry && entry->queue.gets++ >= entry->queue.known)
-        put_keyed(keyed_word(KIND_RECEIVE, simple.get_site), entry->key + entry->queue.gets, simple.channel, 0);
+/* What is in the queue is the item or its envelope. */
+static PyObject *simple_got(PyObject *found) {
+    if (!found || !Py_IS_TYPE(found, &envelope_type))
+        return found;
+    struct envelope *envelope = (struct envelope *)found;
+    PyObject *item = Py_NewRef(envelope->item ? envelope->item : Py_None);
+    if (store.active)
+        put_keyed(keyed_word(KIND_RECEIVE, simple.get_site), envelope->key, simple.channel, 0);
+    Py_DECREF(found);
+    return item;
 }
 
 #define PUTTING(name)                                                                                                  \
     static PyObject *simple_##name(PyObject *queue, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {   \
-        simple_puts(queue);                                                                                            \
-        PyObject *nothing = call_original(&simple.name, queue, arguments, count, names);                               \
-        if (nothing)                                                                                                   \
-            simple_has(queue);                                                                                         \
-        return nothing;                                                                                                \
+        return simple_puts(&simple.name, queue, arguments, count, names);                                              \
     }
 #define GETTING(name)                                                                                                  \
     static PyObject *simple_##name(PyObject *queue, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {   \
-        PyObject *item = call_original(&simple.name, queue, arguments, count, names);                                  \
-        if (item)                                                                                                      \
-            simple_got(queue);                                                                                         \
-        return item;                                                                                                   \
+        return simple_got(call_original(&simple.name, queue, arguments, count, names));                                \
     }
 PUTTING(put)
 PUTTING(put_nowait)
@@ -461,7 +499,7 @@ GETTING(get)
 GETTING(get_nowait)
 
 static void simple_dealloc(PyObject *queue) {
-    table_forget(&simple.table, queue);
+    table_forget(&simple.ignored, queue);
     simple.dealloc(queue);
 }
 
@@ -474,9 +512,6 @@ static PyObject *core_watch_simple_queues(PyObject *module, PyObject *arguments)
     PyTypeObject *type = (PyTypeObject *)object;
     if (simple.watched)
         Py_RETURN_NONE;
-    simple.size = plain_method(type, "qsize");
-    if (!simple.size)
-        return NULL;
     simple.watched = true;
     simple.channel = channel;
     simple.put_site = put;
@@ -484,10 +519,11 @@ static PyObject *core_watch_simple_queues(PyObject *module, PyObject *arguments)
     simple.type = (PyTypeObject *)Py_NewRef(object);
     simple.dealloc = type->tp_dealloc;
     type->tp_dealloc = simple_dealloc;
-    bool patched = patch_method(type, "put", &simple.put, simple_put) &&
-                   patch_method(type, "put_nowait", &simple.put_nowait, simple_put_nowait) &&
-                   patch_method(type, "get", &simple.get, simple_get) &&
-                   patch_method(type, "get_nowait", &simple.get_nowait, simple_get_nowait);
+    /* What takes items out knows envelopes before anyone puts one in. */
+    bool patched = patch_method(type, "get", &simple.get, simple_get) &&
+                   patch_method(type, "get_nowait", &simple.get_nowait, simple_get_nowait) &&
+                   patch_method(type, "put", &simple.put, simple_put) &&
+                   patch_method(type, "put_nowait", &simple.put_nowait, simple_put_nowait);
     PyType_Modified(type);
     if (!patched)
         return NULL;
@@ -496,13 +532,8 @@ static PyObject *core_watch_simple_queues(PyObject *module, PyObject *arguments)
 
 /* ignore_simple_queue(queue): its items have edges of their own. */
 static PyObject *core_ignore_simple_queue(PyObject *module, PyObject *queue) {
-    if (simple.watched && PyObject_TypeCheck(queue, simple.type)) {
-        struct beside *entry = table_find(&simple.table, queue);
-        if (!entry)
-            entry = table_add(&simple.table, queue);
-        if (entry)
-            entry->queue.ignored = true;
-    }
+    if (simple.watched && PyObject_TypeCheck(queue, simple.type) && !table_find(&simple.ignored, queue))
+        table_add(&simple.ignored, queue);
     Py_RETURN_NONE;
 }
 

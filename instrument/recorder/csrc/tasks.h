@@ -67,13 +67,13 @@ static struct runs *runs_here(void) {
 static struct table strands; /* of tasks of the C type; an entry's key is the strand's */
 
 static void strand_forget(const PyObject *task) {
-    Py_XDECREF(table_forget(&strands, task).task.coroutine);
+    Py_XDECREF(table_forget(&strands, task).coroutine);
 }
 
 static void strand_define(PyObject *task, const struct beside *strand) {
     char name[256], coroutine[256], text[640];
     size_t lengths[2] = {0, 0};
-    PyObject *names[2] = {aio.get_name(task, NULL), Py_XNewRef(strand->task.coroutine)};
+    PyObject *names[2] = {aio.get_name(task, NULL), Py_XNewRef(strand->coroutine)};
     for (int i = 0; i < 2; i++) {
         Py_ssize_t bytes;
         const char *utf8 = names[i] && PyUnicode_Check(names[i]) ? PyUnicode_AsUTF8AndSize(names[i], &bytes) : NULL;
@@ -114,7 +114,7 @@ static COLD struct beside *strand_begin(PyObject *task) {
             Py_XDECREF(name);
             return NULL;
         }
-        found->task.coroutine = name;
+        found->coroutine = name;
     }
     found->key = key_fresh();
     found->epoch = store.epoch;
@@ -273,8 +273,8 @@ static int act_begin(struct operand *operand, PyObject *handle, PyObject *other)
         struct beside *strand = strand_of(task);
         if (strand) {
             run->key = strand->key;
-            cancelled = strand->task.cancelled;
-            strand->task.cancelled = false;
+            cancelled = strand->cancelled;
+            strand->cancelled = false;
         }
     } else if (begin_foreign(run, task) < 0) {
         return -1;
@@ -427,7 +427,7 @@ static PyObject *t_cancel_method(PyObject *task, PyObject *const *arguments, Py_
         /* The step that is to fail was scheduled before, by someone else. */
         struct beside *strand = strand_of(task);
         if (strand) {
-            strand->task.cancelled = true;
+            strand->cancelled = true;
             put_keyed(keyed_word(KIND_SEND, aio.task_site), key_in(aio.cancel_space, task), aio.handle_channel, 0);
         }
     }
@@ -492,7 +492,7 @@ static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
     PyObject *name = coroutine_name(coroutine); /* may move the table */
     strand = table_find(&strands, task);
     if (strand)
-        strand->task.coroutine = name;
+        strand->coroutine = name;
     else
         Py_XDECREF(name);
     put_keyed(keyed_word(KIND_SEND, aio.task_site), cause, aio.handle_channel, 0);
