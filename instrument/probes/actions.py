@@ -69,7 +69,8 @@ def compile_actions(site: int, code: CodeType, label: str, actions: Iterable[tup
                 phases[f"{place}_unwind"].add(action, "exception")
         except PlanError as error:
             sites.note(f"{origin or 'the plan'}: {action.kind} is not recorded at {label}: {error}", site)
-    return Probes(site)._replace(**{name: phase.call() for name, phase in phases.items()})
+    calls: dict[str, Any] = {name: phase.call() for name, phase in phases.items()}
+    return Probes(site, **calls)
 
 
 def _ends(action: Action) -> tuple[bool, bool]:
