@@ -34,7 +34,7 @@ class Causes:
     causes: list[ChainStep]
 
 
-EDGE_WORDS = {"": "", "scope": "began it", "use": "", "sync": "lock", "state": "state"}
+EDGE_WORDS = {"": "", "scope": "began it", "use": "", "sync": "", "state": "state"}
 
 
 @click.command()

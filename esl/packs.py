@@ -11,6 +11,7 @@ from importlib.resources import files
 ADAPTERS = {
     "asyncio": "tasks",
     "threads": "threads",
+    "locks": "locks",
     "executors": "executors",
     "queues": "queues",
     "processes": "processes",

@@ -39,6 +39,10 @@ class RegionKind(enum.IntEnum):
     REQUEST = 3
 
 
+LOCK = "lock"
+"""The channel of mutual exclusion; see `ExecutionGraph.edge_excludes`."""
+
+
 @dataclass(frozen=True)
 class Site:
     """A code location of the run, the same one in all processes. Site 0 stands for "no location"."""
@@ -224,6 +228,18 @@ class ExecutionGraph:
             else np.zeros(0, bool)
         )
         return crosses
+
+    @cached_property
+    def edge_excludes(self) -> npt.NDArray[np.bool_] | None:
+        """Does the edge only say that one strand had to wait until another gave up a lock? None when no edge does.
+
+        Waiting has such an edge as its reason, but what was done then has not: who had the lock before is chance.
+        """
+        lock = self.channel_ids.get(LOCK)
+        if lock is None:
+            return None
+        excludes: npt.NDArray[np.bool_] = (self.edge_kind == EdgeKind.SYNC) & (self.edge_channel == lock)
+        return excludes if excludes.any() else None
 
     @cached_property
     def channel_ids(self) -> dict[str, int]:

@@ -13,7 +13,9 @@ from clew.records.event import CALLS, Kind
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger]
 
-LEADING = (Kind.STEP_BEGIN, Kind.SCOPE_BEGIN, Kind.RECEIVE, Kind.REQUEST, Kind.JOIN, Kind.PAYLOAD)
+LEADING = (
+    Kind.STEP_BEGIN, Kind.SCOPE_BEGIN, Kind.RECEIVE, Kind.REQUEST, Kind.JOIN, Kind.PAYLOAD, Kind.RELEASE, Kind.ACQUIRE,
+)  # fmt: skip
 """What a scope or step records before the call that it runs."""
 OUTCOMES = ("thread.join", "executor.result", "asyncio.future")
 """Channels that carry the outcome of what a thread, a worker or a task ran; after it only the machinery runs."""

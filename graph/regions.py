@@ -6,7 +6,7 @@ Where a scope begins and ends:
   channel. A RECEIVE in a call made from inside the scope does not end it, but nests: when that call is over, the scope goes on;
 - SCOPE_BEGIN opens one up to its SCOPE_END, REQUEST one for the call around it;
 - an opening event directly after its call's ENTER takes the ENTER into its scope; openings with nothing recorded between them
-  share one scope, which then has several causes.
+  share one scope, which then has several causes. Payloads, and what locks record (a get waits, and wakes a put), are nothing.
 Invariant: every event gets the innermost scope that is open there, and that scope's rows ascend.
 """
 
@@ -26,6 +26,7 @@ I64 = npt.NDArray[np.int64]
 # Plain numbers: the loop below compares them a million times.
 _ENTER, _PAYLOAD, _RECEIVE, _REQUEST = int(Kind.ENTER), int(Kind.PAYLOAD), int(Kind.RECEIVE), int(Kind.REQUEST)
 _SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
+_BESIDE = frozenset({_PAYLOAD, int(Kind.RELEASE), int(Kind.ACQUIRE)})
 _KINDS = {
     _RECEIVE: int(RegionKind.RECEIVE),
     _SCOPE_BEGIN: int(RegionKind.SCOPE),
@@ -46,13 +47,15 @@ class _Scope:
     """Opened by a SCOPE_BEGIN, so that only its SCOPE_END or the end of its call ends it."""
 
 
-_OPENING = frozenset({Kind.ENTER, Kind.PAYLOAD, Kind.RECEIVE, Kind.REQUEST, Kind.SCOPE_BEGIN})
+_OPENING = frozenset({Kind.ENTER, Kind.RECEIVE, Kind.REQUEST, Kind.SCOPE_BEGIN}) | _BESIDE
 _ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_BEGIN})
 """What a strand records first, before its own work: a task its first step and what woke it, a process what started it."""
 
 
 def opens(graph: ExecutionGraph, target: int) -> bool:
     """Does an edge to `target` tell what opened the event's region? Then only records of the opening lie before it."""
+    if graph.kind[target] == Kind.ACQUIRE:
+        return False
     region = int(graph.region[target])
     root = int(graph.regions.kind[region]) == RegionKind.ROOT
     kinds = _ROOT_OPENING if root else _OPENING
@@ -268,9 +271,9 @@ class _Walk:
         return before >= 0 and before == call and self.kind[before] == _ENTER
 
     def _before(self, row: int) -> int:
-        """The last row before it that is no payload; -1 when the strand begins here."""
+        """The last row before it that counts; -1 when the strand begins here."""
         row -= 1
-        while row >= self.start and self.kind[row] == _PAYLOAD:
+        while row >= self.start and self.kind[row] in _BESIDE:
             row -= 1
         return row if row >= self.start else -1
 

@@ -89,7 +89,8 @@ def critical_path(
     """Walks back from the slice's last event: along its strand to the latest wait or to what opened the region, there along the
     edge that ended it, to the root. Of several edges that ended one wait, the latest source is taken: the others had slack.
 
-    The scopes that ran on the strand meanwhile (a pool thread's work items) are gone through, whether or not the slice of
+    Whoever held a lock that was waited for is on the path, too, though not a cause and so not in a slice of causes. The scopes
+    that ran on the strand meanwhile (a pool thread's work items) are gone through, whether or not the slice of
     causes has them: the strand could not go on before they were over. With `since_ns` the path begins at that time.
     An empty slice gives an empty path.
     """
@@ -208,6 +209,13 @@ class _Walk:
             return np.zeros(len(events), bool)
         return events > self.slice.bounds[self.graph.region[events]]
 
+    def _excluding(self, edges: I64) -> npt.NDArray[np.bool_]:
+        """Which edges say who had a lock that a strand on the path waited for?"""
+        excludes = self.graph.edge_excludes
+        if excludes is None or self.slice.forward:
+            return np.zeros(len(edges), bool)
+        return excludes[edges]
+
     def _run_begin(self, target: int) -> int:
         """The first row of the passive records that lead up to `target`, and of what a loop ran before it gave back control."""
         graph, row = self.graph, target
@@ -224,7 +232,7 @@ class _Walk:
     def _latest(self, edges: I64, begin: int, region: int) -> _Entry | None:
         """The edge that ended a wait after the row before `begin`, or that opened the region, if one of them did."""
         graph = self.graph
-        edges = edges[self.inside[edges] | self._beyond(graph.edge_dst[edges])]
+        edges = edges[self.inside[edges] | self._excluding(edges) | self._beyond(graph.edge_dst[edges])]
         edges = edges[graph.region[graph.edge_src[edges]] != region]
         if not len(edges):
             return None

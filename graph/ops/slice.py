@@ -22,7 +22,11 @@ from clew.records.errors import ClewError
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 EdgeFilter = Mask | Callable[[int], bool]
-"""Which edges may be followed: one truth value per edge, or a function of an edge's number that is asked once per edge."""
+"""Which edges may be followed: one truth value per edge, or a function of an edge's number that is asked once per edge.
+
+Without a filter all are but those of mutual exclusion (`ExecutionGraph.edge_excludes`): whoever waited for a lock did not
+get anything from whoever had it, and would else have all of its past. To follow one kind of edge alone:
+`graph.edge_kind == EdgeKind.USE`; to follow every edge: `lambda edge: True`."""
 
 VECTOR_ROUND = 200
 """Edges in a round from which on numpy is faster than a loop."""
@@ -128,7 +132,7 @@ def slice_events(
 
 def _mask(graph: ExecutionGraph, edge_filter: EdgeFilter | None) -> Mask | None:
     if edge_filter is None:
-        return None
+        return None if graph.edge_excludes is None else ~graph.edge_excludes
     if callable(edge_filter):
         return np.fromiter((edge_filter(edge) for edge in range(len(graph.edge_src))), bool, len(graph.edge_src))
     mask = np.asarray(edge_filter, bool)

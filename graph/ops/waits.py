@@ -19,23 +19,26 @@ EDGES_SEARCHED = 50_000
 """A wait behind which more lies than this is too vague to name one state as its cause."""
 
 
-def edges_into(graph: ExecutionGraph, region: int, row: int) -> list[int]:
-    """The edges from other regions to events of a region up to `row`, in the order of their targets."""
+def edges_into(graph: ExecutionGraph, region: int, row: int, *, causal: bool = False) -> list[int]:
+    """The edges from other regions to events of a region up to `row`, in the order of their targets; with `causal`, without
+    those of mutual exclusion."""
     index = graph.index.into
     first, last = int(index.first[region]), int(index.first[region + 1])
     last = first + int(np.searchsorted(index.near[first:last], row, "right"))
-    places = first + np.flatnonzero(index.far_region[first:last] != region)
-    edges: list[int] = index.edge[places].tolist()
+    found = index.edge[first + np.flatnonzero(index.far_region[first:last] != region)]
+    if causal and graph.edge_excludes is not None:
+        found = found[~graph.edge_excludes[found]]
+    edges: list[int] = found.tolist()
     return edges
 
 
 def path_to_state(graph: ExecutionGraph, region: int, row: int) -> list[int]:
     """The edges from the region's row back to the latest use of a state that it or a trip of it made, the state edge last.
 
-    Empty when there is none. A region that nothing opened (a main loop, say) has made trips for many reasons; only its last
-    wait counts.
+    Empty when there is none. Nobody found anything on behalf of a region that only waited for a lock. A region that nothing
+    opened (a main loop, say) has made trips for many reasons; only its last wait counts.
     """
-    into = edges_into(graph, region, row)
+    into = edges_into(graph, region, row, causal=True)
     opened = any(opens(graph, int(graph.edge_dst[edge])) for edge in into)
     begun = int(graph.ts[graph.regions.first[region]])
     direct = [edge for edge in into if graph.edge_kind[edge] == EdgeKind.STATE]
@@ -62,7 +65,7 @@ def _behind(graph: ExecutionGraph, region: int, begun: int, waits: list[int]) ->
         if source <= before or graph.ts[source] < begun:
             continue
         reached[away] = source
-        for further in reversed(edges_into(graph, away, source)):
+        for further in reversed(edges_into(graph, away, source, causal=True)):
             budget -= 1
             target = int(graph.edge_dst[further])
             if target <= before or graph.ts[target] < begun:

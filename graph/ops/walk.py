@@ -57,18 +57,21 @@ class Cause:
 def why(graph: ExecutionGraph, event: int) -> list[Step]:
     """The chain of causes of an event, itself first, its root last.
 
-    In each region the latest use of a state is followed first, whether the region made it or others did on its behalf while
+    That a lock was acquired was caused by whoever released it, and the end of a wait by whoever ended it. From any other event,
+    in each region the latest use of a state is followed first, whether the region made it or others did on its behalf while
     it waited; else the edge that opened the region; else the latest joined one that is no round trip, that is, whose own
-    chain does not lead back into the region. An edge into an open call that the spec or an annotation declared goes before
-    what came before that call. Where the event's own region has nothing but round trips, or is a main task, the last one that
-    an open call waited for is followed. A region that nothing caused ends the chain with the event that opened it.
+    chain does not lead back into the region, and only then what did no more than wake it; who had a lock before is chance. An
+    edge into an open call that the spec or an annotation declared goes before what came before that call. Where the event's own
+    region has nothing but round trips, or is a main task, the last one that an open call waited for is followed. A
+    region that nothing caused ends the chain with the event that opened it.
     """
     chooser = _Chooser(graph)
     steps: list[Step] = [Step(event, None, "", -1, -1, 0)]
     seen = {event}
     while True:
         region = int(graph.region[event])
-        path = path_to_state(graph, region, event)
+        path = _let_in(graph, event) if len(steps) == 1 else []
+        path = path or path_to_state(graph, region, event)
         sources = {int(graph.edge_src[edge]) for edge in path}
         if len(sources) < len(path) or not seen.isdisjoint(sources):
             path = []
@@ -93,6 +96,11 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
     if opener >= 0 and opener not in seen and opener < event:
         steps.append(Step(opener, None, "", event, -1, 0))
     return steps
+
+
+def _let_in(graph: ExecutionGraph, event: int) -> list[int]:
+    """The edge to an event that is itself the end of a wait."""
+    return [cause.edge for cause in causes(graph, event) if cause.kind == EdgeKind.SYNC][-1:]
 
 
 def _unseen(graph: ExecutionGraph, edge: int, seen: set[int]) -> list[int]:
@@ -213,16 +221,23 @@ class _Chooser:
         firm = into.firm[: int(np.searchsorted(into.firm, count))]
         if len(firm):
             return int(into.edges[firm[-1]])
-        for edge in into.edges[max(count - JOINS_TRIED, 0) : count][::-1].tolist():
+        for edge in self._joined(into, count):
             round_trip = yield from self._returns(edge, region)
             if not round_trip:
                 return int(edge)
         return -1
 
+    def _joined(self, into: _Into, count: int) -> list[int]:
+        """The latest edges into a region that did not open it; what woke it after what came with something."""
+        edges = into.edges[max(count - JOINS_TRIED, 0) : count][::-1]
+        wakes = self.graph.edge_kind[edges] == EdgeKind.SYNC
+        joined: list[int] = np.concatenate((edges[~wakes], edges[wakes])).tolist()
+        return joined
+
     def _into(self, region: int) -> _Into:
         if region not in self.into:
             graph = self.graph
-            edges = np.array(edges_into(graph, region, len(graph)), np.int64)
+            edges = np.array(edges_into(graph, region, len(graph), causal=True), np.int64)
             targets = graph.edge_dst[edges]
             firm = np.flatnonzero(graph.edge_kind[edges] == EdgeKind.STATE)
             opening = 0

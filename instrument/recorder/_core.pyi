@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, Never, final
 
 @final
@@ -38,3 +39,27 @@ def watch_handles(*arguments: Any) -> tuple[Operand, Operand, Operand]: ...
 def watch_futures(future: type, site: int, /) -> None: ...
 def watch_tasks(task: type, site: int, /) -> None: ...
 def calibrate() -> float: ...
+def trace_locks(
+    allocate: Callable[[], object],
+    lock_type: type,
+    rlock_type: type,
+    mechanisms: tuple[tuple[int, int, int], ...],
+    callers: dict[str, int],
+    /,
+) -> bool: ...
+def waiter() -> Any: ...
+
+@final
+class Latch:
+    def __new__(
+        cls,
+        name: str,
+        values: tuple[object, ...],
+        channel: int,
+        set_kind: int,
+        set_site: int,
+        get_kind: int,
+        get_site: int,
+    ) -> Latch: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def __set__(self, instance: object, value: object) -> None: ...

@@ -50,6 +50,7 @@ from clew.records.header import (
     Clock,
     State,
 )
+from clew.records.keys import KeySource
 
 _FIRST_CHUNKS, _FULL_CHUNKS = 16, 1024
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
@@ -61,6 +62,7 @@ _CREDIT_NS = 1e9
 _FIRST_CREDIT_NS = 1e8
 
 _ticks = time.monotonic_ns
+_latch_keys = KeySource()
 
 
 class _Chunk:
@@ -609,6 +611,46 @@ def _degrade(site: int) -> None:
     extension = pack_extension(0, 0, text)
     _write(pack_word(Kind.GAP, site, len(extension) // 16), extension)
     _define(Kind.NOTE, site, text)
+
+
+class Latch:
+    """See `clew.instrument.recorder.types.MakeLatch`. Without the GIL's help a thread may come between value and record."""
+
+    def __init__(  # noqa: PLR0917  # what two records hold
+        self,
+        name: str,
+        values: tuple[object, ...],
+        channel: int,
+        set_kind: int,
+        set_site: int,
+        get_kind: int,
+        get_site: int,
+    ) -> None:
+        self._name, self._values, self._channel = name, values, channel
+        self._set, self._get = (set_kind, set_site), (get_kind, get_site)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        value = getattr(instance, self._name)
+        if self._get[0] and instance._clew_key and value in self._values:
+            emit(*self._get, instance._clew_key, self._channel)
+        return value
+
+    def __set__(self, instance: Any, value: object) -> None:
+        if self._set[0] and value in self._values and getattr(instance, self._name, None) not in self._values:
+            instance._clew_key = _latch_keys.fresh()
+            emit(*self._set, instance._clew_key, self._channel)
+        setattr(instance, self._name, value)
+
+
+def trace_locks(*_arguments: object) -> bool:
+    """Locks are C, and so must be what watches them."""
+    return False
+
+
+def waiter() -> Any:
+    return threading.Lock()
 
 
 def _forked() -> None:

@@ -6,7 +6,8 @@ nothing.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 
 class Probe(Protocol):
@@ -34,11 +35,31 @@ class MakeProbe(Protocol):
     def __call__(self, site: int, kind: int) -> Probe: ...
 
 
+class MakeLatch(Protocol):
+    """Makes a descriptor that stands for the attribute `name`: it records a `set_kind` when that becomes one of `values`,
+    with a fresh key that it keeps in the object as `_clew_key`, and a `get_kind` with this key when it is read and is one of
+    them. A kind of 0 records nothing. The class must have `_clew_key = 0`."""
+
+    def __call__(  # noqa: PLR0917  # what two records hold
+        self,
+        name: str,
+        values: tuple[object, ...],
+        channel: int,
+        set_kind: int,
+        set_site: int,
+        get_kind: int,
+        get_site: int,
+    ) -> Any: ...
+
+
 class Recorder(Protocol):
     """A module with the state of this process's one recording."""
 
     @property
     def Probe(self) -> MakeProbe: ...
+
+    @property
+    def Latch(self) -> MakeLatch: ...
 
     def start(self, path: str, info: bytes, parent_uid: int, quota: int, budget: float) -> None:
         """Opens a new trace file. `quota` in bytes; `budget` is a share of CPU time, 0 for no bound. Raises `OSError` when
@@ -77,4 +98,21 @@ class Recorder(Protocol):
 
     def calibrate(self) -> float:
         """Nanoseconds that storing one plain record takes here and now."""
+        ...
+
+    def trace_locks(  # what of threading is needed
+        self,
+        allocate: Callable[[], object],
+        lock_type: type,
+        rlock_type: type,
+        mechanisms: tuple[tuple[int, int, int], ...],
+        callers: dict[str, int],
+    ) -> bool:
+        """Records from now on who lets whom go on that waits for a lock. `mechanisms` are (channel, site of the ACQUIRE, site
+        of the RELEASE): a lock's first, then those of what waits on a condition, which `callers` tells by the names of
+        functions of threading.py (-1: as its caller). False when this recorder cannot."""
+        ...
+
+    def waiter(self) -> Any:
+        """A lock that a condition makes for the one wait which its caller is beginning."""
         ...

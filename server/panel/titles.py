@@ -58,6 +58,27 @@ _LED = {
     "traceparent": "{target} handled a request that {source} sent",
 }
 
+_LET_IN = {
+    "lock": "{target} waited until {source} released a lock",
+    "condition": "{target} waited until {source} notified it",
+    "event": "{target} went on because {source} had set an event",
+    "semaphore": "{target} waited until {source} released a semaphore",
+    "barrier": "{target} and {source} met at a barrier",
+}
+
+_RELEASED = {
+    "condition": "notified a condition",
+    "event": "set an event",
+    "semaphore": "released a semaphore",
+    "barrier": "arrived at a barrier",
+}
+_ACQUIRED = {
+    "condition": "was notified",
+    "event": "found an event set",
+    "semaphore": "was let in by a semaphore",
+    "barrier": "passed a barrier",
+}
+
 
 def actor(graph: ExecutionGraph, event: int) -> str:
     """Who an event is of: the function around it, else its thread or task."""
@@ -100,9 +121,9 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
         case Kind.RECEIVE | Kind.JOIN | Kind.SCOPE_BEGIN if channel:
             return f"{who} {_TOOK.get(channel) or f'received {thing(graph, event)}'}"
         case Kind.RELEASE:
-            return f"{who} released {thing(graph, event) or 'a lock'}"
+            return f"{who} {_RELEASED.get(channel, 'released a lock')}"
         case Kind.ACQUIRE:
-            return f"{who} acquired {thing(graph, event) or 'a lock'}"
+            return f"{who} {_ACQUIRED.get(channel, 'got a lock')}"
         case Kind.DEFINE:
             return f"{who} defined {thing(graph, event)}"
         case Kind.USE:
@@ -127,7 +148,7 @@ def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, chann
     if kind == EdgeKind.STATE:
         return f"{whom} ({about}) used what {who} defined"
     if kind == EdgeKind.SYNC:
-        return f"{whom} waited until {who} released {about or 'a lock'}"
+        return _LET_IN.get(channel, "{target} waited for {source}").format(source=who, target=whom)
     phrase = _LED.get(channel, "{target} received {about} from {source}")
     if channel == "asyncio.handle":
         phrase = _scheduled(graph, target)

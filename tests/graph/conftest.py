@@ -79,6 +79,12 @@ class Thread:
     def use(self, value: object, channel: str = "chunk", **more):
         return self.put(Kind.USE, key=key_of(channel, value), channel=channel, text=str(value), **more)
 
+    def release(self, value: object, channel: str = "lock", **more):
+        return self.put(Kind.RELEASE, key=key_of(channel, value), channel=channel, **more)
+
+    def acquire(self, value: object, channel: str = "lock", **more):
+        return self.put(Kind.ACQUIRE, key=key_of(channel, value), channel=channel, **more)
+
     def begin(self, value: object = None, channel: str = "asyncio.handle", **more):
         return self.put(Kind.SCOPE_BEGIN, key=0 if value is None else key_of(channel, value), channel=channel, **more)
 

@@ -191,3 +191,31 @@ def test_the_parts_of_any_path_add_up(graph_of, direction, data):
     assert all(a.end == b.start for a, b in zip(path.segments, path.segments[1:], strict=False))
     assert all(cut.contains(s.first_event) and cut.contains(s.last_event) for s in path.segments)
     assert path.segments[-1].end == max(times[row] for row in cut.events())
+
+
+@pytest.mark.parametrize("channel", ["lock", "condition"])
+def test_the_time_a_strand_waits_to_be_let_in_is_that_of_whoever_lets_it_in(run, channel):
+    process = run.process()
+    main, holder = process.thread(), process.thread("holder")
+    main.enter("main", at=0).send("go", at=10).enter("critical", at=100)
+    holder.join("go", at=20).enter("hold", at=30).enter("write", at=200).exit("write", at=900)
+    holder.release(1, channel, at=910).exit("hold", at=2000)
+    main.acquire(1, channel, at=950).exit("critical", at=1000).exit("main", at=1100)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 0))
+    assert [(s.label.removeprefix("app:"), s.start, s.end) for s in path.segments] == [
+        ("main", 0, 10), ("hold", 10, 200), ("write", 200, 900), ("hold", 900, 910), ("critical", 910, 1000),
+        ("main", 1000, 1100),
+    ]  # fmt: skip
+    assert [s.wait_ns for s in path.segments] == [0, 10, 0, 0, 40, 0]
+    assert path.total_ns == 1100
+
+
+def test_a_lock_that_was_free_before_it_was_wanted_is_not_on_the_path(run):
+    process = run.process()
+    main, holder = process.thread(), process.thread("holder")
+    holder.enter("hold", at=0).release(1, at=50)
+    main.enter("main", at=10).log("wants it", at=100).acquire(1, at=110).exit("main", at=200)
+    graph = run.graph()
+    path = path_to(graph, end_of(graph, 0))
+    assert [s.label.removeprefix("app:") for s in path.segments] == ["main"]

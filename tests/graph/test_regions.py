@@ -61,6 +61,13 @@ def test_receives_with_nothing_between_them_share_a_scope(run):
     assert regions(graph) == "aabbbbbcc"
 
 
+def test_waiting_for_an_item_and_waking_the_next_one_are_part_of_taking_it(run):
+    thread = run.process().thread()
+    thread.enter("handle").acquire(1, "condition").receive(1).release(2, "condition").receive(2).log("x").exit("handle")
+    thread.log("x").acquire(2).log("x")
+    assert regions(run.graph()) == "aaaaaaabbb"
+
+
 def test_an_opening_right_after_its_calls_enter_takes_the_enter(run):
     thread = run.process().thread()
     thread.enter("loop")

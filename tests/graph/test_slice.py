@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import clew.graph.ops.slice as slice_module
 from clew.graph.ops.slice import slice_events
 from clew.records.errors import ClewError
+from clew.records.event import EdgeKind, Kind
 
 
 def neighbours(graph, forward):
@@ -177,3 +178,21 @@ def test_wrong_arguments_are_refused_in_a_sentence(graph_of, arguments, message)
     with pytest.raises(ClewError) as error:
         slice_events(**{"graph": graph, "roots": [0], **arguments})
     assert message in str(error.value)
+
+
+def test_who_had_a_lock_before_is_no_cause_but_can_be_asked_for(run):
+    process = run.process()
+    holder, setter, main = process.thread("holder"), process.thread("setter"), process.thread()
+    holder.log("held").release(1)
+    setter.log("set").release(1, "event")
+    main.acquire(1).acquire(1, "event").log("done")
+    graph = run.graph()
+    (end,) = (row for row in graph.rows_of([Kind.LOG]) if graph.text(row) == "done")
+
+    def texts(**options):
+        rows = slice_events(graph, [end], **options).events()
+        return sorted(graph.text(row) for row in rows.tolist() if graph.kind[row] == Kind.LOG)
+
+    assert texts() == ["done", "set"]
+    assert texts(edge_filter=lambda edge: True) == ["done", "held", "set"]
+    assert texts(edge_filter=graph.edge_kind == EdgeKind.USE) == ["done"]

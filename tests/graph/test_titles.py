@@ -26,3 +26,25 @@ def test_a_task_without_recorded_functions_is_started_once_and_woken_after_that_
         "thread MainThread scheduled what runs next",
     ]
     assert causes_of(graph, alone) == []
+
+
+def test_each_way_of_letting_go_on_has_its_words(run):
+    process = run.process()
+    other, main = process.thread("other"), process.thread()
+    for channel in ("lock", "condition", "event", "semaphore", "barrier"):
+        other.release(1, channel)
+        main.acquire(1, channel)
+    main.log("done")
+    graph = run.graph()
+    (done,) = graph.rows_of([Kind.LOG]).tolist()
+    causes = causes_of(graph, done)
+    assert [cause.title.replace("thread MainThread", "M").replace("thread other", "O") for cause in causes] == [
+        "M and O met at a barrier",
+        "M waited until O released a semaphore",
+        "M went on because O had set an event",
+        "M waited until O notified it",
+        "M waited until O released a lock",
+    ]
+    assert [event_title(graph, cause.event).removeprefix("thread other ") for cause in causes] == [
+        "arrived at a barrier", "released a semaphore", "set an event", "notified a condition", "released a lock",
+    ]  # fmt: skip

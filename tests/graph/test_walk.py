@@ -227,3 +227,45 @@ def test_causes_and_effects_are_the_edges_of_an_event(run):
     assert [effect.event for effect in effects(graph, 0)] == [1]
     assert causes(graph, 0) == [] and effects(graph, 1) == []
     assert np.array_equal(graph.edge_src, [0])
+
+
+def test_the_end_of_a_wait_was_caused_by_whoever_ended_it(run):
+    process = run.process()
+    main, holder, waiter = process.thread(), process.thread("holder"), process.thread("waiter")
+    main.enter("start").send("h").send("w").exit("start")
+    holder.join("h").enter("hold")
+    waiter.join("w").enter("wait")
+    holder.release("lock").exit("hold")
+    waiter.acquire("lock").log("got it")
+    graph = run.graph()
+    (acquired,) = graph.rows_of([Kind.ACQUIRE]).tolist()
+    assert chain(graph, acquired) == [
+        ("wait", "acquire", None, ""),
+        ("hold", "release", "SYNC", "lock"),
+        ("start", "send", "USE", "message"),
+        ("start", "enter", None, ""),
+    ]
+    # What was done with the lock was not the holder's idea.
+    assert chain(graph, find(graph, "got it"))[:2] == [("wait", "log", None, ""), ("start", "send", "USE", "message")]
+    assert [cause.kind for cause in causes(graph, acquired)] == [EdgeKind.SYNC]
+
+
+def test_of_what_came_and_what_woke_the_first_is_the_cause_and_a_lock_never_is(run):
+    process = run.process()
+    main, giver, waker, holder = (process.thread(name) for name in ("main", "giver", "waker", "holder"))
+    giver.enter("give").send("item")
+    waker.enter("wake").release(1, "condition")
+    holder.enter("hold").define("chunk-7").release(2)
+    main.enter("work").join("item").acquire(1, "condition").acquire(2).log("done")
+    graph = run.graph()
+    assert chain(graph, find(graph, "done"))[1] == ("give", "send", "USE", "message")
+
+
+def test_what_was_only_woken_names_who_woke_it(run):
+    process = run.process()
+    main, waker, holder = process.thread(), process.thread("waker"), process.thread("holder")
+    waker.enter("wake").release(1, "event")
+    holder.enter("hold").release(2)
+    main.enter("work").acquire(1, "event").acquire(2).log("done")
+    graph = run.graph()
+    assert chain(graph, find(graph, "done"))[1] == ("wake", "release", "SYNC", "event")

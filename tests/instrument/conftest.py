@@ -24,8 +24,9 @@ STARTUP = Path(clew.instrument.startup.__file__).parent
 ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http")
 INHERITED = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON"))}
 
-SOURCES = {Kind.SEND}
-TARGETS = {Kind.RECEIVE, Kind.JOIN, Kind.SCOPE_BEGIN}
+USES = ({Kind.SEND}, {Kind.RECEIVE, Kind.JOIN, Kind.SCOPE_BEGIN})
+SYNCS = ({Kind.RELEASE}, {Kind.ACQUIRE})
+"""What a use edge and a sync edge lead from and to."""
 
 
 @dataclass
@@ -101,15 +102,21 @@ class Recording:
         """(channel, source, target) of every target that has a source; all channels when none is named."""
         return Counter((target.channel, str(source), str(target)) for source, target in self.pairs(*channels))
 
-    def pairs(self, *channels: str) -> list[tuple[Placed, Placed]]:
+    def syncs(self, *channels: str) -> Counter[tuple[str, str, str]]:
+        """As `edges`, of sync edges."""
+        pairs = self.pairs(*channels, kinds=SYNCS)
+        return Counter((target.channel, str(source), str(target)) for source, target in pairs)
+
+    def pairs(self, *channels: str, kinds: tuple[set[Kind], set[Kind]] = USES) -> list[tuple[Placed, Placed]]:
         """(source, target) of the same edges, by time."""
+        sources, targets = kinds
         last: dict[tuple[int, int], Placed] = {}
         anywhere: dict[int, Placed] = {}
         found = []
         for placed in sorted(self.events, key=lambda placed: placed.event.ticks):
-            if placed.event.kind in SOURCES:
+            if placed.event.kind in sources:
                 last[placed.process.header.uid, placed.key] = anywhere[placed.key] = placed
-            elif placed.event.kind in TARGETS:
+            elif placed.event.kind in targets:
                 source = last.get((placed.process.header.uid, placed.key)) or anywhere.get(placed.key)
                 if source is not None:
                     assert source.channel == placed.channel, "a key belongs to one channel"

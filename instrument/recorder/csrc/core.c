@@ -16,7 +16,9 @@
 #endif
 
 #include "clock.h"
+#include "latch.h"
 #include "layout.h"
+#include "locks.h"
 #include "operands.h"
 #include "probes.h"
 #include "queues.h"
@@ -218,11 +220,16 @@ static PyMethodDef methods[] = {
     {"watch_handles", core_watch_handles, METH_VARARGS, "watch_handles(...): operands for asyncio's handles."},
     {"watch_futures", core_watch_futures, METH_VARARGS, "watch_futures(type, site): record outcomes of the C futures."},
     {"watch_tasks", core_watch_tasks, METH_VARARGS, "watch_tasks(type, site): record outcomes of the C tasks."},
+    {"trace_locks", core_trace_locks, METH_VARARGS,
+     "trace_locks(allocate, lock_type, rlock_type, mechanisms, callers): record who lets whom go on; False when the types\n"
+     "are not of the shape that is known. Mechanisms are (channel, site of the acquire, site of the release)."},
+    {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},
     {NULL, NULL, 0, NULL},
 };
 
 static void forked(void) {
     store_forked();
+    locks_forked();
     pthread_mutex_init(&definitions.lock, NULL);
     keys_renew();
 }
@@ -234,7 +241,7 @@ static struct PyModuleDef module_definition = {
 PyMODINIT_FUNC PyInit__core(void) {
     clock_choose();
     if (probe_ready() < 0 || PyType_Ready(&operand_type) < 0 || PyType_Ready(&ledger_type) < 0 ||
-        PyType_Ready(&envelope_type) < 0)
+        PyType_Ready(&envelope_type) < 0 || !latch_ready())
         return NULL;
     int error = pthread_key_create(&store.key, thread_end);
     if (!error)
@@ -249,7 +256,8 @@ PyMODINIT_FUNC PyInit__core(void) {
     keys_renew();
     PyObject *module = PyModule_Create(&module_definition);
     if (module && (PyModule_AddObjectRef(module, "Probe", (PyObject *)&probe_type) < 0 ||
-                   PyModule_AddObjectRef(module, "Operand", (PyObject *)&operand_type) < 0))
+                   PyModule_AddObjectRef(module, "Operand", (PyObject *)&operand_type) < 0 ||
+                   PyModule_AddObjectRef(module, "Latch", (PyObject *)&latch_type) < 0))
         Py_CLEAR(module);
     return module;
 }

@@ -1,0 +1,524 @@
+"""Locks, conditions, events, semaphores, barriers: whoever waited was let go on by whoever really did it, and by nobody else.
+
+A thread gives up the interpreter only where it blocks: the programs ask for a switch interval that is never over. So a
+thread that has said "I am about to wait" is waiting when another one hears of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import pytest
+
+from clew.records.event import Kind
+
+PREFIX = """
+    import sys, threading, time
+    sys.setswitchinterval(1000)
+
+    said = []
+
+    def until(condition):
+        while not condition(): time.sleep(0.001)
+
+    def start(*targets):
+        threads = [threading.Thread(target=target, name=target.__name__) for target in targets]
+        for thread in threads: thread.start()
+        return threads
+
+    def join(threads):
+        for thread in threads: thread.join()
+    """
+
+
+@pytest.fixture
+def locks(record):
+    def run(source, **options):
+        result = record(PREFIX + source, adapters=("threads", "locks"), **options)
+        assert result.code == 0, result.stderr
+        return result
+
+    return run
+
+
+@pytest.mark.parametrize("make", ["Lock", "RLock"])
+def test_a_contended_lock_has_an_edge_from_the_release_that_ended_the_wait(locks, make):
+    run = locks(
+        f"""
+    lock = threading.{make}()
+
+    def early(): lock.acquire()
+    def late(): lock.release()
+
+    def waiter():
+        said.append(1)
+        with lock: pass
+
+    early()
+    threads = start(waiter)
+    until(lambda: said)
+    late()
+    join(threads)
+    """
+    )
+    assert run.syncs() == Counter({("lock", "MainThread/late", "waiter/waiter"): 1})
+
+
+@pytest.mark.parametrize("make", ["Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"])
+def test_what_nobody_waits_for_leaves_no_record(locks, make):
+    run = locks(
+        f"""
+    lock = threading.{make}()
+    for _ in range(100):
+        with lock: pass
+        assert lock.acquire(timeout=1)
+        lock.release()
+        assert lock.acquire(blocking=False)
+        lock.release()
+    """
+    )
+    assert not run.of(Kind.RELEASE, Kind.ACQUIRE)
+
+
+def test_an_rlock_is_released_when_its_last_hold_is(locks):
+    run = locks(
+        """
+    lock = threading.RLock()
+
+    def inner(): lock.release()
+    def outer(): lock.release()
+
+    def waiter():
+        said.append(1)
+        with lock:
+            with lock: pass
+
+    lock.acquire(); lock.acquire()
+    threads = start(waiter)
+    until(lambda: said)
+    inner()
+    time.sleep(0)
+    outer()
+    join(threads)
+    """
+    )
+    assert run.syncs() == Counter({("lock", "MainThread/outer", "waiter/waiter"): 1})
+
+
+def test_each_of_several_waiters_follows_the_one_before(locks):
+    run = locks(
+        """
+    lock = threading.Lock()
+    got = []
+
+    def body():
+        said.append(1)
+        with lock: got.append(threading.current_thread().name)
+
+    def a(): body()
+    def b(): body()
+    def c(): body()
+
+    lock.acquire()
+    threads = start(a, b, c)
+    until(lambda: len(said) == 3)
+    lock.release()
+    join(threads)
+    print(*got)
+    """
+    )
+    order = ["MainThread", *(f"{name}/body" for name in run.stdout.split())]
+    assert len(order) == 4
+    assert run.syncs() == Counter(("lock", one, other) for one, other in zip(order, order[1:], strict=False))
+
+
+def test_a_wait_that_timed_out_was_ended_by_nobody(locks):
+    run = locks(
+        """
+    lock, event, condition = threading.Lock(), threading.Event(), threading.Condition()
+    semaphore = threading.Semaphore(0)
+    lock.acquire()
+    assert not lock.acquire(timeout=0.01) and not lock.acquire(False)
+    assert not event.wait(0.01) and not event.wait(0)
+    with condition: assert not condition.wait(0.01) and not condition.wait(0)
+    assert not semaphore.acquire(timeout=0.01)
+
+    def later():
+        lock.release()
+        event.set()
+        semaphore.release()
+        with condition: condition.notify_all()
+
+    join(start(later))
+    lock.acquire()
+    semaphore.acquire()
+    """
+    )
+    assert run.syncs() == Counter()
+
+
+def test_a_condition_has_an_edge_from_the_notify_that_ended_the_wait(locks):
+    run = locks(
+        """
+    condition = threading.Condition()
+    ready = []
+
+    def first():
+        with condition:
+            said.append(1)
+            condition.wait()
+
+    def second():
+        with condition:
+            said.append(1)
+            condition.wait_for(lambda: ready)
+
+    def notify_one():
+        with condition: condition.notify()
+
+    def notify_rest():
+        with condition:
+            ready.append(1)
+            condition.notify_all()
+
+    threads = start(first)
+    until(lambda: len(said) == 1)
+    threads += start(second)
+    until(lambda: len(said) == 2)
+    notify_one()
+    threads[0].join()
+    notify_rest()
+    join(threads)
+    """
+    )
+    assert run.syncs("condition") == Counter(
+        {
+            ("condition", "MainThread/notify_one", "first/first"): 1,
+            ("condition", "MainThread/notify_rest", "second/second"): 1,
+        }
+    )
+
+
+def test_a_wait_that_is_notified_before_it_begins_to_block_has_its_edge_too(locks):
+    run = locks(
+        """
+    class Mutex:
+        # Lets the notifier in between giving up the lock and waiting.
+        def __init__(self): self.lock = threading.Lock()
+        def acquire(self, *blocking): return self.lock.acquire(*blocking)
+        def __enter__(self): return self.acquire()
+        def __exit__(self, *exception): self.release()
+
+        def release(self):
+            self.lock.release()
+            if said == [1] and threading.current_thread().name == "waiter":
+                said.append(2)
+                until(lambda: len(said) == 3)
+
+    mutex = Mutex()
+    condition = threading.Condition(mutex)
+
+    def waiter():
+        with condition:
+            said.append(1)
+            condition.wait()
+
+    def notifier():
+        with condition: condition.notify()
+
+    threads = start(waiter)
+    until(lambda: len(said) == 2)
+    notifier()
+    said.append(3)
+    join(threads)
+    """
+    )
+    assert run.syncs() == Counter({("condition", "MainThread/notifier", "waiter/waiter"): 1})
+
+
+def test_an_event_has_an_edge_from_what_set_it_to_all_who_waited_came_late_or_looked(locks):
+    run = locks(
+        """
+    event = threading.Event()
+
+    def early():
+        said.append(1)
+        event.wait()
+
+    def late(): assert event.wait()
+    def look(): assert event.is_set()
+    def first(): event.set()
+    def again(): event.set()
+
+    assert not event.is_set()
+    threads = start(early)
+    until(lambda: said)
+    first()
+    again()
+    join(threads + start(late, look))
+    event.clear()
+    assert not event.is_set()
+    """
+    )
+    assert run.syncs() == Counter(
+        {
+            ("event", "MainThread/first", "early/early"): 1,
+            ("event", "MainThread/first", "late/late"): 1,
+            ("event", "MainThread/first", "look/look"): 1,
+        }
+    )
+
+
+def test_an_event_that_was_cleared_and_set_anew_has_edges_from_the_later_one(locks):
+    run = locks(
+        """
+    event = threading.Event()
+    def first(): event.set()
+    def second(): event.set()
+    def waiter(): event.wait()
+
+    first()
+    event.clear()
+    second()
+    join(start(waiter))
+    """
+    )
+    assert run.syncs() == Counter({("event", "MainThread/second", "waiter/waiter"): 1})
+
+
+@pytest.mark.parametrize("make", ["Semaphore", "BoundedSemaphore"])
+def test_a_semaphore_has_an_edge_from_the_release_that_let_the_waiter_in(locks, make):
+    run = locks(
+        f"""
+    semaphore = threading.{make}(2)
+
+    def one(): semaphore.release()
+    def two(): semaphore.release()
+
+    def waiter():
+        said.append(1)
+        with semaphore:
+            said.append(2)
+            until(lambda: len(said) > 3)
+
+    semaphore.acquire(); semaphore.acquire()
+    threads = start(waiter)
+    until(lambda: said)
+    one()
+    until(lambda: len(said) == 2)
+    two()
+    said.extend((3, 4))
+    join(threads)
+    """
+    )
+    assert run.syncs() == Counter({("semaphore", "MainThread/one", "waiter/waiter"): 1})
+
+
+def test_whoever_passes_a_barrier_depends_on_all_who_arrived_and_on_the_last_one(locks):
+    run = locks(
+        """
+    barrier = threading.Barrier(3)
+
+    def early():
+        said.append(1)
+        barrier.wait()
+
+    def middle():
+        said.append(1)
+        barrier.wait()
+
+    def last(): barrier.wait()
+
+    threads = start(early)
+    until(lambda: len(said) == 1)
+    threads += start(middle)
+    until(lambda: len(said) == 2)
+    join(threads + start(last))
+    """
+    )
+    assert run.syncs("barrier") == Counter(
+        {
+            ("barrier", "early/early", "last/last"): 1,
+            ("barrier", "middle/middle", "last/last"): 1,
+            ("barrier", "last/last", "early/early"): 1,
+            ("barrier", "last/last", "middle/middle"): 1,
+        }
+    )
+
+
+def test_a_broken_barrier_is_not_held_together_by_those_who_left(locks):
+    run = locks(
+        """
+    barrier = threading.Barrier(2)
+
+    def gone():
+        try: barrier.wait(0.01)
+        except threading.BrokenBarrierError: barrier.reset()
+
+    def one():
+        said.append(1)
+        barrier.wait()
+
+    def two(): barrier.wait()
+
+    join(start(gone))
+    threads = start(one)
+    until(lambda: said)
+    join(threads + start(two))
+    """
+    )
+    assert run.syncs("barrier") == Counter({("barrier", "one/one", "two/two"): 1, ("barrier", "two/two", "one/one"): 1})
+
+
+def test_starting_asking_for_and_joining_threads_is_no_waiting_for_locks(locks):
+    run = locks(
+        """
+    def work(): pass
+    threads = start(work, work)
+    assert all(thread.ident for thread in threads)
+    join(threads)
+    assert not any(thread.is_alive() for thread in threads)
+    """
+    )
+    assert run.syncs() == Counter()
+
+
+def test_a_cancelled_timer_knows_who_cancelled_it(locks):
+    run = locks(
+        """
+    def cancel(timer): timer.cancel()
+    timer = threading.Timer(1000, print)
+    timer.name = "timer"
+    timer.start()
+    cancel(timer)
+    timer.join()
+    """
+    )
+    assert set(run.syncs()) == {("event", "MainThread/cancel", "timer")}
+
+
+def test_a_forked_child_does_not_go_on_with_its_parents_waits(record):
+    run = record(
+        PREFIX
+        + """
+    import os
+    lock = threading.Lock()
+
+    def waiter():
+        said.append(1)
+        with lock: pass
+
+    def in_child():
+        mine = threading.Lock()
+        for _ in range(3):
+            with mine: pass
+        lock.release()
+
+    lock.acquire()
+    threads = start(waiter)
+    until(lambda: said)
+    child = os.fork()
+    if not child:
+        in_child()
+        os._exit(0)
+    os.waitpid(child, 0)
+    lock.release()
+    join(threads)
+    """,
+        adapters=("threads", "locks", "processes"),
+    )
+    assert run.code == 0, run.stderr
+    assert run.syncs() == Counter({("lock", "MainThread", "waiter/waiter"): 1})
+    child = run.processes[-1].header.uid
+    assert not [placed for placed in run.of(Kind.RELEASE) if placed.process.header.uid == child]
+
+
+def test_locks_look_and_fail_as_ever(record):
+    source = """
+        import _thread, copy, inspect, pickle, threading, weakref
+
+        def attempt(function, *arguments, **options):
+            try: print(function(*arguments, **options))
+            except Exception as error: print(type(error), str(error).split(" at ")[0])
+
+        for lock in (threading.Lock(), threading.RLock(), _thread.allocate_lock()):
+            kind = type(lock)
+            print(kind, isinstance(lock, kind), sorted(dir(lock)), lock.__doc__)
+            print(repr(lock).split(" at ")[0], repr(lock.acquire).split(" at ")[0], kind.acquire, kind.__enter__)
+            print(kind.acquire.__doc__, kind.release.__qualname__, kind.__exit__.__text_signature__)
+            attempt(lock.release)
+            attempt(lock.acquire, False, 5)
+            attempt(lock.acquire, timeout=-5)
+            attempt(lock.acquire, 1, 2, 3)
+            attempt(lock.acquire, nonsense=1)
+            attempt(lock.acquire, "yes", 0.5)
+            attempt(lock.release)
+            attempt(lock.acquire, blocking=True, timeout=1)
+            attempt(lock.acquire, 0)
+            attempt(lock.__exit__)
+            attempt(pickle.dumps, lock)
+            attempt(copy.copy, lock)
+            attempt(lock._at_fork_reinit)
+            assert weakref.ref(lock)() is lock
+            with lock as entered: print(entered)
+        event = threading.Event()
+        print(sorted(vars(event)), inspect.signature(event.wait), event.set.__name__)
+        del event._flag
+        attempt(event.is_set)
+        attempt(inspect.signature, threading.Lock().acquire)
+        try: threading.Condition().notify()
+        except RuntimeError as error: print(error)
+        barrier = threading.Barrier(1, action=lambda: 1 / 0)
+        try: barrier.wait()
+        except ZeroDivisionError: __import__("traceback").print_exc()
+        """
+    traced = record(source, adapters=("threads", "locks"))
+    untraced = record(source, environment={"CLEW_RUN": ""})
+    assert traced.code == untraced.code == 0, traced.stderr
+    assert traced.stdout == untraced.stdout
+    assert traced.stderr == untraced.stderr
+    assert "ZeroDivisionError" in traced.stderr
+
+
+def test_an_interrupted_wait_leaves_nothing_behind(locks):
+    run = locks(
+        """
+    import signal
+
+    lock, condition = threading.Lock(), threading.Condition()
+
+    def interrupt(number, frame): raise InterruptedError
+
+    def interrupted(wait):
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        try: wait()
+        except InterruptedError: said.append(1)
+
+    signal.signal(signal.SIGALRM, interrupt)
+    lock.acquire()
+    interrupted(lock.acquire)
+    with condition: interrupted(condition.wait)
+    assert len(said) == 2
+    lock.release()
+    with lock: pass
+    with condition: condition.notify_all()
+    """
+    )
+    assert run.syncs() == Counter()
+
+
+def test_without_the_c_recorder_the_trace_says_that_locks_are_missing(record):
+    run = record(
+        "import threading\nwith threading.Lock(): threading.Event().set()",
+        adapters=("threads", "locks"),
+        environment={"CLEW_RECORDER": "python"},
+    )
+    assert run.code == 0, run.stderr
+    assert any("who waited for a lock" in note.text for note in run.processes[0].notes)
+
+
+def test_this_interpreters_locks_are_known(locks):
+    """Else none of the above says anything about it."""
+    run = locks("print(threading.Event.set.__code__.co_names)")
+    assert "_clew_set_flag" in run.stdout, sys.version
