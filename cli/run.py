@@ -63,7 +63,12 @@ class CommandError(ClewError):
 @click.option(
     "--budget", help="Share of run time that recording may cost: 3%, or `none`. Default: the spec's, else 3%."
 )
-@click.option("--quota", help="Bytes that a process may write: 512MB, 2GB. Default: the spec's, else 2GB.")
+@click.option("--quota", help="Bytes that a process may keep on disk: 512MB, 2GB. Default: the spec's, else 2GB.")
+@click.option(
+    "--keep",
+    type=click.Choice(["oldest", "newest"]),
+    help="What stays at the quota: the oldest, and recording stops, or the newest. Default: the spec's, else oldest.",
+)
 @click.option("--off", is_flag=True, help="Record nothing yet: only make the program ready for `clew attach`.")
 @click.option("--quiet", "-q", is_flag=True, help="Say only what went wrong.")
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON document on stderr; stdout is the program's.")
@@ -76,6 +81,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     workspace: Path | None,
     budget: str | None,
     quota: str | None,
+    keep: str | None,
     off: bool,
     quiet: bool,
     as_json: bool,
@@ -91,12 +97,13 @@ def run(  # noqa: PLR0917 - click passes them by name
       clew run -- python app.py --port 80
       clew run --spec app.esl --name before -- python -m app
       clew run --budget none -- pytest tests/test_app.py
+      clew run --quota 200MB --keep newest -- python server.py
       clew run --json -- python app.py 2>run.json
       clew run --off -- python server.py
     """
     told_later = (lambda _text: None) if quiet or as_json else say
     folder = the_workspace(workspace)
-    plan = chosen_plan(spec, folder, context, budget=budget, quota=quota)
+    plan = chosen_plan(spec, folder, context, budget=budget, quota=quota, keep=keep)
     program = _program(command)
     if off:
         told_later(f"{shlex.join(command)} is ready for `clew attach`; nothing is recorded yet")
@@ -109,7 +116,7 @@ def run(  # noqa: PLR0917 - click passes them by name
         folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
     )
     told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
-    attendant = Attendant(run_folder)
+    attendant = Attendant(run_folder, at_once=plan.keep == "newest")
     try:
         code = launch([program, *command[1:]], environment(run_folder), attendant.look)
     except OSError as error:
@@ -122,7 +129,13 @@ def run(  # noqa: PLR0917 - click passes them by name
 
 
 def chosen_plan(
-    spec: Path | None, workspace: Path, context: click.Context, *, budget: str | None, quota: str | None
+    spec: Path | None,
+    workspace: Path,
+    context: click.Context,
+    *,
+    budget: str | None,
+    quota: str | None,
+    keep: str | None = None,
 ) -> Plan:
     """What the options of a command ask for. Raises `UsageError`."""
     try:
@@ -131,6 +144,8 @@ def chosen_plan(
             plan = dataclasses.replace(plan, budget=parse_share(budget))
         if quota is not None:
             plan = dataclasses.replace(plan, quota=parse_size(quota))
+        if keep is not None:
+            plan = dataclasses.replace(plan, keep="newest" if keep == "newest" else "oldest")
     except ValueError as error:
         raise click.UsageError(str(error), context) from None
     return plan
@@ -405,7 +420,8 @@ def _limits(plan: Plan) -> str:
     from clew.server import wording
 
     budget = "no budget" if plan.budget is None else f"budget {wording.percent(plan.budget)}"
-    return f"{budget}, at most {wording.size(plan.quota)} a process"
+    kept = ", the newest" if plan.keep == "newest" else ""
+    return f"{budget}, at most {wording.size(plan.quota)} a process{kept}"
 
 
 def say(text: str) -> None:

@@ -192,6 +192,8 @@ class Budget(Node):
 class Quota(Node):
     number: Word
     unit: Word | None
+    newest: bool
+    """What is kept when it is reached."""
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,10 @@ class Builder:
 
     def _quota(self, tree: Tree[Token]) -> Quota:
         units = _tokens(tree, "NAME")
-        return Quota(self.place, self._word(_tokens(tree, "NUMBER")[0]), self._word(units[0]) if units else None)
+        newest = any(token.endswith("newest") for token in _tokens(tree, "KEEP"))
+        return Quota(
+            self.place, self._word(_tokens(tree, "NUMBER")[0]), self._word(units[0]) if units else None, newest
+        )
 
     def _level(self, tree: Tree[Token]) -> LevelMap:
         name = self._word(_tokens(tree, "NAME")[0])

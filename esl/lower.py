@@ -87,7 +87,7 @@ class _Lowering:
         self.levels: list[Level] = []
         self.logs: LogCapture | None = None
         self.budget: float | None = None
-        self.quota: int | None = None
+        self.quota: Quota | None = None
         self.packs: set[str] = set()
 
     def run(self, spec: Spec) -> Lowered:
@@ -101,7 +101,9 @@ class _Lowering:
             budget=self.budget,
             spec=self.path,
         )
-        return Lowered(plan if self.quota is None else replace(plan, quota=self.quota), tuple(self.rules))
+        if self.quota is not None:
+            plan = replace(plan, quota=quota_bytes(self.quota), keep="newest" if self.quota.newest else "oldest")
+        return Lowered(plan, tuple(self.rules))
 
     def _statement(self, statement: Statement) -> None:
         match statement:
@@ -126,7 +128,7 @@ class _Lowering:
             case Budget():
                 self.budget = round(float(statement.number.text.replace("_", "")) / 100, 9)
             case Quota():
-                self.quota = quota_bytes(statement)
+                self.quota = statement
             case LevelMap():
                 labels = tuple((label.name.text, target_of(label.pattern)) for label in statement.labels)
                 self.levels.append(Level(statement.name.text, labels))

@@ -63,10 +63,10 @@ def start_collector(run_folder: Path | str) -> RunningCollector | None:
 class Attendant:
     """Looks after a run that goes on: starts a collector once there is enough for one."""
 
-    def __init__(self, run_folder: Path) -> None:
+    def __init__(self, run_folder: Path, *, at_once: bool = False) -> None:
         self._folder = run_folder
-        self._collector: RunningCollector | None = None
-        self._started = False
+        self._collector = start_collector(run_folder) if at_once else None
+        self._started = at_once
 
     def look(self) -> bool:
         """To be called now and then. True while it may still be of use."""

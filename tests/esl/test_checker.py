@@ -58,7 +58,16 @@ def test_a_quota_is_a_number_of_bytes(text: str, size: int) -> None:
     assert compile_text(f"quota {text};", workspace="/").require().quota == size
 
 
-@pytest.mark.parametrize("text", ["512", "512 mb", "1 kb", "1KB", "0GB", "3 TB"])
+@pytest.mark.parametrize(
+    ("text", "keep"),
+    [("", "oldest"), (" keep oldest", "oldest"), (" keep newest", "newest"), ("\nkeep  newest", "newest")],
+)
+def test_a_quota_says_what_is_kept(text: str, keep: str) -> None:
+    plan = compile_text(f"quota 512MB{text};", workspace="/").require()
+    assert (plan.quota, plan.keep) == (512 << 20, keep)
+
+
+@pytest.mark.parametrize("text", ["512", "512 mb", "1 kb", "1KB", "0GB", "3 TB", "512MB keep", "512MB keep all"])
 def test_a_quota_without_a_unit_or_too_small_for_a_chunk_is_an_error(text: str) -> None:
     assert severities(f"quota {text};") == ["error"]
 

@@ -24,6 +24,7 @@ GOOD = (
     "entity Chunk is app.store:Chunk {\n    watch size is this.nbytes;\n    when start delete(id) -> deletion(this);\n}",
     "logs level INFO from app.*;",
     "quota 512MB;",
+    "quota 512MB keep newest;",
 )
 
 
