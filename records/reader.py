@@ -508,7 +508,7 @@ class _Reader:
         for offset, frame in pack.frames(data):
             if frame is None:
                 self._problem("a packed chunk is damaged", f"{name}@{offset}", "the chunk")
-            elif frame.kind == pack.CHUNK and frame.length >= header.CHUNK_HEADER_SIZE:
+            elif frame.kind == pack.CHUNK and len(frame.header) == header.CHUNK_HEADER_SIZE:
                 self._add(f"{name}@{offset}", frame.header, frame.unpack, raw=False)
             elif frame.kind == pack.DROPPED and len(frame.body) == pack.DROPPED_BODY.size:
                 self._dropped = max(self._dropped, pack.DROPPED_BODY.unpack(frame.body))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -75,6 +76,16 @@ def run_program(implementation, tmp_path) -> Callable[..., subprocess.CompletedP
         )  # fmt: skip
 
     return run
+
+
+@pytest.fixture(scope="session")
+def fuzz() -> ModuleType:
+    """The program beside this file."""
+    spec = importlib.util.spec_from_file_location("clew_fuzz", Path(__file__).with_name("fuzz.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["clew_fuzz"] = module  # for its dataclasses
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

@@ -1,0 +1,149 @@
+"""Builds the C extensions under gcc's or clang's sanitizers and runs tests with them.
+
+Everything is made below .cache/sanitize: a package tree of links into this checkout, with extensions of its own in it, and a
+virtual environment that finds that tree first, so that every process that a test starts runs them, too. Invariant: the
+extensions beside the sources are neither used nor changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+EXAMPLES = """examples:
+  python tests/faults/sanitize.py                         AddressSanitizer and UBSan, the recorder's, probes' and fault tests
+  python tests/faults/sanitize.py tests/recorder -k fork  some of them; what follows goes to pytest
+  python tests/faults/sanitize.py --thread tests/recorder/test_threads.py
+"""
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "sanitize"
+EXTENSIONS = {"recorder": ("_core", "core.c"), "probes": ("_entry", "entry.c")}
+FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
+KINDS = {
+    "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "thread": ["-fsanitize=thread"],
+}
+RUNTIMES = {"address": ("asan", "ubsan"), "thread": ("tsan",)}
+PACKAGES = {"asan": "libasan8", "ubsan": "libubsan1", "tsan": "libtsan2"}
+OPTIONS = {
+    # Python keeps what it allocated to its end, so leaks cannot be told; the soak looks for them. Python handles signals of
+    # its own, and a program that overflows its stack has to die by the signal that it dies of without us. Allocations
+    # that cannot be had return NULL, as they do without a sanitizer.
+    "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:allocator_may_return_null=1:detect_stack_use_after_return=1:exitcode=99",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "exitcode=99:halt_on_error=1:report_signal_unsafe=0:handle_segv=0",
+}
+TESTS = [
+    "tests/recorder",
+    "tests/probes",
+    "tests/faults",
+    "tests/instrument/test_threads.py",
+    "tests/instrument/test_tasks.py",
+]
+NOT = ("python", "address_space", "memory_runs_out", "stack_that_overflows")
+"""Of these tests: the Python recorder, which has nothing of ours to sanitize, and those that bound the address space, which a
+sanitizer itself needs most of; its frames are larger, too."""
+
+
+def compiler() -> str:
+    found = shutil.which(os.environ.get("CC") or "gcc") or shutil.which("clang") or shutil.which("cc")
+    if not found:
+        raise SystemExit("there is no C compiler to build with sanitizers: apt-get install gcc, or set CC")
+    return found
+
+
+def runtime(cc: str, name: str) -> str:
+    """The sanitizer's library, which has to be loaded before Python."""
+    found = subprocess.run(
+        [cc, f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    if not os.path.isabs(found) or not os.path.exists(found):
+        raise SystemExit(f"{cc} has no lib{name}: apt-get install {PACKAGES[name]} (it comes with gcc on most systems)")
+    return os.path.realpath(found)
+
+
+def link(source: Path, target: Path, made: frozenset[str]) -> None:
+    """`target` is a folder with a link for everything in `source`, but for what is made there."""
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.name not in made and entry.suffix != ".so" and entry.name != "__pycache__":
+            (target / entry.name).symlink_to(entry)
+
+
+def tree(kind: str, cc: str) -> Path:
+    """The package `clew` with sanitized extensions; gives the folder that holds it."""
+    base = CACHE / kind / "tree"
+    shutil.rmtree(base, ignore_errors=True)
+    package = base / "clew"
+    package.mkdir(parents=True)
+    (package / "__init__.py").symlink_to(ROOT / "api" / "__init__.py")
+    for entry in (ROOT / "api").iterdir():
+        if entry.suffix == ".py" and entry.name != "__init__.py":
+            (package / entry.name).symlink_to(entry)
+    for room in ("records", "esl", "graph", "server", "cli"):
+        (package / room).symlink_to(ROOT / room)
+    link(ROOT / "instrument", package / "instrument", frozenset(EXTENSIONS))
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    for folder, (module, source) in EXTENSIONS.items():
+        link(ROOT / "instrument" / folder, package / "instrument" / folder, frozenset())
+        file = package / "instrument" / folder / f"{module}{suffix}"
+        include = f"-I{sysconfig.get_path('include')}"
+        command = [
+            cc,
+            *FLAGS,
+            *KINDS[kind],
+            include,
+            str(ROOT / "instrument" / folder / "csrc" / source),
+            "-o",
+            str(file),
+        ]
+        subprocess.run(command, check=True)
+    return base
+
+
+def interpreter(kind: str, base: Path) -> str:
+    """A virtual environment's Python that finds the tree before anything else, then all that is installed here."""
+    folder = CACHE / kind / "venv"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = sysconfig.get_path("purelib")
+    path = folder / "lib" / version / "site-packages" / "sanitized.pth"
+    path.write_text(f"{base}\nimport site; site.addsitedir({packages!r})\n")
+    return str(python)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--thread", action="store_true", help="ThreadSanitizer instead of AddressSanitizer and UBSan")
+    options, arguments = parser.parse_known_args()
+    kind = "thread" if options.thread else "address"
+    cc = compiler()
+    libraries = [runtime(cc, name) for name in RUNTIMES[kind]]
+    python = interpreter(kind, tree(kind, cc))
+    given = {**os.environ, **OPTIONS, "LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc"}
+    loaded = (
+        "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; print(_core.__file__)"
+    )
+    command = [python, "-c", loaded]
+    if kind == "thread":  # it needs its own layout of memory
+        command = ["setarch", "-R", *command]
+    probe = subprocess.run(command, env=given, capture_output=True, text=True)
+    if probe.returncode or not probe.stdout.startswith(str(CACHE)):
+        raise SystemExit(f"this Python does not run under the {kind} sanitizer:\n{probe.stdout}{probe.stderr}")
+    chosen = arguments if any(not word.startswith("-") for word in arguments) else [*TESTS, *arguments]
+    chosen += ["-k", " and ".join(f"not {name}" for name in NOT)] if "-k" not in chosen else []
+    command = [*command[:-2], "-m", "pytest", "-q", "-p", "no:randomly", *chosen]
+    raise SystemExit(subprocess.run(command, env=given, cwd=ROOT).returncode)
+
+
+if __name__ == "__main__":
+    main()
