@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 CLIENT := vscode-client
 SAY = @printf '\n\033[1m== %s\033[0m\n'
 
-.PHONY: help setup demo test lint types imports unit cpython cpython-all package packages client panel vsix e2e bench clean
+.PHONY: help setup demo test lint types imports unit sanitize sanitize-all sanitize-threads fuzz soak cpython cpython-all package packages client panel vsix e2e bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -44,7 +44,7 @@ demo: setup ## record a small distributed system, ask why a write failed and whi
 	@PATH="$(abspath $(BIN)):$$PATH" bash examples/chunkstore/demo.sh
 
 # --- tests ----------------------------------------------------------------------------------------------------------
-test: setup lint types imports unit cpython package client e2e ## run every test and check
+test: setup lint types imports unit sanitize cpython package client e2e ## run every test and check
 	$(SAY) "All tests passed"
 
 lint: $(VENV)/.installed ## ruff: lint and format
@@ -65,6 +65,22 @@ imports: $(VENV)/.installed ## the import rule: arrows go downward only
 unit: setup ## unit, property and golden tests, and the examples
 	$(SAY) "pytest"
 	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e'
+
+sanitize: $(VENV)/.installed ## the C extensions under AddressSanitizer and UBSan: the tests that reach furthest into them
+	$(SAY) "AddressSanitizer and UBSan"
+	@$(BIN)/python tests/faults/sanitize.py --quick
+
+sanitize-all: $(VENV)/.installed ## every test of recorder, probes, adapters and faults under AddressSanitizer and UBSan, about ten minutes
+	@$(BIN)/python tests/faults/sanitize.py
+
+sanitize-threads: $(VENV)/.installed ## the recorder's tests of threads under ThreadSanitizer
+	@$(BIN)/python tests/faults/sanitize.py --thread
+
+fuzz: $(VENV)/.installed ## damaged traces for the reader, for ten minutes
+	@$(BIN)/python tests/recorder/fuzz.py --minutes 10
+
+soak: $(VENV)/.installed ## ten minutes of threads, tasks, executors and forks under recording
+	@$(BIN)/python benchmarks/soak.py
 
 cpython: $(VENV)/.installed ## CPython's own tests, plain and with every function recorded (all of them: make cpython-all)
 	$(SAY) "A sample of CPython's own tests, plain and recorded"

@@ -45,9 +45,13 @@ TESTS = [
     "tests/instrument/test_threads.py",
     "tests/instrument/test_tasks.py",
 ]
-NOT = ("python", "address_space", "memory_runs_out", "stack_that_overflows")
-"""Of these tests: the Python recorder, which has nothing of ours to sanitize, and those that bound the address space, which a
-sanitizer itself needs most of; its frames are larger, too."""
+QUICK = ["tests/recorder", "tests/faults/test_program.py", "tests/probes/test_actions.py"]
+THREADS = ["tests/recorder/test_threads.py", "tests/recorder/test_fork.py", "tests/recorder/test_lifecycle.py"]
+NOT = ("python", "fuzz", "address_space", "memory_runs_out", "stack_that_overflows")
+"""Of these tests: the Python recorder and the reader, which have nothing of ours to sanitize, and those that bound the address
+space, which a sanitizer itself needs most of; its frames are larger, too."""
+SLOW = ("ten_thousand_threads", "long_stream")
+"""Left out when in a hurry."""
 
 
 def compiler() -> str:
@@ -124,6 +128,7 @@ def main() -> None:
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--thread", action="store_true", help="ThreadSanitizer instead of AddressSanitizer and UBSan")
+    parser.add_argument("--quick", action="store_true", help="only what reaches furthest into the C code")
     options, arguments = parser.parse_known_args()
     kind = "thread" if options.thread else "address"
     cc = compiler()
@@ -139,8 +144,10 @@ def main() -> None:
     probe = subprocess.run(command, env=given, capture_output=True, text=True)
     if probe.returncode or not probe.stdout.startswith(str(CACHE)):
         raise SystemExit(f"this Python does not run under the {kind} sanitizer:\n{probe.stdout}{probe.stderr}")
-    chosen = arguments if any(not word.startswith("-") for word in arguments) else [*TESTS, *arguments]
-    chosen += ["-k", " and ".join(f"not {name}" for name in NOT)] if "-k" not in chosen else []
+    every = THREADS if options.thread else QUICK if options.quick else TESTS
+    chosen = arguments if any(not word.startswith("-") for word in arguments) else [*every, *arguments]
+    left_out = NOT + SLOW * options.quick
+    chosen += ["-k", " and ".join(f"not {name}" for name in left_out)] if "-k" not in chosen else []
     command = [*command[:-2], "-m", "pytest", "-q", "-p", "no:randomly", *chosen]
     raise SystemExit(subprocess.run(command, env=given, cwd=ROOT).returncode)
 
