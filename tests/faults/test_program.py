@@ -305,21 +305,20 @@ def test_a_fork_in_a_signal_handler_and_in_a_finalizer(both):
 def test_signals_all_the_time(both):
     done = both(
         """
-        import signal, time
+        import os, signal, time
 
         def work(number):
             return number + 1
 
         def handler(number, frame):
-            global handled
-            handled = work(handled)
-            if handled % 3 == 0:
-                raise TimeoutError(handled)
+            handled.append(work(1))
+            if len(handled) % 3 == 0:
+                raise TimeoutError
 
-        handled = interrupted = 0
+        handled, interrupted = [], 0
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.0007, 0.0007)
-        while handled < 150:
+        while len(handled) < 150:
             try:
                 while True:
                     for _ in range(100):
@@ -328,12 +327,15 @@ def test_signals_all_the_time(both):
             except TimeoutError:
                 interrupted += 1
         signal.setitimer(signal.ITIMER_REAL, 0)
-        print(handled, interrupted)
+        print(len(handled) >= 150, interrupted >= 50)
+        with open(os.environ["FAULT_FOLDER"] + "/handled", "w") as file:
+            file.write(str(len(handled)))
         """
     )
     quiet(done)
     assert done.process.problems == []
-    assert done.calls("handler") == 150
+    # One that another interrupted before it had counted itself, and whose exception it was, may be there besides.
+    assert int((done.folder / "handled").read_text()) <= done.calls("handler") <= 200
 
 
 THREADS = """
