@@ -98,12 +98,18 @@ def forks():
             COUNTS[child] += int(pipe.read())
         os.waitpid(child, 0)
 
+def size(path):
+    try:
+        return os.stat(path).st_blocks * 512
+    except FileNotFoundError:  # the collector's own
+        return 0
+
 def state(folder):
     status = dict(line.split(":", 1) for line in open("/proc/self/status"))
     memory = int(status["RssAnon"].split()[0]) / 1024
     # Pages of the trace that are mapped are the page cache's; they are counted, but not as the program's own.
     mapped = (int(status["RssFile"].split()[0]) + int(status["RssShmem"].split()[0])) / 1024
-    files = sum(os.path.getsize(entry.path) for entry in os.scandir(folder)) if folder else 0
+    files = sum(size(entry.path) for entry in os.scandir(folder)) if folder else 0
     return {
         "memory": memory, "mapped": mapped, "handles": len(os.listdir("/proc/self/fd")), "disk": files,
         "maps": sum(1 for _ in open("/proc/self/maps")), "calls": sum(COUNTS.values()),
