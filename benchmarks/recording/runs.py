@@ -26,7 +26,16 @@ def recording(folder: Path, plan: Plan = EVERYTHING) -> Iterator[tuple[Path, dic
     """A new run's folder and the environment of a process to be recorded into it."""
     name = f"benchmark-{next(_numbers)}"
     run_folder, _ = create_run(folder, name=name, command=[name], spec="", plan=dump(plan))
-    yield run_folder, environment(run_folder)
+    try:
+        from clew.records.collector import start_collector
+    except ImportError:
+        start_collector = lambda f: None
+    collector = start_collector(run_folder)
+    try:
+        yield run_folder, environment(run_folder)
+    finally:
+        if collector is not None:
+            collector.finish()
 
 
 def plain() -> dict[str, str]:

@@ -1,1 +1,132 @@
-MEASURES = {}
+"""What recording costs around the calls: start-up, bytes on disk, memory of a thread, the way from SIGKILL to an answer."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import clew
+from clew.records.default import default_plan
+from clew.records.event import Kind
+from clew.records.reader import read_run
+
+from .rounds import Worker
+from .runs import plain, recording
+
+Row = tuple[str, str, float, str, float | None, float | None]
+"""Name, unit, ours, peer, the peer's, asked."""
+
+STARTS = 25
+THREADS = 300
+SLICES = 25
+ASKED_START_MS = 80
+ASKED_BYTES = 3
+
+_THREADS = """
+import re, sys, threading
+def resident():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
+def call(barrier):
+    return barrier
+def wait(barrier):
+    call(barrier)
+    barrier.wait()
+    barrier.wait()
+threading.stack_size(65536 * 4)
+before, barrier = resident(), threading.Barrier({count} + 1)
+threads = [threading.Thread(target=wait, args=(barrier,)) for _ in range({count})]
+for thread in threads: thread.start()
+barrier.wait()
+print((resident() - before) * 1024 / {count})
+barrier.wait()
+"""
+
+
+def _cpu_ms(command: list[str], environment: dict[str, str]) -> float:
+    """CPU time of a command and of all that it waits for: what waiting adds on a busy machine is not its cost."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
+
+
+def start_up(folder: Path) -> Iterator[Row]:
+    program = folder / "empty.py"
+    program.write_text("")
+    untraced = [sys.executable, str(program)]
+    save = ["-m", "viztracer", "--quiet", "-o", str(folder / "trace.json")]
+    times: dict[str, list[float]] = {"process": [], "command": [], "viztracer": []}
+    for _ in range(STARTS):
+        with recording(folder, default_plan(folder)) as (_run, environment):
+            base = _cpu_ms(untraced, plain())
+            times["process"].append(_cpu_ms(untraced, environment) - base)
+        command = [sys.executable, "-m", "clew", "run", "--quiet", "--workspace", str(folder), "--", *untraced]
+        times["command"].append(_cpu_ms(command, plain()) - base)
+        times["viztracer"].append(_cpu_ms([sys.executable, *save, str(program)], plain()) - base)
+    added = {name: round(statistics.median(found), 1) for name, found in times.items()}
+    yield "start-up of an empty program, over plain Python", "ms", added["process"], "VizTracer", added["viztracer"], (
+        ASKED_START_MS
+    )
+    yield "clew run of an empty program, itself included", "ms", added["command"], "VizTracer", added["viztracer"], None
+
+
+def size(folder: Path) -> Iterator[Row]:
+    """jinja2's calls: a run's folder when it is over, and VizTracer's file, divided by the calls that are in it."""
+    with recording(folder) as (run, environment):
+        with Worker("jinja2", "clew", environment) as worker:
+            for _ in range(SLICES):
+                worker.ask("slice")
+        kinds = [event.kind for process in read_run(run).processes for event in process.events()]
+    calls = kinds.count(Kind.ENTER) + kinds.count(Kind.RESUME)
+    stored = sum(path.stat().st_size for path in run.iterdir() if path.is_file())
+    with Worker("jinja2", "VizTracer", plain()) as worker:
+        _, peer = worker.ask("save")
+        peer_calls = worker.ask("calls")
+    yield "bytes on disk for a call, once packed", "B", round(stored / calls, 2), "VizTracer", round(peer / peer_calls, 1), (
+        ASKED_BYTES
+    )
+
+
+def kill(folder: Path) -> Iterator[Row]:
+    with recording(folder) as (run, environment):
+        with Worker("jinja2", "clew", environment) as worker:
+            for _ in range(SLICES):
+                worker.ask("slice")
+            started = time.perf_counter()
+            os.kill(worker.process.pid, signal.SIGKILL)
+            worker.process.wait()
+        opened = clew.open(run)
+        taken = time.perf_counter() - started
+    events = len(opened.graph)
+    yield f"from SIGKILL to an opened run of {events:,} events", "s", round(taken, 2), "VizTracer, which keeps nothing", None, None
+
+
+def memory(folder: Path) -> Iterator[Row]:
+    program = folder / "many.py"
+    program.write_text(_THREADS.format(count=THREADS))
+    with recording(folder) as (_run, environment):
+        untraced, ours, peer = (
+            float(subprocess.run([sys.executable, *options, str(program)], env=env, check=True, capture_output=True, text=True)
+                  .stdout.split()[0])
+            for options, env in (
+                ([], plain()), ([], environment), (["-m", "viztracer", "--quiet", "-o", str(folder / "trace.json")], plain())
+            )
+        )  # fmt: skip
+    yield f"memory for each of {THREADS} threads", "KB", round((ours - untraced) / 1024, 1), "VizTracer", (
+        round((peer - untraced) / 1024, 1)
+    ), None
+
+
+MEASURES: dict[str, Callable[[Path], Iterator[Row]]] = {
+    "start-up": start_up,
+    "size": size,
+    "kill": kill,
+    "memory": memory,
+}
