@@ -13,11 +13,12 @@ import os
 import platform
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from recording import whole
-from recording.rounds import Cost, Worker, measure
+from recording.rounds import Cost, Pairs, Worker, costs_of, measure
 from recording.runs import plain, recording
 from recording.workloads import WORKLOADS
 
@@ -64,30 +65,31 @@ def rows_of(name: str, costs: dict[str, Cost]) -> list[Row]:
     return rows
 
 
-def program(name: str, seconds: float, folder: Path, tracers: tuple[str, ...]) -> list[Row]:
-    with recording(folder) as (_, environment):
-        workers: dict[str, Worker] = {}
-        try:
-            untraced = workers["plain"] = Worker(name, "plain", plain())
-            for tracer in tracers:
-                workers[tracer] = Worker(name, tracer, environment if tracer == CLEW else plain())
+def program(name: str, seconds: float, sets: int, folder: Path, tracers: tuple[str, ...]) -> list[Row]:
+    found: list[Pairs] = []
+    saving = 0.0
+    for _ in range(sets):
+        with recording(folder) as (_run, environment), ExitStack() as stack:
+            untraced = stack.enter_context(Worker(name, "plain", plain()))
+            workers = {
+                tracer: stack.enter_context(Worker(name, tracer, environment if tracer == CLEW else plain()))
+                for tracer in tracers
+            }
             calls = untraced.ask("calls")
-            costs = measure(untraced, {tracer: workers[tracer] for tracer in tracers}, calls, seconds, SLOW)
-            saving = saved(costs, workers, calls) if name == "fib" else []
-        finally:
-            for worker in workers.values():
-                worker.__exit__()
+            found.append(measure(untraced, workers, seconds / sets, SLOW))
+            if name == "fib":
+                saving = workers[VIZTRACER].ask("save")[0] / calls
+    costs = costs_of(found, calls)
     print(f"{name}: {calls} calls of {costs[CLEW].plain:.0f} ns")
     for tracer, cost in costs.items():
         print(f"    {tracer:20} x{cost.ratio:<8.3f} +{cost.added:.1f} ns a call ({cost.rounds} rounds)", flush=True)
-    return rows_of(name, costs) + saving
+    return rows_of(name, costs) + (saved(costs, saving) if name == "fib" else [])
 
 
-def saved(costs: dict[str, Cost], workers: dict[str, Worker], calls: int) -> list[Row]:
+def saved(costs: dict[str, Cost], saving: float) -> list[Row]:
     """What is recorded by clew is in the file: all it takes to have a file that can be opened is to end the recording."""
-    taken, _ = workers[VIZTRACER].ask("save")
-    ours, theirs = costs[CLEW].added, costs[VIZTRACER].added + taken / calls
-    print(f"    VizTracer, saving: +{taken / calls:.0f} ns a call")
+    ours, theirs = costs[CLEW].added, costs[VIZTRACER].added + saving
+    print(f"    VizTracer, saving: +{saving:.0f} ns a call")
     return [
         row("fib: added to a call, saving included", "ns", round(ours, 1), VIZTRACER, round(theirs, 1),
             round(theirs / LESS_SAVED, 1))
@@ -100,14 +102,17 @@ def main() -> None:
     )
     names = [*WORKLOADS, *whole.MEASURES]
     parser.add_argument("what", nargs="*", help=f"some of {', '.join(names)}; default: all")
-    parser.add_argument("--seconds", type=float, default=15, help="for each program (default 15)")
+    parser.add_argument("--seconds", type=float, default=20, help="for each program (default 20)")
+    parser.add_argument(
+        "--sets", type=int, default=4, help="of processes that the seconds are divided among (default 4)"
+    )
     parser.add_argument(
         "--only", action="append", metavar="TRACER", help="beside clew and VizTracer, only these; `none`"
     )
     options = parser.parse_args()
     unknown = set(options.what) - set(names)
-    if unknown or options.seconds <= 0:
-        parser.error(f"no such program: {', '.join(unknown)}" if unknown else "--seconds must be positive")
+    if unknown or options.seconds <= 0 or options.sets < 1:
+        parser.error(f"no such program: {', '.join(unknown)}" if unknown else "--seconds and --sets must be positive")
     tracers = TRACERS if VERSION < (3, 12) else (*TRACERS, MONITORING)
     if options.only:
         tracers = tuple(name for name in tracers if name in (CLEW, VIZTRACER, *options.only))
@@ -119,7 +124,7 @@ def main() -> None:
             folder = Path(made, name)
             folder.mkdir()
             if name in WORKLOADS:
-                rows += program(name, options.seconds, folder, tracers)
+                rows += program(name, options.seconds, options.sets, folder, tracers)
             else:
                 for found in whole.MEASURES[name](folder):
                     rows.append(row(*found))

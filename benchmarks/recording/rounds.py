@@ -1,7 +1,7 @@
 """Paired rounds: each tracer's slice right after an untraced one, so that a busy machine slows both halves alike.
 
 Times are CPU time. Machines change their speed while one looks (frequency, neighbours), so only rounds count whose untraced
-slice was within a tenth of the fast ones; of these the median.
+slice was within a tenth of the fast ones; of these the median, and of several sets of processes the mean.
 """
 
 from __future__ import annotations
@@ -60,11 +60,13 @@ class Cost(NamedTuple):
     """how many counted"""
 
 
-def measure(
-    plain: Worker, tracers: dict[str, Worker], calls: int, seconds: float, slow: Sequence[str]
-) -> dict[str, Cost]:
-    """What each tracer adds to a call, in rounds that go on for `seconds`; those in `slow` run in one round of five."""
-    pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in tracers}
+Pairs = dict[str, list[tuple[int, int]]]
+"""By tracer: ns of an untraced slice and of the traced one after it."""
+
+
+def measure(plain: Worker, tracers: dict[str, Worker], seconds: float, slow: Sequence[str]) -> Pairs:
+    """Rounds that go on for `seconds`; the tracers in `slow` run in one of five."""
+    pairs: Pairs = {name: [] for name in tracers}
     for worker in (plain, *tracers.values()):
         for _ in range(3):
             worker.ask("slice")
@@ -74,9 +76,18 @@ def measure(
             if name not in slow or number % 5 == 0:
                 pairs[name].append((plain.ask("slice"), worker.ask("slice")))
         number += 1
-    every = sorted(base for rounds in pairs.values() for base, _ in rounds)
+    return pairs
+
+
+def costs_of(sets: Sequence[Pairs], calls: int) -> dict[str, Cost]:
+    """What each tracer adds, by several sets of processes: where things lie in memory is luck, which each set tries anew."""
+    every = sorted(base for pairs in sets for rounds in pairs.values() for base, _ in rounds)
     near = every[len(every) // 50] * NEAR
-    return {name: _cost(rounds, near, calls) for name, rounds in pairs.items()}
+    costs: dict[str, list[Cost]] = {name: [] for name in sets[0]}
+    for pairs in sets:
+        for name, rounds in pairs.items():
+            costs[name].append(_cost(rounds, near, calls))
+    return {name: _mean(found) for name, found in costs.items()}
 
 
 def _cost(rounds: list[tuple[int, int]], near: float, calls: int) -> Cost:
@@ -87,4 +98,16 @@ def _cost(rounds: list[tuple[int, int]], near: float, calls: int) -> Cost:
         statistics.median(traced - base for base, traced in used) / calls,
         statistics.median(traced / base for base, traced in used),
         len(used),
+    )
+
+
+def _mean(costs: list[Cost]) -> Cost:
+    """Of the sets' medians, but for the worst and the best when there are many."""
+    ranked = sorted(costs, key=lambda cost: cost.ratio)
+    kept = ranked[1:-1] if len(ranked) > 3 else ranked
+    return Cost(
+        statistics.fmean(cost.plain for cost in kept),
+        statistics.fmean(cost.added for cost in kept),
+        statistics.fmean(cost.ratio for cost in kept),
+        sum(cost.rounds for cost in costs),
     )

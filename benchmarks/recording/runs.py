@@ -1,4 +1,4 @@
-"""Runs as `clew run` makes them: a folder, a plan, and the environment that makes a Python process record into it."""
+"""Runs as `clew run` makes them: a folder, a plan, a collector, and the environment that makes a process record into it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clew.instrument.launch import environment
+from clew.records.collector import start_collector
 from clew.records.default import ADAPTERS
 from clew.records.plan import Plan, Rule, Target, dump
 from clew.records.run import create_run
@@ -23,13 +24,9 @@ EVERYTHING = Plan(
 
 @contextmanager
 def recording(folder: Path, plan: Plan = EVERYTHING) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A new run's folder and the environment of a process to be recorded into it."""
+    """A new run's folder and the environment of a process to be recorded into it; a collector works as long as it is needed."""
     name = f"benchmark-{next(_numbers)}"
     run_folder, _ = create_run(folder, name=name, command=[name], spec="", plan=dump(plan))
-    try:
-        from clew.records.collector import start_collector
-    except ImportError:
-        start_collector = lambda f: None
     collector = start_collector(run_folder)
     try:
         yield run_folder, environment(run_folder)

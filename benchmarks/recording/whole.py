@@ -16,9 +16,8 @@ import clew
 from clew.records.default import default_plan
 from clew.records.event import Kind
 from clew.records.reader import read_run
-
-from .rounds import Worker
-from .runs import plain, recording
+from recording.rounds import Worker
+from recording.runs import plain, recording
 
 Row = tuple[str, str, float, str, float | None, float | None]
 """Name, unit, ours, peer, the peer's, asked."""
@@ -71,26 +70,35 @@ def start_up(folder: Path) -> Iterator[Row]:
         times["command"].append(_cpu_ms(command, plain()) - base)
         times["viztracer"].append(_cpu_ms([sys.executable, *save, str(program)], plain()) - base)
     added = {name: round(statistics.median(found), 1) for name, found in times.items()}
-    yield "start-up of an empty program, over plain Python", "ms", added["process"], "VizTracer", added["viztracer"], (
-        ASKED_START_MS
+    yield (
+        "start-up of an empty program, over plain Python",
+        "ms",
+        added["process"],
+        "VizTracer",
+        added["viztracer"],
+        (ASKED_START_MS),
     )
     yield "clew run of an empty program, itself included", "ms", added["command"], "VizTracer", added["viztracer"], None
 
 
 def size(folder: Path) -> Iterator[Row]:
     """jinja2's calls: a run's folder when it is over, and VizTracer's file, divided by the calls that are in it."""
-    with recording(folder) as (run, environment):
-        with Worker("jinja2", "clew", environment) as worker:
-            for _ in range(SLICES):
-                worker.ask("slice")
-        kinds = [event.kind for process in read_run(run).processes for event in process.events()]
+    with recording(folder) as (run, environment), Worker("jinja2", "clew", environment) as worker:
+        for _ in range(SLICES):
+            worker.ask("slice")
+    kinds = [event.kind for process in read_run(run).processes for event in process.events()]
     calls = kinds.count(Kind.ENTER) + kinds.count(Kind.RESUME)
     stored = sum(path.stat().st_size for path in run.iterdir() if path.is_file())
     with Worker("jinja2", "VizTracer", plain()) as worker:
         _, peer = worker.ask("save")
         peer_calls = worker.ask("calls")
-    yield "bytes on disk for a call, once packed", "B", round(stored / calls, 2), "VizTracer", round(peer / peer_calls, 1), (
-        ASKED_BYTES
+    yield (
+        "bytes on disk for a call, once packed",
+        "B",
+        round(stored / calls, 2),
+        "VizTracer",
+        round(peer / peer_calls, 1),
+        (ASKED_BYTES),
     )
 
 
@@ -104,8 +112,8 @@ def kill(folder: Path) -> Iterator[Row]:
             worker.process.wait()
         opened = clew.open(run)
         taken = time.perf_counter() - started
-    events = len(opened.graph)
-    yield f"from SIGKILL to an opened run of {events:,} events", "s", round(taken, 2), "VizTracer, which keeps nothing", None, None
+    name = f"from SIGKILL to an opened run of {len(opened.graph):,} events"
+    yield name, "s", round(taken, 2), "VizTracer, which keeps nothing", None, None
 
 
 def memory(folder: Path) -> Iterator[Row]:
@@ -119,9 +127,14 @@ def memory(folder: Path) -> Iterator[Row]:
                 ([], plain()), ([], environment), (["-m", "viztracer", "--quiet", "-o", str(folder / "trace.json")], plain())
             )
         )  # fmt: skip
-    yield f"memory for each of {THREADS} threads", "KB", round((ours - untraced) / 1024, 1), "VizTracer", (
-        round((peer - untraced) / 1024, 1)
-    ), None
+    yield (
+        f"memory for each of {THREADS} threads",
+        "KB",
+        round((ours - untraced) / 1024, 1),
+        "VizTracer",
+        (round((peer - untraced) / 1024, 1)),
+        None,
+    )
 
 
 MEASURES: dict[str, Callable[[Path], Iterator[Row]]] = {
