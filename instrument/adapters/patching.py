@@ -97,8 +97,8 @@ def hook(
 
     `leave` gets what `enter` returned and the function's result, None if it raised; it is not called when `enter` returned
     None. With `changes`, the name of one of these arguments, `enter` returns a pair, and that argument becomes the second of
-    it. The function's code is rewritten in place: it stays the same object, and nothing of ours is in its tracebacks. What
-    the hooks raise is dropped. Hooking a function again does nothing.
+    it. An argument that nested functions use comes in its cell. The function's code is rewritten in place: it stays the same
+    object, and nothing of ours is in its tracebacks. What the hooks raise is dropped. Hooking a function again does nothing.
     """
     code = function.__code__
     if code in _hooked:
@@ -131,11 +131,31 @@ def hook(
     probes = Probes(0, start=Call(action, tuple(range(parameters)), changed))
     if leave is not None:
         probes = probes._replace(after_exit=Call(Quiet(finish), ()), after_unwind=Call(Quiet(fail), ()))
-    # The calls are all that is wanted: a constant stands where each probe would.
-    _place(
-        function, lambda code: rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: 0)
-    )
+    _place(function, _calling(probes))
     _hooked.add(function.__code__)
+
+
+def hook_end(function: Any, ended: Callable[[Any, bool], None]) -> None:
+    """Calls `ended` at each end of a Python function with the first argument, and whether it ends by an exception.
+
+    Also of a coroutine function, of which many calls are under way at once, so that `hook` could not tell whose end it is.
+    Otherwise as `hook`.
+    """
+    if function.__code__ in _hooked:
+        return
+
+    def end(raised: bool, _outcome: object, subject: Any) -> None:
+        with contextlib.suppress(Exception):
+            ended(subject, raised)
+
+    at_exit, at_unwind = (Call(Quiet(functools.partial(end, raised)), (0,)) for raised in (False, True))
+    _place(function, _calling(Probes(0, after_exit=at_exit, after_unwind=at_unwind)))
+    _hooked.add(function.__code__)
+
+
+def _calling(probes: Probes) -> Callable[[CodeType], CodeType]:
+    """The calls are all that is wanted, and no probe."""
+    return lambda code: rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: None)
 
 
 def operate(  # where in the function, in its order

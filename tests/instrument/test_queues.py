@@ -9,9 +9,10 @@ import pytest
 from clew.records.event import FLAG_AMBIGUOUS, Kind
 
 # The hooks written in C, and those written in Python.
-pytestmark = pytest.mark.parametrize("record", ["c", "python"], indirect=True)
+both = pytest.mark.parametrize("record", ["c", "python"], indirect=True)
 
 
+@both
 def test_each_item_comes_from_its_own_producer(record):
     run = record(
         """
@@ -41,6 +42,7 @@ def test_each_item_comes_from_its_own_producer(record):
 
 
 @pytest.mark.parametrize("item", ["None", "1", "'x'", "item"])
+@both
 def test_the_same_object_twice_keeps_its_order(record, item):
     run = record(
         f"""
@@ -64,6 +66,7 @@ def test_the_same_object_twice_keeps_its_order(record, item):
     )
 
 
+@both
 def test_lifo_and_priority_queues_hand_out_in_their_own_order(record):
     run = record(
         """
@@ -92,6 +95,7 @@ def test_lifo_and_priority_queues_hand_out_in_their_own_order(record):
     )
 
 
+@both
 def test_the_same_object_twice_in_a_priority_queue_is_marked_ambiguous(record):
     run = record(
         """
@@ -106,6 +110,7 @@ def test_the_same_object_twice_in_a_priority_queue_is_marked_ambiguous(record):
     assert [bool(flag) for flag in flags] == [True, False, False]
 
 
+@both
 def test_a_queue_that_drops_duplicates_has_no_edge_for_what_it_dropped(record):
     run = record(
         """
@@ -137,6 +142,7 @@ def test_a_queue_that_drops_duplicates_has_no_edge_for_what_it_dropped(record):
     )
 
 
+@both
 def test_what_was_put_behind_the_queues_back_has_no_edge(record):
     run = record(
         """
@@ -159,6 +165,7 @@ def test_what_was_put_behind_the_queues_back_has_no_edge(record):
     assert run.edges() == Counter({("queue", "MainThread/put", "MainThread/take_known"): 1})
 
 
+@both
 def test_subclasses_and_queues_imported_by_name_are_seen(record):
     run = record(
         """
@@ -184,6 +191,7 @@ def test_subclasses_and_queues_imported_by_name_are_seen(record):
     assert run.edges() == Counter({("queue", "MainThread/put", "MainThread/take"): 1})
 
 
+@both
 def test_simple_queues_carry_their_causes(record):
     run = record(
         """
@@ -210,6 +218,7 @@ def test_simple_queues_carry_their_causes(record):
     )
 
 
+@both
 def test_a_failing_put_raises_the_same_and_leaves_no_edge(record):
     run = record(
         """
@@ -230,6 +239,7 @@ def test_a_failing_put_raises_the_same_and_leaves_no_edge(record):
     assert run.edges() in (Counter(), Counter({("queue", "MainThread/put", "MainThread/take"): 1}))
 
 
+@both
 def test_asyncio_queues_join_put_and_get_across_tasks(record):
     run = record(
         """
@@ -265,3 +275,60 @@ def test_asyncio_queues_join_put_and_get_across_tasks(record):
             ("asyncio.queue", "b/produce_b", "lifo/consume_two"): 2,
         }
     )
+
+
+@pytest.mark.parametrize("record", ["c"], indirect=True)
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_a_join_depends_on_the_work_of_all_and_no_worker_on_another(record, how):
+    threads = """
+        import queue, threading
+
+        def work(jobs): jobs.get(); jobs.task_done()
+        def wait_for_all(jobs): jobs.join()
+        def wait_for_nothing(jobs): jobs.join()
+
+        jobs = queue.Queue()
+        wait_for_nothing(jobs)
+        for _ in range(2): jobs.put(None)
+        workers = [threading.Thread(target=work, args=(jobs,), name=name) for name in "ab"]
+        for worker in workers: worker.start(); worker.join()
+        wait_for_all(jobs)
+        """
+    tasks = """
+        import asyncio
+
+        async def work(jobs): await jobs.get(); jobs.task_done()
+        async def wait_for_all(jobs): await jobs.join()
+        async def wait_for_nothing(jobs): await jobs.join()
+
+        async def main():
+            jobs = asyncio.Queue()
+            await wait_for_nothing(jobs)
+            for _ in range(2): jobs.put_nowait(None)
+            for name in "ab": await asyncio.create_task(work(jobs), name=name)
+            await wait_for_all(jobs)
+
+        asyncio.run(main())
+        """
+    run = record(threads if how == "threads" else tasks)
+    assert run.code == 0, run.stderr
+    done = [(source, target) for source, target in run.pairs() if target.channel == "queue.done"]
+    # Each worker's own scope takes its work and that of the scopes before; the worker goes on without.
+    assert [(source.strand, target.strand, target.event.kind) for source, target in done] == [
+        (name, name, Kind.SCOPE_BEGIN) for name in "ab"
+    ]
+    syncs = [placed for placed in run.of(Kind.ACQUIRE) if placed.channel == "queue.done"]
+    assert sorted((placed.strand, placed.function) for placed in syncs) == sorted(
+        [("b", "work"), ("MainThread" if how == "threads" else "Task-1", "wait_for_all")]
+    )
+    released = [placed for placed in run.of(Kind.RELEASE) if placed.channel == "queue.done"]
+    by_key = {placed.key: placed for placed in released}
+    (last,) = [placed for placed in syncs if placed.function == "wait_for_all"]
+    assert by_key[last.key].strand == "b"
+    (chain,) = [placed for placed in syncs if placed.strand == "b"]
+    assert chain.key != last.key
+    assert [placed.strand for placed in released if placed.key == chain.key] == ["a", "b"]
+    inside = [placed.event.kind for placed in run.events if placed.strand == "b" and placed.channel == "queue.done"]
+    assert inside == [
+        *(Kind.SEND, Kind.SCOPE_BEGIN, Kind.ACQUIRE, Kind.RELEASE, Kind.RELEASE, Kind.SCOPE_END),
+    ]

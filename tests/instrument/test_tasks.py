@@ -554,3 +554,34 @@ def test_counting_down_what_a_group_or_a_wait_is_for_joins_only_what_was_counted
         and source.strand == target.strand == "MainThread"
     ]  # fmt: skip
     assert len(counts) == 3 * (2 + 1)
+
+
+def test_an_eager_task_that_the_program_constructs_itself_is_a_strand_from_its_first_step(record):
+    import sys
+
+    if sys.version_info < (3, 12):
+        return  # there are no eager tasks; the suite runs on newer interpreters, too
+    run = record(
+        """
+        import asyncio
+
+        class Mine(asyncio.Task): pass
+        async def child(): await asyncio.sleep(0)
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            for make in (asyncio.Task, Mine):
+                await make(child(), loop=loop, name=make.__name__, eager_start=True)
+            try: asyncio.Task(print, loop=loop, eager_start=True)
+            except TypeError: pass
+
+        asyncio.run(main())
+        """
+    )
+    assert run.code == 0, run.stderr
+    if "python" in run.events[0].process.info.get("recorder", ""):
+        return  # only factories are hooked there
+    handles = run.edges("asyncio.handle")
+    for name in ("Task", "Mine"):
+        assert (name, "child") in {(placed.strand, placed.function) for placed in run.of(Kind.ENTER)}
+        assert handles["asyncio.handle", "Task-1/main", name] == 1

@@ -147,6 +147,8 @@ typedef int (*act_function)(struct operand *operand, PyObject *object, PyObject 
 struct operand {
     PyObject_HEAD
     act_function act;
+    PyObject *attribute; /* Owned; NULL, or the name of what must be true of the object (or false) */
+    bool wanted;
     uint64_t word;
     uint32_t channel, space;
 };
@@ -175,20 +177,44 @@ static PyObject *operand_make(act_function act, uint64_t word, uint32_t channel,
     if (!operand)
         return NULL;
     operand->act = act;
+    operand->attribute = NULL;
     operand->word = word;
     operand->channel = channel;
     operand->space = space;
     return (PyObject *)operand;
 }
 
+static int act_put_when(struct operand *operand, PyObject *object, PyObject *other) {
+    PyObject *value = PyObject_GenericGetAttr(object, operand->attribute);
+    if (value == (operand->wanted ? Py_True : Py_False))
+        put_keyed(operand->word, key_in(operand->space, object), operand->channel, 0);
+    Py_XDECREF(value);
+    PyErr_Clear();
+    return 0;
+}
+
+static void operand_dealloc(PyObject *operand) {
+    Py_XDECREF(((struct operand *)operand)->attribute);
+    PyObject_Free(operand);
+}
+
 static PyObject *operand_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"kind", "site", "channel", "space", NULL};
+    static char *names[] = {"kind", "site", "channel", "space", "attribute", "wanted", NULL};
     unsigned int kind, site, channel, space;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "IIII:Operand", names, &kind, &site, &channel, &space))
+    PyObject *attribute = NULL;
+    int wanted = 1;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "IIII|Up:Operand", names, &kind, &site, &channel, &space,
+                                     &attribute, &wanted))
         return NULL;
     if (kind == 0 || kind > 255 || space == 0 || space >= keys.spaces)
         return PyErr_Format(PyExc_ValueError, "there is no kind %u or no space %u", kind, space);
-    return operand_make(act_put, keyed_word(kind, site), channel, space);
+    PyObject *made = operand_make(attribute ? act_put_when : act_put, keyed_word(kind, site), channel, space);
+    if (made && attribute) {
+        ((struct operand *)made)->attribute = Py_NewRef(attribute);
+        PyUnicode_InternInPlace(&((struct operand *)made)->attribute);
+        ((struct operand *)made)->wanted = wanted;
+    }
+    return made;
 }
 
 /* Drops what a call of ours raised. -1, and the error is kept, for an interrupt. */
@@ -257,10 +283,12 @@ static bool patch_method(PyTypeObject *type, const char *name, struct patched *p
 static PyTypeObject operand_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "clew.instrument.recorder._core.Operand",
-    .tp_doc = "Operand(kind, site, channel, space): `del operand[object]` records the object.",
+    .tp_doc = "Operand(kind, site, channel, space, attribute=..., wanted=True): `del operand[object]` records the object, "
+              "with an attribute only when that is `wanted`.",
     .tp_basicsize = sizeof(struct operand),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = operand_new,
+    .tp_dealloc = operand_dealloc,
     .tp_as_number = &operand_number,
     .tp_as_mapping = &operand_mapping,
 };

@@ -304,7 +304,7 @@ static void run_end(struct run *run) {
         } else {
             if (task_is_done(run->task))
                 put_keyed(keyed_word(KIND_SEND, aio.run_site), outcome_of_strand(run->key), aio.future_channel, 0);
-            put_keyed(keyed_word(KIND_STEP_END, aio.run_site), run->key, 0, 0);
+            put(pack_word(KIND_STEP_END, aio.run_site, 0, 0)); /* of the innermost step: it needs no key */
         }
     }
     Py_CLEAR(run->task);
@@ -475,6 +475,7 @@ static bool starts_eagerly(PyObject *keywords) {
 
 /* An eager task: no handle starts it, so its first step is recorded around its construction. */
 static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
+    static const char unmade[] = "{\"kind\": \"task\", \"name\": \"a task that could not be made\"}";
     bool eager = keywords && store.active && starts_eagerly(keywords);
     if (drop_error() < 0)
         return -1;
@@ -506,7 +507,7 @@ static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
     if (result == 0 && strand && strand->epoch == store.epoch)
         strand_define(task, strand);
     else if (store.active)
-        define(KIND_STRAND, key, "{\"kind\": \"task\", \"name\": \"a task that could not be made\"}", 58);
+        define(KIND_STRAND, key, unmade, sizeof unmade - 1);
     act_end(NULL, NULL, NULL);
     PyErr_Restore(type, value, traceback);
     return result;
