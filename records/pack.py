@@ -11,6 +11,7 @@ import struct
 import zlib
 from array import array
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from clew.records.event import RECORD_SIZE
@@ -40,6 +41,7 @@ _SUMMED = 1
 _MASKS = struct.Struct("<HH")
 """Of up to 16 planes: which are one byte repeated, which are compressed. The others are zeros."""
 _EXTENDED = re.compile(b"|".join(re.escape(bytes([slots])) + b".{0,%d}" % slots for slots in range(1, 256)), re.DOTALL)
+_SLOTS = re.compile(rb"[^\0]")
 _SIZE = struct.Struct("<I")
 _WORD = (1 << 64) - 1
 
@@ -171,7 +173,7 @@ def _pack_data(data: bytes) -> bytes:
 
 
 def _unpack_data(body: memoryview) -> bytes:
-    count, extended, more, flags, _ = _COUNTS.unpack_from(body)
+    count, extended, more, flags, last = _COUNTS.unpack_from(body)
     body = body[_COUNTS.size :]
     if max(count, extended, more) * RECORD_SIZE > MAX_CHUNK:
         raise ValueError("more than a chunk")
@@ -180,9 +182,12 @@ def _unpack_data(body: memoryview) -> bytes:
         first, body = bytes(body[:8]), body[8:]
     body, planes = _unpack_planes(body, count)
     if flags & _SUMMED and count:
-        times = _sums(first[::-1] + _woven(planes[7::-1])[8:])
-        planes[:8] = [times[7 - place :: 8] for place in range(8)]
-    records = _woven(planes)
+        # Nearly always all ticks of a chunk are equal in their upper half: then half as much is to be summed.
+        size = 4 if first[4:] == last.to_bytes(8, "little")[4:] else 8
+        times = _sums(first[size - 1 :: -1] + _woven(planes[size - 1 :: -1], count)[size:], size)
+        planes[:size] = [times[size - 1 - place :: size] for place in range(size)]
+        planes[size:8] = [first[place : place + 1] * count for place in range(size, 8)]
+    records = _woven(planes, count)
     if not extended:
         return records
     body, firsts = _unpack_firsts(body, extended)
@@ -223,8 +228,8 @@ def _unpack_firsts(body: memoryview, count: int) -> tuple[memoryview, bytes]:
         raise ValueError("more keys than extensions")
     body, distances = _unpack_planes(body[_SIZE.size :], many)
     last, at, keys = 0, 0, array("Q")
-    new = memoryview(_woven(distances[:8])).cast("Q")
-    for number, back in enumerate(memoryview(_woven(planes[8:10])).cast("H")):
+    new = memoryview(_woven(distances[:8], many)).cast("Q")
+    for number, back in enumerate(memoryview(_woven(planes[8:10], count)).cast("H")):
         if not back:
             last = last + new[at] & _WORD
             at += 1
@@ -234,13 +239,15 @@ def _unpack_firsts(body: memoryview, count: int) -> tuple[memoryview, bytes]:
         else:
             raise ValueError("a key from before the chunk")
     values = keys.tobytes()
-    return body, _woven(planes[:8] + [values[place::8] for place in range(8)])
+    return body, _woven(planes[:8] + [values[place::8] for place in range(8)], count)
 
 
-def _woven(planes: list[bytes]) -> bytes:
-    woven = bytearray(len(planes) * len(planes[0]))
+def _woven(planes: list[bytes], count: int) -> bytes:
+    """The bytes of which each of n planes has every n-th, `count` of them; an empty plane is zeros."""
+    woven = bytearray(len(planes) * count)
     for place, plane in enumerate(planes):
-        woven[place :: len(planes)] = plane
+        if plane:
+            woven[place :: len(planes)] = plane
     return bytes(woven)
 
 
@@ -249,35 +256,26 @@ def _split(data: bytes) -> tuple[memoryview, bytes, bytes]:
     slots = data[9::RECORD_SIZE]
     if not slots.strip(b"\0"):
         return memoryview(data).cast("Q"), b"", b""
-    records, firsts, texts, last = [], [], [], 0
-    for match in _EXTENDED.finditer(slots):
-        start, stop = match.span()
-        start, stop = (start + 1) * RECORD_SIZE, stop * RECORD_SIZE
-        records.append(data[last:start])
-        firsts.append(data[start : start + RECORD_SIZE])
-        if stop - start > RECORD_SIZE:
-            texts.append(data[start + RECORD_SIZE : stop])
-        last = stop
-    records.append(data[last:])
-    return memoryview(b"".join(records)).cast("Q"), b"".join(firsts), b"".join(texts)
+    spans = [match.span() for match in _EXTENDED.finditer(slots)]
+    starts = [(start + 1) * RECORD_SIZE for start, _ in spans]
+    stops = [stop * RECORD_SIZE for _, stop in spans]
+    records = b"".join([*(data[stop:start] for stop, start in zip([0, *stops], starts)), data[stops[-1] :]])
+    firsts = b"".join([data[start : start + RECORD_SIZE] for start in starts])
+    texts = b"".join([data[start + RECORD_SIZE : stop] for start, stop in zip(starts, stops, strict=True)])
+    return memoryview(records).cast("Q"), firsts, texts
 
 
 def _join(records: bytes, firsts: bytes, texts: bytes) -> bytes:
     """Inverse of `_split`, for what it made."""
     slots = records[9::RECORD_SIZE]
-    parts: list[bytes] = []
-    last = at = text = 0
-    for match in re.finditer(rb"[^\0]", slots):
-        start = match.end() * RECORD_SIZE
-        rest = (slots[match.start()] - 1) * RECORD_SIZE
-        parts += (records[last:start], firsts[at : at + RECORD_SIZE])
-        at += RECORD_SIZE
-        if rest:
-            parts.append(texts[text : text + rest])
-            text += rest
-        last = start
-    parts.append(records[last:])
-    return b"".join(parts)
+    starts = [match.end() * RECORD_SIZE for match in _SLOTS.finditer(slots)]
+    parts = [b""] * (3 * len(starts))
+    parts[0::3] = [records[before:start] for before, start in zip([0, *starts], starts)]
+    parts[1::3] = [firsts[at : at + RECORD_SIZE] for at in range(0, len(starts) * RECORD_SIZE, RECORD_SIZE)]
+    if texts:
+        ends = [*accumulate((number - 1) * RECORD_SIZE for number in slots.translate(None, b"\0"))]
+        parts[2::3] = [texts[before:end] for before, end in zip([0, *ends], ends)]
+    return b"".join([*parts, records[starts[-1] if starts else 0 :]])
 
 
 def _differences(times: array[int]) -> bool:
@@ -301,9 +299,9 @@ def _differences(times: array[int]) -> bool:
     return True
 
 
-def _sums(differences: bytes) -> bytes:
-    """Inverse of `_differences`, both in big-endian lanes: sums over 2, 4, 8 … neighbours at a time."""
-    number, shift = int.from_bytes(differences, "big"), 64
+def _sums(differences: bytes, size: int) -> bytes:
+    """Inverse of `_differences`, in big-endian lanes of `size` bytes: sums over 2, 4, 8 … neighbours at a time."""
+    number, shift = int.from_bytes(differences, "big"), size * 8
     while shift < len(differences) * 8:
         number += number >> shift
         shift *= 2
@@ -327,10 +325,10 @@ def _pack_planes(planes: list[bytes]) -> bytes:
 
 
 def _unpack_planes(body: memoryview, count: int) -> tuple[memoryview, list[bytes]]:
-    """What is behind them, and 16 planes of `count` bytes, those that were not packed in zeros."""
+    """What is behind them, and 16 planes of `count` bytes; those of zeros, or that were not packed, are empty."""
     repeated, compressed = _MASKS.unpack_from(body)
     at = _MASKS.size
-    planes = [bytes(count)] * 16
+    planes = [b""] * 16
     for place in range(16):
         if repeated >> place & 1:
             planes[place] = bytes(body[at : at + 1]) * count
@@ -339,7 +337,7 @@ def _unpack_planes(body: memoryview, count: int) -> tuple[memoryview, list[bytes
         if compressed >> place & 1:
             planes[place] = _inflate(body[at:], count)
             at += _SIZE.size + _SIZE.unpack_from(body, at)[0]
-    if any(len(plane) != count for plane in planes):
+    if any(len(plane) not in {0, count} for plane in planes):
         raise ValueError("a plane is too short")
     return body[at:], planes
 
