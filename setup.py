@@ -42,6 +42,7 @@ setup(
         Extension(
             "clew.instrument.probes._entry",
             sources=["instrument/probes/csrc/entry.c"],
+            depends=sorted(glob("instrument/probes/csrc/*.h")),
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),

@@ -3,12 +3,13 @@ what is wrong is a problem with a place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from clew.esl.ast import Spec
 from clew.esl.checker import check_tree
+from clew.esl.compiled import is_compiled
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule, lower
 from clew.esl.matcher import RuleMatch, match
@@ -85,7 +86,18 @@ def check(
     compiled = _compile(text, str(path), root, index.annotated_channels)
     found = match(compiled.rules, index)
     problems = in_order([*compiled.problems, *check_source(compiled.tree, found, index)])
-    return Checked(**{**vars(compiled), "problems": problems}, matches=found, notes=index.notes)
+    notes = (*index.notes, *_written_in_c(found))
+    return Checked(**{**vars(compiled), "problems": problems}, matches=found, notes=notes)
+
+
+def _written_in_c(found: Iterable[RuleMatch]) -> Iterator[str]:
+    for each in found:
+        pattern = each.rule.pattern
+        if not each.functions and is_compiled(pattern.module):
+            yield (
+                f"{each.rule.rule.origin}: `{pattern.text}` is written in C: its functions are wrapped when the module is "
+                "imported; calls that C code makes without looking them up there are not seen"
+            )
 
 
 def _compile(text: str, path: str, root: Path, annotated: Callable[[], Collection[str]]) -> Compiled:

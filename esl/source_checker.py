@@ -24,6 +24,7 @@ from clew.esl.ast import (
     Watch,
 )
 from clew.esl.checker import error, has_wildcard, warning
+from clew.esl.compiled import functions_in, is_compiled
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
@@ -95,8 +96,16 @@ class _Checker:
             yield from self._nothing(pattern)
 
     def _nothing(self, pattern: Pattern, method: bool = False) -> Iterator[EslProblem]:
-        """A pattern that means no function: with what it may have meant. Silent for the standard library's modules."""
+        """A pattern that means no function: with what it may have meant. Silent for the standard library's modules, and for
+        those written in C, whose functions are wrapped."""
         top = pattern.module.partition(".")[0]
+        if is_compiled(pattern.module):
+            names = functions_in(pattern.module)
+            if names is not None and not any(compiled_glob(pattern.qualname or "**").match(name) for name in names):
+                hint, near = did_you_mean(pattern.qualname or "", names)
+                message = f"`{pattern.module}`, which is written in C, has no function `{pattern.qualname}`{hint}"
+                yield warning(message, pattern.span, f"{pattern.module}:{near}" if near else "")
+            return
         proposal = self._proposal(pattern)
         fix = shown = proposal
         if method and proposal:

@@ -47,6 +47,7 @@ def start_from_environment() -> bool:
         _complain(f"{type(error).__name__}: {error}")
         return False
     install("functions", "clew.instrument.probes.import_hook", plan)
+    install("functions written in C", "clew.instrument.probes.wrapper", plan)
     install("the main script", "clew.instrument.probes.entry")
     install_causality(plan)
     control.update_entry(run)

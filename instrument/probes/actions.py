@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
-from types import CellType, CodeType
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CellType
 from typing import Any
 
 from clew.instrument import context
-from clew.instrument.probes import bytecode, expressions, sites, values
+from clew.instrument.probes import expressions, sites, values
 from clew.instrument.probes.bytecode import Call, Parameter, Probes
 from clew.instrument.probes.expressions import UNKNOWN, Arguments, Evaluate
 from clew.instrument.probes.quiet import Quiet
@@ -48,13 +48,16 @@ _PROCESS = os.urandom(8)
 Step = Callable[[Arguments], None]
 
 
-def compile_actions(site: int, code: CodeType, label: str, actions: Iterable[tuple[Action, str]]) -> Probes:
+def compile_actions(
+    site: int, parameters: Mapping[str, Parameter], label: str, actions: Iterable[tuple[Action, str]]
+) -> Probes:
     """The probes of a function with `actions`, each with the place in the spec that asked for it.
 
     An action that this function cannot fulfil is left out, and a note in the trace says why.
     """
     phases = {
-        name: _Phase(site, code) for name in ("start", "before_exit", "after_exit", "before_unwind", "after_unwind")
+        name: _Phase(site, parameters)
+        for name in ("start", "before_exit", "after_exit", "before_unwind", "after_unwind")
     }
     for action, origin in sorted(actions, key=lambda pair: pair[0].kind not in _OPENING):
         try:
@@ -88,9 +91,9 @@ def _ends(action: Action) -> tuple[bool, bool]:
 class _Phase:
     """The actions of a function at one moment, and the parameters that they read."""
 
-    def __init__(self, site: int, code: CodeType) -> None:
+    def __init__(self, site: int, parameters: Mapping[str, Parameter]) -> None:
         self._site = site
-        self._parameters = bytecode.parameters(code)
+        self._parameters = parameters
         self._read: list[Parameter] = []
         self._steps: list[Step] = []
         self._finish = False

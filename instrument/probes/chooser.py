@@ -12,7 +12,7 @@ from types import CodeType
 
 from clew.instrument.probes import originals, sites
 from clew.instrument.probes.actions import compile_actions
-from clew.instrument.probes.bytecode import Probes, is_function
+from clew.instrument.probes.bytecode import Probes, is_function, parameters
 from clew.records.match import matches_module, pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
@@ -50,7 +50,9 @@ class ModuleChooser:
             return None
         site = self._site(code, chosen[0][0])
         actions: list[tuple[Action, str]] = [(action, rule.origin) for _, rule in chosen for action in rule.actions]
-        return compile_actions(site, code, f"{self._module}:{code.co_qualname}", actions) if actions else Probes(site)
+        if not actions:
+            return Probes(site)
+        return compile_actions(site, parameters(code), f"{self._module}:{code.co_qualname}", actions)
 
     def wish(self, code: CodeType) -> object | None:
         """What is wanted of `code` and the code nested in it: equal for equal wishes; None when nothing is."""

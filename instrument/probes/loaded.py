@@ -10,21 +10,26 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
+from typing import Any
 
 from clew.instrument.probes.bytecode import Chooser, Probes
 
 
-def loaded_modules() -> list[tuple[str, str, int]]:
-    """Name, file ("" for none) and the id of the namespace of every module there is."""
+def loaded_namespaces() -> list[tuple[str, dict[str, Any]]]:
+    """Name and namespace of every module there is."""
     found = []
     for name, module in list(sys.modules.items()):
         try:
-            namespace = object.__getattribute__(module, "__dict__")
-            file = namespace.get("__file__")
-            found.append((name, file if type(file) is str else "", id(namespace)))
+            found.append((name, object.__getattribute__(module, "__dict__")))
         except Exception:  # what a program puts into sys.modules need not be a module
             continue
     return found
+
+
+def loaded_modules() -> list[tuple[str, str, int]]:
+    """Name, file ("" for none) and the id of the namespace of every module there is."""
+    files = [(name, namespace.get("__file__"), id(namespace)) for name, namespace in loaded_namespaces()]
+    return [(name, file if type(file) is str else "", place) for name, file, place in files]
 
 
 def name_of_main(file: str) -> str:

@@ -17,13 +17,13 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 from types import MethodType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew.instrument.probes._entry import Around, Quiet
+    from clew.instrument.probes._entry import Around, Bracket, Quiet
 else:
     try:
-        from clew.instrument.probes._entry import Around, Quiet
+        from clew.instrument.probes._entry import Around, Bracket, Quiet
     except ImportError:
 
         class Quiet:
@@ -75,5 +75,33 @@ else:
                     raise
                 return after(result, *arguments, **options)
 
+        class Bracket:
+            """Without the C module the call's own frame stands in tracebacks."""
 
-__all__ = ["Around", "Quiet"]
+            def __init__(self, *parts: Callable[..., object] | None) -> None:
+                self._parts = parts
+
+            def __call__(self, function: Any, instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                enter, leave, unwind, start, before_exit, after_exit, before_unwind, after_unwind = self._parts
+                call = (instance, args, kwargs)
+                enter()
+                try:
+                    if start is not None:
+                        start(*call)
+                    result = function(*args, **kwargs)
+                except BaseException as error:
+                    if before_unwind is not None:
+                        before_unwind(error, *call)
+                    unwind()
+                    if after_unwind is not None:
+                        after_unwind(error, *call)
+                    raise
+                if before_exit is not None:
+                    before_exit(result, *call)
+                leave()
+                if after_exit is not None:
+                    after_exit(result, *call)
+                return result
+
+
+__all__ = ["Around", "Bracket", "Quiet"]

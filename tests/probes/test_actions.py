@@ -11,6 +11,7 @@ import pytest
 
 from clew.instrument import context
 from clew.instrument.probes import actions, bytecode
+from clew.instrument.probes.bytecode import parameters
 from clew.instrument.recorder import strings
 from clew.instrument.recorder.select import core
 from clew.records.event import FLAG_AMBIGUOUS, FLAG_FAILED, FLAG_TRUNCATED, Kind
@@ -58,7 +59,7 @@ class Recorder:
         def choose(code):
             if code.co_name != "f":
                 return None
-            return actions.compile_actions(1, code, "m:f", [(action, "a.esl:3") for action in wanted])
+            return actions.compile_actions(1, parameters(code), "m:f", [(action, "a.esl:3") for action in wanted])
 
         namespace = {}
         exec(bytecode.rewrite(compile(source, "m.py", "exec"), choose, self.probe), namespace)

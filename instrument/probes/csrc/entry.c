@@ -318,6 +318,8 @@ stand_in(PyObject *Py_UNUSED(module), PyObject *args)
     return made;
 }
 
+#include "bracket.h"
+
 static PyObject *exec_offer;      /* Owned; NULL while exec is as ever. */
 static PyMethodDef *exec_builtin; /* Borrowed from the interpreter: what `exec` was. */
 static PyMethodDef exec_method;   /* The one below, under its name and documentation. */
@@ -551,7 +553,8 @@ PyInit__entry(void)
         return NULL;
     }
     PyObject *module = PyModule_Create(&definition);
-    if (module != NULL && (PyModule_AddType(module, &QuietType) < 0 || PyModule_AddType(module, &AroundType) < 0)) {
+    if (module != NULL && (PyModule_AddType(module, &QuietType) < 0 || PyModule_AddType(module, &AroundType) < 0 ||
+                           PyModule_AddType(module, &BracketType) < 0)) {
         Py_CLEAR(module);
     }
     return module;
