@@ -9,7 +9,6 @@ from pathlib import Path
 
 from clew.esl.ast import Spec
 from clew.esl.checker import check_tree
-from clew.esl.compiled import is_compiled
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule, lower
 from clew.esl.matcher import RuleMatch, match
@@ -17,6 +16,7 @@ from clew.esl.parser import parse
 from clew.esl.problem import EslProblem, SpecError, has_errors, in_order, render_all
 from clew.esl.source_checker import check_source
 from clew.esl.span import Span
+from clew.records.compiled import is_compiled
 from clew.records.plan import Plan
 from clew.records.run import workspace_of
 

@@ -1,5 +1,7 @@
-"""What is known of modules that are written in C, of which there is no source: whether a module is one, and for the standard
-library's which functions it has. Invariant: nothing but modules of the interpreter's own is imported."""
+"""Which functions a module of the standard library has that is written in C, of which there is no source.
+
+Invariant: nothing but modules of the interpreter's own is imported.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +9,8 @@ import functools
 import importlib
 import inspect
 import sys
-from importlib.machinery import ExtensionFileLoader, PathFinder
 
-
-@functools.lru_cache(maxsize=256)
-def is_compiled(module: str) -> bool:
-    """Judged from this interpreter's path, without importing the packages it is in."""
-    if module in sys.builtin_module_names:
-        return True
-    parts = module.split(".")
-    path = None
-    try:
-        for count in range(1, len(parts) + 1):
-            spec = PathFinder.find_spec(".".join(parts[:count]), path)
-            if spec is None:
-                return False
-            path = spec.submodule_search_locations
-            if path is None:
-                return count == len(parts) and isinstance(spec.loader, ExtensionFileLoader)
-    except (ImportError, ValueError, AttributeError):
-        return False
-    return False
+from clew.records.compiled import is_compiled
 
 
 @functools.lru_cache(maxsize=256)

@@ -24,13 +24,14 @@ from clew.esl.ast import (
     Watch,
 )
 from clew.esl.checker import error, has_wildcard, warning
-from clew.esl.compiled import functions_in, is_compiled
+from clew.esl.compiled import functions_in
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import RuleMatch, functions_of
 from clew.esl.problem import EslProblem, did_you_mean, listing, nearest
 from clew.esl.span import Span
+from clew.records.compiled import is_compiled
 from clew.records.match import matches_module
 from clew.records.match import pattern as compiled_glob
 from clew.records.plan import Rule

@@ -15,7 +15,6 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.machinery import ExtensionFileLoader, PathFinder
 from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, ModuleType
 from typing import Any
 
@@ -26,6 +25,7 @@ from clew.instrument.probes.bytecode import Call, Parameter, Probes
 from clew.instrument.probes.loaded import loaded_namespaces
 from clew.instrument.probes.quiet import Bracket
 from clew.instrument.recorder.select import core
+from clew.records.compiled import is_compiled
 from clew.records.event import Kind
 from clew.records.match import rule_matches
 from clew.records.plan import Action, Plan, Rule
@@ -46,23 +46,15 @@ def install(plan: Plan) -> None:
     rules: dict[str, list[Numbered]] = {}
     for index, rule in enumerate(plan.rules):
         module = rule.target.module
-        if not rule.target.root and not _is_wide(module):
+        if not rule.target.root and not _is_wide(module) and is_compiled(module):
             rules.setdefault(module, []).append((index, rule))
-    if any(_is_compiled(name) for name in rules):
+    if rules:
         # Now, for it imports modules that may be among these.
         importlib.import_module("clew.instrument.probes.wrapped")
     for name, numbered in rules.items():
         if name in sys.builtin_module_names:
             importlib.import_module(name)  # part of the interpreter, there is no loader to wait at
         when_imported(name, partial(_wrap_module, numbered))
-
-
-def _is_compiled(name: str) -> bool:
-    """Is it a module of the interpreter, or one at the top that comes from a shared library?"""
-    if name in sys.builtin_module_names:
-        return True
-    spec = None if "." in name else PathFinder.find_spec(name)
-    return spec is not None and isinstance(spec.loader, ExtensionFileLoader)
 
 
 def _is_wide(glob: str) -> bool:
@@ -102,7 +94,7 @@ def _functions(rules: Sequence[Numbered], module: ModuleType) -> list[Found]:
 
 
 def _means(rule: Rule, module: ModuleType, name: str, value: Any) -> bool:
-    """A function that a module only imports is meant by its name alone."""
+    """A function that a module took from another is meant by its name alone."""
     own = value.__module__ == module.__name__ or value.__self__ is module or not _is_wide(rule.target.qualname)
     return own and rule_matches(rule, module.__name__, name, "")
 

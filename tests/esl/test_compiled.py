@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from clew.esl import check
-from clew.esl.compiled import functions_in, is_compiled
+from clew.esl.compiled import functions_in
+from clew.records.compiled import is_compiled
 
 
 @pytest.fixture
