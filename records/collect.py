@@ -87,13 +87,13 @@ class Collector:
         """Processes that are not over."""
         return len(self._files)
 
-    def poll(self, told: Told | None = None, *, ask: bool = False) -> bool:
+    def poll(self, told: Told | None = None, *, ask: bool = False, last: bool = False) -> bool:
         """One look at every process; True when there was something to do. Raises `FileNotFoundError` without a folder.
 
-        `ask`: finds out now which processes have ended.
+        `ask`: finds out now which processes have ended. `last`: what cannot be packed (a full disk, say) stays as it is.
         """
         now = time.monotonic()
-        if now < self._paused:
+        if now < self._paused and not ask:
             return False
         self._list()
         ask = ask or now - self._asked >= _GONE_EVERY
@@ -108,7 +108,8 @@ class Collector:
             self._guarded(file, self._collect)
         progress = _Progress(told, sum(file.pending() for file in over))
         for file in over:
-            self._guarded(file, lambda file: self._finish(file, progress.one_more))
+            if not self._guarded(file, lambda file: self._finish(file, progress.one_more)) and last:
+                self._leave(file)
         return self.totals != before
 
     def close(self) -> None:
@@ -153,20 +154,21 @@ class Collector:
 
     def _finish(self, file: Recycled, packed: Callable[[], None]) -> bool:
         chunks = file.finish(packed)
-        file.close()
-        del self._files[file.path]
-        self._unusable.add(file.path)
+        self._leave(file)
         self.totals = Totals(self.totals.chunks + chunks, self.totals.processes + 1)
         return True
+
+    def _leave(self, file: Recycled) -> None:
+        file.close()
+        self._files.pop(file.path, None)
+        self._unusable.add(file.path)
 
     def _guarded(self, file: Recycled, what: Callable[[Recycled], bool]) -> bool:
         """Does it, unless the disk refuses: then the file is left as it is, or for a while, when the disk is full."""
         try:
             return what(file)
         except FileNotFoundError:
-            file.close()
-            self._files.pop(file.path, None)
-            self._unusable.add(file.path)
+            self._leave(file)
         except (OSError, ValueError):
             self._paused = time.monotonic() + _AFTER_ERROR
         return False
@@ -179,7 +181,7 @@ def collect_now(folder: Path | str) -> Totals:
         if mine:
             collector = Collector(folder)
             try:
-                collector.poll(ask=True)
+                collector.poll(ask=True, last=True)
                 live = collector.live
             finally:
                 collector.close()
@@ -230,11 +232,11 @@ def _collect(folder: Path, *, attached: bool) -> None:
     while attached:
         pause = SHORTEST if collector.poll() else min(pause * 2, LONGEST)
         attached = not _ended(pause)
-    collector.poll(_report, ask=True)
+    collector.poll(_report, ask=True, last=True)
     _be_silent()
     while collector.live:
         time.sleep(pause)
-        pause = SHORTEST if collector.poll() else min(pause * 2, LONGEST)
+        pause = SHORTEST if collector.poll(last=True) else min(pause * 2, LONGEST)
 
 
 def _ended(seconds: float) -> bool:

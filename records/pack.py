@@ -259,7 +259,9 @@ def _split(data: bytes) -> tuple[memoryview, bytes, bytes]:
     spans = [match.span() for match in _EXTENDED.finditer(slots)]
     starts = [(start + 1) * RECORD_SIZE for start, _ in spans]
     stops = [stop * RECORD_SIZE for _, stop in spans]
-    records = b"".join([*(data[stop:start] for stop, start in zip([0, *stops], starts)), data[stops[-1] :]])
+    records = b"".join(
+        [*(data[stop:start] for stop, start in zip([0, *stops], starts, strict=False)), data[stops[-1] :]]
+    )
     firsts = b"".join([data[start : start + RECORD_SIZE] for start in starts])
     texts = b"".join([data[start + RECORD_SIZE : stop] for start, stop in zip(starts, stops, strict=True)])
     return memoryview(records).cast("Q"), firsts, texts
@@ -270,11 +272,11 @@ def _join(records: bytes, firsts: bytes, texts: bytes) -> bytes:
     slots = records[9::RECORD_SIZE]
     starts = [match.end() * RECORD_SIZE for match in _SLOTS.finditer(slots)]
     parts = [b""] * (3 * len(starts))
-    parts[0::3] = [records[before:start] for before, start in zip([0, *starts], starts)]
+    parts[0::3] = [records[before:start] for before, start in zip([0, *starts], starts, strict=False)]
     parts[1::3] = [firsts[at : at + RECORD_SIZE] for at in range(0, len(starts) * RECORD_SIZE, RECORD_SIZE)]
     if texts:
         ends = [*accumulate((number - 1) * RECORD_SIZE for number in slots.translate(None, b"\0"))]
-        parts[2::3] = [texts[before:end] for before, end in zip([0, *ends], ends)]
+        parts[2::3] = [texts[before:end] for before, end in zip([0, *ends], ends, strict=False)]
     return b"".join([*parts, records[starts[-1] if starts else 0 :]])
 
 

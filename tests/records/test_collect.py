@@ -9,6 +9,8 @@ import sys
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clew.instrument.recorder import _core, reference
 from clew.records import header, recycle
@@ -17,7 +19,7 @@ from clew.records.collector import start_collector
 from clew.records.event import Kind
 from clew.records.header import CHUNK_SIZE, HEADER_SIZE, State
 from clew.records.plan import Plan, dump
-from clew.records.reader import read_process
+from clew.records.reader import MAX_PROBLEMS, parse_process, read_process
 from clew.records.run import PLAN_FILE, packed_files, trace_files
 
 TEXT = b"text" * 1000
@@ -362,6 +364,62 @@ def test_a_file_of_another_machine_or_version_is_left_alone(tmp_path):
     older.write_bytes(data)
     collect_now(tmp_path)
     assert [path.stat().st_size > HEADER_SIZE for path in (recording.path, foreign, older)] == [False, True, True]
+
+
+def test_a_disk_that_refuses_leaves_everything_as_it_was(tmp_path, monkeypatch):
+    recording = Recording(_core, tmp_path)
+    recording.chunks(3)
+    _core.stop()
+    before = recording.path.read_bytes()
+
+    def refused(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", refused)
+        assert collect_now(tmp_path) == Totals()
+    assert recording.path.read_bytes() == before
+    recording.check()
+    assert collect_now(tmp_path).processes == 1
+    recording.check()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A trace file half of which is packed, and the packed file."""
+    folder = tmp_path_factory.mktemp("small")
+    recording = Recording(reference, folder)
+    recording.chunks(2)
+    reference.define(Kind.STRING, 1, b"name")
+    collect_now(folder)
+    recording.chunks(1)
+    reference.stop()
+    data = recording.path.read_bytes()
+    assert len(data) > 4 * CHUNK_SIZE
+    return data, packed_files(recording.path)[0].read_bytes(), recording.marks
+
+
+def parse(data, packed):
+    found = parse_process(data, "t.clew", [("t.clewz", packed)])
+    assert len(found.problems) <= MAX_PROBLEMS + 1
+    return [event.extension.key for event in found.events() if event.extension and event.kind is Kind.MARK]
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_damage_in_either_file_loses_chunks_and_doubles_nothing(small, data):
+    raw, packed, marks = small
+    assert parse(raw, packed) == list(range(marks))
+    damaged = bytearray(packed)
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    found = parse(raw, bytes(damaged[: data.draw(st.integers(0, len(damaged)))]))
+    assert sorted(set(found)) == found
+    assert set(found) <= set(range(marks))
+    assert len(found) >= marks - 2 * CHUNK_MARKS
+    torn = bytearray(raw)
+    torn[data.draw(st.integers(0, len(torn) - 1))] ^= data.draw(st.integers(1, 255))
+    parse(bytes(torn), packed)
 
 
 QUOTA = 4 << 20
