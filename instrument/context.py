@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, MutableMapping
+from pathlib import Path
 from typing import NamedTuple
 
 from clew.instrument.recorder.lifecycle import run_folder
@@ -49,7 +50,7 @@ def inject_into(carrier: MutableMapping[str, str], site: int = 0) -> int:
         return 0
     try:
         there = _span_in(carrier)
-        if there is not None and there.trace != _trace():
+        if there is not None and there.trace != _trace_of(run_folder()):
             # It may come by again, in a retry for instance: a target pairs with the last one.
             key = there.span
         else:
@@ -69,6 +70,15 @@ def forward_from(carrier: Mapping[str, str], site: int = 0) -> int:
 def extract_from(carrier: Mapping[str, str], site: int = 0) -> int:
     """Records a RECEIVE of the cause that the headers in `carrier` name, and returns its key; 0 when they name none."""
     return _record(Kind.RECEIVE, carrier, site)
+
+
+def receive_header(header: object, site: int = 0) -> int:
+    """`extract_from` for the header that a server has found; None, and what is malformed, are no cause."""
+    span = parse(header) if isinstance(header, str) and core.active() else None
+    if span is None:
+        return 0
+    core.emit(Kind.RECEIVE, site, span.span, intern(CHANNEL))
+    return span.span
 
 
 def _record(kind: Kind, carrier: Mapping[str, str], site: int) -> int:
@@ -92,13 +102,9 @@ class Span(NamedTuple):
     span: int
 
 
-def _trace() -> str:
-    folder = run_folder()
-    return _trace_of(folder.name if folder else "")
-
-
 @functools.lru_cache(maxsize=1)
-def _trace_of(run: str) -> str:
+def _trace_of(folder: Path | None) -> str:
+    run = folder.name if folder else ""
     return f"{key_of('trace', run):016x}{key_of('trace', (run, 'low')):016x}"
 
 
@@ -112,16 +118,22 @@ def parse(header: str) -> Span | None:
     return Span(trace, int(span, 16)) if trace.strip("0") and span.strip("0") else None
 
 
-def header_of(key: int) -> str:
-    """The header that carries a key of ours."""
-    return f"00-{_trace()}-{key:016x}-01"
+def new_header(site: int = 0) -> str:
+    """Records a SEND; the header that carries its key."""
+    key = fresh_key()
+    core.emit(Kind.SEND, site, key, intern(CHANNEL))
+    return _header_of(key)
+
+
+def _header_of(key: int) -> str:
+    return f"00-{_trace_of(run_folder())}-{key:016x}-01"
 
 
 def _write(carrier: MutableMapping[str, str], key: int) -> None:
     # A header of ours, in whatever case it came back, makes way for the new one.
     for name in [name for name in carrier if name.lower() == CHANNEL]:
         del carrier[name]
-    carrier[CHANNEL] = header_of(key)
+    carrier[CHANNEL] = _header_of(key)
 
 
 def _span_in(carrier: Mapping[str, str]) -> Span | None:

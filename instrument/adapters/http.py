@@ -9,7 +9,8 @@ from typing import Any
 
 from clew.instrument.adapters import web
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
-from clew.instrument.context import CHANNEL, extract_from, forward_from, inject_into
+from clew.instrument.context import CHANNEL, forward_from, new_header, receive_header
+from clew.instrument.recorder.select import core
 
 _PREFIX = CHANNEL.encode() + b":"
 
@@ -25,12 +26,13 @@ def _patch_client(module: Any) -> None:
 
     def add_header(connection: Any) -> None:
         lines = connection._buffer
-        there = next((line for line in lines if line[: len(_PREFIX)].lower() == _PREFIX), None)
-        headers: dict[str, str] = {}
-        if there is not None:
-            forward_from({CHANNEL: there[len(_PREFIX) :].strip().decode("latin-1")}, site)
-        elif lines and inject_into(headers, site):
-            lines.append(f"{CHANNEL}: {headers[CHANNEL]}".encode("ascii"))
+        if not lines or not core.active():
+            return
+        for line in lines:
+            if line[: len(_PREFIX)].lower() == _PREFIX:
+                forward_from({CHANNEL: line[len(_PREFIX) :].strip().decode("latin-1")}, site)
+                return
+        lines.append(_PREFIX + b" " + new_header(site).encode("ascii"))
 
     hook(module.HTTPConnection.endheaders, add_header)
 
@@ -41,6 +43,6 @@ def _patch_server(module: Any) -> None:
 
     def parsed(handler: Any, valid: bool | None) -> None:
         if valid:
-            extract_from(handler.headers, site)
+            receive_header(handler.headers.get(CHANNEL), site)
 
     hook(handler_class.parse_request, lambda handler: handler, parsed)

@@ -16,6 +16,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.instrument.adapters.patching import adapter_site, around, hook, when_imported
@@ -65,10 +66,9 @@ class Sites(NamedTuple):
 sites: dict[int, Sites] = {}
 
 
-@functools.cache
-def _mark() -> bytes:
-    """What no payload of the program's ends with."""
-    folder = run_folder()
+@functools.lru_cache(maxsize=1)
+def _mark_of(folder: Path | None) -> bytes:
+    """What no payload of the program's ends with, in the run of that folder."""
     return key_of("message", folder.name if folder else "").to_bytes(8, "little")[:7]
 
 
@@ -111,7 +111,7 @@ def _patch_pickler(module: Any) -> None:
         if found is not None:
             stream, (what, key) = found
             with contextlib.suppress(Exception):  # a stream of somebody else's
-                stream.write(_TRAILER.pack(_mark(), what, key))
+                stream.write(_TRAILER.pack(_mark_of(run_folder()), what, key))
         return result
 
     hook(pickler_class.__init__, made, parameters=2)
@@ -143,7 +143,7 @@ def _patch_connections(module: Any) -> None:
             return
         buffer.seek(size)
         mark, what, key = _TRAILER.unpack(buffer.read(_TRAILER.size))
-        if mark != _mark():
+        if mark != _mark_of(run_folder()):
             return
         buffer.seek(size)
         buffer.truncate()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
-from clew.instrument.context import CHANNEL, extract_from, inject_into
+from clew.instrument.context import CHANNEL, inject_into, receive_header
 
 _BYTES = CHANNEL.encode()
 _WSGI = "HTTP_" + CHANNEL.upper()
@@ -44,7 +44,7 @@ def _inject(function: Any, headers_of: Any, parameters: int = 1) -> None:
 def _patch_aiohttp_server(module: Any) -> None:
     function = module.RequestHandler._handle_request
     site = adapter_site(function)
-    hook(function, lambda _handler, request: extract_from(request.headers, site) and None, parameters=2)
+    hook(function, lambda _handler, request: receive_header(request.headers.get(CHANNEL), site) and None, parameters=2)
 
 
 def _patch_wsgiref(module: Any) -> None:
@@ -54,7 +54,7 @@ def _patch_wsgiref(module: Any) -> None:
     def set_up(handler: Any, _result: None) -> None:
         # The server of wsgiref itself is an http.server, where the request was received.
         if getattr(handler, "request_handler", None) is None:
-            _receive(handler.environ.get(_WSGI), site)
+            receive_header(handler.environ.get(_WSGI), site)
 
     hook(function, lambda handler: handler, set_up)
 
@@ -64,7 +64,7 @@ def _patch_gunicorn(module: Any) -> None:
 
     def created(_token: bool, result: Any) -> None:
         if result is not None:
-            _receive(result[1].get(_WSGI), site)
+            receive_header(result[1].get(_WSGI), site)
 
     hook(module.create, lambda _request: True, created)
 
@@ -88,10 +88,5 @@ def _patch_hypercorn(module: Any) -> None:
 def _receive_asgi(headers: Iterable[tuple[bytes, bytes]], site: int) -> None:
     for name, value in headers:
         if name.lower() == _BYTES:
-            _receive(value.decode("latin-1"), site)
+            receive_header(value.decode("latin-1"), site)
             return
-
-
-def _receive(header: str | None, site: int) -> None:
-    if header:
-        extract_from({CHANNEL: header}, site)
