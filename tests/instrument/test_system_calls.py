@@ -245,7 +245,7 @@ def test_an_environment_that_names_another_run_or_none_is_obeyed(record):
         """
         import os, subprocess, sys
 
-        code = "import os; print(sorted(name for name in os.environ if name.startswith(('CLEW', 'PYTHONPATH'))))"
+        code = "import os; print(sorted(name for name in os.environ if name in ('CLEW_RUN', 'CLEW_HIDE', 'PYTHONPATH')))"
         subprocess.run([sys.executable, "-c", code], env={**os.environ, "CLEW_RUN": ""}, check=True)
         subprocess.run(["env"], env={"OWN": "1"}, check=True)
         """
