@@ -267,9 +267,17 @@ class ExecutionGraph:
         return int(self.ts[event]) + self.info.started
 
     def text(self, event: int) -> str:
-        """A log's message, a mark's value, a payload, why events are missing; else ""."""
+        """A log's message, a mark's value, a payload, why events are missing; else "". What failed says so."""
         row = int(self.ext[event])
-        return self.extensions.text(row) if row >= 0 else ""
+        return self.failure(event) or self.extensions.text(row) if row >= 0 else ""
+
+    def failure(self, event: int) -> str:
+        """`key failed: AttributeError` when the expression of an event's key or value raised; else ""."""
+        row, kind = int(self.ext[event]), int(self.kind[event])
+        # A log line whose arguments do not fit has its text all the same.
+        if row < 0 or kind == Kind.LOG or not int(self.extensions.flags[row]) & FLAG_FAILED:
+            return ""
+        return f"{'key' if kind in _KEYED else 'value'} failed: {self.extensions.text(row)}"
 
     def key(self, event: int) -> int:
         row = int(self.ext[event])
@@ -277,10 +285,7 @@ class ExecutionGraph:
 
     def key_text(self, event: int) -> str:
         """What the key of an edge's event stands for, as the recording has it; "" when only its hash was kept."""
-        row = int(self.ext[event])
-        if row < 0 or int(self.kind[event]) not in _KEYED or int(self.extensions.flags[row]) & FLAG_FAILED:
-            return ""
-        return self.extensions.text(row)
+        return self.text(event) if int(self.kind[event]) in _KEYED else ""
 
     def channel(self, event: int) -> str:
         """The mechanism of an edge's event; the logger of a log; the name of a request, mark or payload."""

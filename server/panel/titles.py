@@ -95,7 +95,8 @@ def actor(graph: ExecutionGraph, event: int) -> str:
 
 def thing(graph: ExecutionGraph, event: int) -> str:
     """What an edge's event is about: `chunk 17`; the channel alone when the key's text was not kept."""
-    key = shorten(graph.key_text(event), 60)
+    failure = graph.failure(event)
+    key = f"({failure})" if failure else shorten(graph.key_text(event), 60)
     return f"{graph.channel(event)} {key}".strip()
 
 
@@ -131,6 +132,8 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
         case Kind.REQUEST:
             return f"request {channel} began in {who}"
         case Kind.MARK | Kind.PAYLOAD:
+            if graph.failure(event):
+                return f"{channel} {text.removeprefix('value ')}"
             return f"{channel} = {text}" if text else channel or who
         case Kind.GAP:
             return f"events are missing here: {text}"

@@ -37,13 +37,14 @@ class Thread:
         channel: str = "",
         text: str = "",
         at: int | None = None,
+        flags: int = 0,
     ):
         process = self.process
         process.clock.now = process.clock.now + process.clock.step if at is None else at
         ticks = START + process.clock.now
         extension = b""
         if key is not None or channel or text:
-            extension = pack_extension(key or 0, process.string(channel), text.encode())
+            extension = pack_extension(key or 0, process.string(channel), text.encode(), flags)
         self.records.append(
             ticks.to_bytes(8, "little") + pack_word(kind, site, len(extension) // 16).to_bytes(8, "little") + extension
         )

@@ -1,6 +1,6 @@
 """The words for edges between tasks, and the list of an event's causes."""
 
-from clew.records.event import Kind
+from clew.records.event import FLAG_FAILED, Kind
 from clew.server.panel.chain import causes_of
 from clew.server.panel.titles import event_title
 
@@ -48,3 +48,21 @@ def test_each_way_of_letting_go_on_has_its_words(run):
     assert [event_title(graph, cause.event).removeprefix("thread other ") for cause in causes] == [
         "arrived at a barrier", "released a semaphore", "set an event", "notified a condition", "released a lock",
     ]  # fmt: skip
+
+
+def test_an_expression_that_failed_is_no_value(run):
+    process = run.process()
+    thread, site = process.thread(), process.site("app:write")
+    thread.enter("app:write")
+    thread.put(Kind.SEND, site, 0, "chunk", "AttributeError", flags=FLAG_FAILED)
+    thread.put(Kind.PAYLOAD, site, 0, "size", "TypeError", flags=FLAG_FAILED)
+    thread.log("done")
+    graph = run.graph()
+    sent, payload = (int(graph.rows_of([kind])[0]) for kind in (Kind.SEND, Kind.PAYLOAD))
+    assert event_title(graph, sent) == "app.write sent chunk (key failed: AttributeError)"
+    assert event_title(graph, payload) == "size failed: TypeError"
+    assert (graph.event(sent).key, graph.event(sent).text) == (
+        "key failed: AttributeError",
+        "key failed: AttributeError",
+    )
+    assert (graph.event(payload).key, graph.event(payload).text) == ("", "value failed: TypeError")
