@@ -12,6 +12,7 @@ ADAPTERS = {
     "asyncio": "tasks",
     "threads": "threads",
     "locks": "locks",
+    "callbacks": "callbacks",
     "executors": "executors",
     "queues": "queues",
     "processes": "processes",

@@ -101,8 +101,8 @@ class LogCapture:
 class Plan:
     rules: tuple[Rule, ...] = ()
     adapters: tuple[str, ...] = ()
-    """Names of `clew.instrument.adapters` modules: threads, locks, executors, queues, tasks,
-    processes, http."""
+    """Names of `clew.instrument.adapters` modules: threads, locks, callbacks, executors, queues,
+    tasks, processes, http."""
     logs: LogCapture | None = None
     levels: tuple[Level, ...] = ()
     budget: float | None = None

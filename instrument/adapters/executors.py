@@ -1,6 +1,8 @@
-"""Causality of thread pools: `submit` to the work item's run, the outcome of a future to whoever takes it.
+"""Causality of thread pools: `submit` to the work item's run, the outcome of a future to whoever takes it or is called back.
 
-Channels: "executor.submit" (each work item runs in a detached scope of its own), "executor.result".
+Channels: "executor.submit" (each work item runs in a detached scope of its own), "executor.result" (of a cancelled future,
+too), "executor.callback", from `add_done_callback` to the callback's run, which is a detached scope that the outcome opened.
+Invariant: an outcome has one source, whoever else tried to settle the future.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters import process_pools
-from clew.instrument.adapters.patching import adapter_site, hook, object_keys, when_imported
+from clew.instrument.adapters.patching import adapter_site, hook, object_keys, rename_in, when_imported
+from clew.instrument.context import fresh_key
+from clew.instrument.probes.quiet import Around, Quiet
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
@@ -17,6 +21,7 @@ from clew.records.event import Kind
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 _SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
 _CANCELLED = frozenset({"CANCELLED", "CANCELLED_AND_NOTIFIED"})
+_SETTLED = ("FINISHED", "CANCELLED")
 
 
 def install() -> None:
@@ -51,35 +56,75 @@ def _patch_pool(module: Any) -> None:
 
 def _patch_futures(module: Any) -> None:
     future_class = module.Future
+    if hasattr(future_class, "_clew_key"):
+        return
     emit = core.emit
-    outcome_key = object_keys()
-    channel = intern("executor.result")
+    channel, callback_channel = intern("executor.result"), intern("executor.callback")
+    future_class._clew_key = 0
+    # The state changes under the future's lock, so of several who try to settle it the one who does is the source.
+    for name in ("set_result", "set_exception", "cancel"):
+        function = getattr(future_class, name)
+        latch = core.Latch("_state", _SETTLED, channel, _SEND, adapter_site(function), 0, 0)
+        setattr(future_class, f"_clew_{name}_state", latch)
+        rename_in(function, "_state", f"_clew_{name}_state")
 
-    def setting(site: int) -> Callable[[Any], None]:
-        def set_outcome(future: Any) -> None:
-            # Setting it twice is an error, and no outcome.
-            if future._state != "FINISHED" and future._state not in _CANCELLED:
-                emit(_SEND, site, outcome_key(future), channel)
+    def taken(future: Any, site: int) -> None:
+        # Not everything that is handed to `wait` is one of these.
+        key = getattr(future, "_clew_key", 0)
+        if key:
+            emit(_JOIN, site, key, channel)
 
-        return set_outcome
+    # Read under the lock, too: what is settled only after a wait for it timed out was not taken.
+    for name in ("result", "exception"):
+        function = getattr(future_class, name)
+        latch = core.Latch(
+            "_state", (*_SETTLED, "CANCELLED_AND_NOTIFIED"), channel, 0, 0, _JOIN, adapter_site(function)
+        )
+        setattr(future_class, f"_clew_{name}_state", latch)
+        rename_in(function, "_state", f"_clew_{name}_state")
 
-    def taking(site: int) -> Callable[[Any, Any], None]:
-        def taken(future: Any, _result: Any) -> None:
-            if future._state == "FINISHED":
-                emit(_JOIN, site, outcome_key(future), channel)
-
-        return taken
-
-    for function in (future_class.set_result, future_class.set_exception):
-        hook(function, setting(adapter_site(function)))
-    for function in (future_class.result, future_class.exception):
-        hook(function, lambda future: future, taking(adapter_site(function)))
-
-    wait_site = adapter_site(module.wait)
+    wait_site, completed_site = adapter_site(module.wait), adapter_site(module.as_completed)
 
     def waited(_futures: Any, outcome: Any) -> None:
         for future in outcome.done if outcome else ():
-            if getattr(future, "_state", None) == "FINISHED":
-                emit(_JOIN, wait_site, outcome_key(future), channel)
+            taken(future, wait_site)
 
     hook(module.wait, lambda futures: True, waited)
+
+    if hasattr(module, "_yield_finished_futures"):
+        future_class._clew_yielded_condition = _Yielded(lambda future: taken(future, completed_site))
+        rename_in(module._yield_finished_futures, "_condition", "_clew_yielded_condition")
+
+    added_site = adapter_site(future_class.add_done_callback)
+
+    def called_back(key: int) -> tuple[Callable[..., None], Callable[..., Any]]:
+        def begin(future: Any) -> None:
+            emit(_SCOPE_BEGIN, added_site, future._clew_key, channel)
+            emit(_JOIN, added_site, key, callback_channel)
+
+        def end(result: Any, _future: Any) -> Any:
+            emit(_SCOPE_END, added_site, key, channel)
+            return result
+
+        return begin, end
+
+    def added(_future: Any, callback: Any) -> tuple[None, Any]:
+        # asyncio's have edges of their own, those of the handles that they make.
+        if not core.active() or not callable(callback) or getattr(callback, "__module__", "") == "asyncio.futures":
+            return None, callback
+        key = fresh_key()
+        emit(_SEND, added_site, key, callback_channel)
+        return None, Around(callback, *called_back(key))
+
+    hook(future_class.add_done_callback, added, parameters=2, changes="fn")
+
+
+class _Yielded:
+    """Stands for `Future._condition` where `as_completed` last looks at a future before it hands it out."""
+
+    def __init__(self, taken: Callable[[Any], None]) -> None:
+        self._taken = Quiet(taken)
+
+    def __get__(self, future: Any, owner: Any = None) -> Any:
+        self._taken(future)
+        return future._condition

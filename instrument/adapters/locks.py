@@ -16,7 +16,7 @@ from typing import Any
 from clew.instrument.adapters.patching import adapter_site, hook, rename_in, when_imported
 from clew.instrument.context import fresh_key
 from clew.instrument.probes.sites import note
-from clew.instrument.recorder.select import core
+from clew.instrument.recorder.select import core, native
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
 
@@ -50,12 +50,12 @@ def _patch(threading: Any) -> None:
         "Thread.start": _MUTED,
     }
     rows = tuple((intern(name), adapter_site(wait), adapter_site(release)) for name, wait, release in mechanisms)
-    if not core.trace_locks(threading._allocate_lock, lock, rlock, rows, callers):
+    if native is None or not native.trace_locks(threading._allocate_lock, lock, rlock, rows, callers):
         note(
             "who waited for a lock, a condition, an event, a semaphore or a barrier is not recorded: the C recorder is needed"
         )
         return
-    threading._clew_waiter = core.waiter
+    threading._clew_waiter = native.waiter
     rename_in(condition.wait, "_allocate_lock", "_clew_waiter")
     _patch_event(threading, event)
     _patch_barrier(barrier)

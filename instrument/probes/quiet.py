@@ -50,6 +50,9 @@ else:
             ) -> None:
                 self._function, self._before, self._after = function, before, after
 
+            def __repr__(self) -> str:
+                return repr(self._function)
+
             def __get__(self, instance: object, owner: type | None = None) -> object:
                 return self if instance is None else MethodType(self, instance)
 

@@ -115,6 +115,8 @@ class _Thread(threading.local):
     serial = 0
     chunk: _Chunk | None = None
     busy = False
+    latched: tuple[object, ...] = ()
+    """What a Latch recorded last, and where it ended."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
@@ -634,7 +636,11 @@ class Latch:
             return self
         value = getattr(instance, self._name)
         if self._get[0] and instance._clew_key and value in self._values:
-            emit(*self._get, instance._clew_key, self._channel)
+            record = (*self._get, instance._clew_key)
+            # Looking twice is looking once.
+            if _self.latched != (*record, _self.chunk and _self.chunk.place):
+                emit(*record, self._channel)
+                _self.latched = (*record, _self.chunk and _self.chunk.place)
         return value
 
     def __set__(self, instance: Any, value: object) -> None:
@@ -642,15 +648,6 @@ class Latch:
             instance._clew_key = _latch_keys.fresh()
             emit(*self._set, instance._clew_key, self._channel)
         setattr(instance, self._name, value)
-
-
-def trace_locks(*_arguments: object) -> bool:
-    """Locks are C, and so must be what watches them."""
-    return False
-
-
-def waiter() -> Any:
-    return threading.Lock()
 
 
 def _forked() -> None:

@@ -6,7 +6,6 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -98,21 +97,4 @@ class Recorder(Protocol):
 
     def calibrate(self) -> float:
         """Nanoseconds that storing one plain record takes here and now."""
-        ...
-
-    def trace_locks(  # what of threading is needed
-        self,
-        allocate: Callable[[], object],
-        lock_type: type,
-        rlock_type: type,
-        mechanisms: tuple[tuple[int, int, int], ...],
-        callers: dict[str, int],
-    ) -> bool:
-        """Records from now on who lets whom go on that waits for a lock. `mechanisms` are (channel, site of the ACQUIRE, site
-        of the RELEASE): a lock's first, then those of what waits on a condition, which `callers` tells by the names of
-        functions of threading.py (-1: as its caller). False when this recorder cannot."""
-        ...
-
-    def waiter(self) -> Any:
-        """A lock that a condition makes for the one wait which its caller is beginning."""
         ...

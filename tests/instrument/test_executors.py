@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from clew.records.event import Kind
@@ -76,22 +77,159 @@ def test_no_outcome_no_edge(record):
     run = record(
         """
         import threading
-        from concurrent.futures import CancelledError, Future, InvalidStateError, ThreadPoolExecutor
+        from concurrent.futures import Future, ThreadPoolExecutor, wait
 
         release = threading.Event()
         with ThreadPoolExecutor(1, "pool") as pool:
             running = pool.submit(release.wait)
-            waiting = pool.submit(print)
-            assert waiting.cancel()
             try: running.result(0.01)
             except TimeoutError: pass
-            try: waiting.result()
-            except CancelledError: pass
+            assert not running.cancel()
+            assert not wait([running], 0.01).done
             release.set()
         """
     )
     assert run.code == 0, run.stderr
     assert run.edges("executor.submit", "executor.result") == Counter({("executor.submit", "MainThread", "pool_0"): 1})
+
+
+def test_whoever_takes_what_was_cancelled_depends_on_who_cancelled_it(record):
+    run = record(
+        """
+        import threading
+        from concurrent.futures import CancelledError, ThreadPoolExecutor
+
+        release = threading.Event()
+        def cancel(future): assert future.cancel()
+        def again(future): assert future.cancel()
+        def take(future):
+            try: future.result()
+            except CancelledError: pass
+
+        with ThreadPoolExecutor(1, "pool") as pool:
+            pool.submit(release.wait)
+            waiting = pool.submit(print)
+            cancel(waiting)
+            again(waiting)
+            take(waiting)
+            release.set()
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges("executor.submit", "executor.result") == Counter(
+        {
+            ("executor.submit", "MainThread", "pool_0"): 1,
+            ("executor.result", "MainThread/cancel", "MainThread/take"): 1,
+        }
+    )
+
+
+def test_a_callback_runs_in_a_scope_of_its_own_caused_by_the_outcome_and_by_who_added_it(record):
+    run = record(
+        """
+        import threading
+        from concurrent.futures import ThreadPoolExecutor
+
+        release = threading.Event()
+        def work(): release.wait()
+        def early(future): pass
+        def late(future): pass
+        def add_early(future): future.add_done_callback(early)
+        def add_late(future): future.add_done_callback(late)
+
+        with ThreadPoolExecutor(1, "pool") as pool:
+            future = pool.submit(work)
+            add_early(future)
+            release.set()
+        add_late(future)
+        assert future._done_callbacks[0] is not None
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges("executor.result", "executor.callback") == Counter(
+        {
+            ("executor.result", "pool_0", "pool_0"): 1,
+            ("executor.callback", "MainThread/add_early", "pool_0"): 1,
+            ("executor.result", "pool_0", "MainThread/add_late"): 1,
+            ("executor.callback", "MainThread/add_late", "MainThread/add_late"): 1,
+        }
+    )
+    kinds = [str(Kind(placed.event.kind).name) for placed in run.events if placed.strand == "pool_0"]
+    assert kinds == [
+        "JOIN", "SCOPE_BEGIN", "ENTER", "EXIT", "SEND",
+        "SCOPE_BEGIN", "JOIN", "ENTER", "EXIT", "SCOPE_END",
+        "SCOPE_END", "SEND",
+    ]  # fmt: skip
+
+
+def test_a_callback_that_fails_is_reported_as_ever_and_ends_its_scope(record):
+    source = """
+        import logging
+        from concurrent.futures import Future
+        logging.basicConfig(format="%(message)s")
+
+        def fails(future): 1 / 0
+
+        future = Future()
+        try: future.add_done_callback(3)
+        except TypeError as error: print(error)
+        future.add_done_callback(fails)
+        future.set_result(1)
+        """
+    traced, untraced = record(source, logs=None), record(source, environment={"CLEW_RUN": ""})
+
+    def without_addresses(text):
+        return re.sub("0x[0-9a-f]+", "", text)
+
+    assert without_addresses(traced.stderr) == without_addresses(untraced.stderr) != ""
+    assert len(traced.of(Kind.SCOPE_BEGIN)) == len(traced.of(Kind.SCOPE_END)) == 1
+
+
+def test_as_completed_depends_on_each_future_that_it_hands_out_as_it_does(record):
+    run = record(
+        """
+        from concurrent.futures import Future, as_completed
+
+        def settle_one(future): future.set_result(1)
+        def settle_two(future): future.set_exception(ValueError())
+        def first(iterator): return next(iterator)
+        def rest(iterator): return list(iterator)
+
+        one, two, never = Future(), Future(), Future()
+        settle_one(one)
+        iterator = as_completed([one, two, never], timeout=0.01)
+        assert first(iterator) is one
+        settle_two(two)
+        try: rest(iterator)
+        except TimeoutError: pass
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter(
+        {
+            ("executor.result", "MainThread/settle_one", "MainThread/first"): 1,
+            ("executor.result", "MainThread/settle_two", "MainThread/rest"): 1,
+        }
+    )
+
+
+def test_an_initializer_is_caused_by_whoever_had_its_thread_started(record):
+    run = record(
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        def prepare(): pass
+        def work(): pass
+        def submit(pool): pool.submit(work).result()
+
+        with ThreadPoolExecutor(1, "pool", initializer=prepare) as pool: submit(pool)
+        """
+    )
+    assert run.edges("thread.start", "executor.submit") == Counter(
+        {("thread.start", "MainThread/submit", "pool_0"): 1, ("executor.submit", "MainThread/submit", "pool_0"): 1}
+    )
+    pool = [placed.event.kind for placed in run.events if placed.strand == "pool_0"]
+    assert pool[:4] == [Kind.JOIN, Kind.ENTER, Kind.EXIT, Kind.SCOPE_BEGIN]
 
 
 def test_a_refused_second_outcome_does_not_become_the_cause(record):

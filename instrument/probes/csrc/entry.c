@@ -233,6 +233,13 @@ around_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
+/* What it stands for. */
+static PyObject *
+around_repr(PyObject *object)
+{
+    return PyObject_Repr(((Around *)object)->function);
+}
+
 static PyGetSetDef around_attributes[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -248,6 +255,7 @@ static PyTypeObject AroundType = {
     .tp_new = around_new,
     .tp_call = around_call,
     .tp_descr_get = around_get,
+    .tp_repr = around_repr,
     .tp_getset = around_attributes,
     .tp_traverse = around_traverse,
     .tp_clear = around_clear,

@@ -16,6 +16,8 @@
 #endif
 
 #include "clock.h"
+#include "collector.h"
+#include "contexts.h"
 #include "latch.h"
 #include "layout.h"
 #include "locks.h"
@@ -23,6 +25,7 @@
 #include "probes.h"
 #include "queues.h"
 #include "records.h"
+#include "signals.h"
 #include "store.h"
 #include "tasks.h"
 
@@ -223,6 +226,14 @@ static PyMethodDef methods[] = {
     {"trace_locks", core_trace_locks, METH_VARARGS,
      "trace_locks(allocate, lock_type, rlock_type, mechanisms, callers): record who lets whom go on; False when the types\n"
      "are not of the shape that is known. Mechanisms are (channel, site of the acquire, site of the release)."},
+    {"watch_collector", core_watch_collector, METH_VARARGS,
+     "watch_collector(gc.callbacks, site, channel): what the garbage collector runs is a scope of its own."},
+    {"collecting", core_collecting, METH_NOARGS, "collecting(): does the garbage collector run in this thread?"},
+    {"watch_signals", core_watch_signals, METH_VARARGS,
+     "watch_signals(channel, raise_signal, site, kill, site, pthread_kill, site): record who sends signals to this process."},
+    {"signal_cause", core_signal_cause, METH_O, "signal_cause(number): the key of who sent it, once; 0 when not known."},
+    {"watch_contexts", core_watch_contexts, METH_VARARGS,
+     "watch_contexts(copy_context, channel, copy_site, run_site): record who copies a context that something is run in."},
     {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},
     {NULL, NULL, 0, NULL},
 };

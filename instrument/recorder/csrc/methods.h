@@ -53,4 +53,18 @@ static bool method_replace(PyTypeObject *type, const char *name, PyCFunction fun
     return done;
 }
 
+/* Makes a builtin function do what `function` does, which is called like the original. False and an error when it can't. */
+static bool function_replace(PyObject *builtin, int flags, PyCFunction function, struct method *method) {
+    PyCFunctionObject *object = (PyCFunctionObject *)builtin;
+    if (object->m_ml->ml_flags != flags) {
+        PyErr_Format(PyExc_TypeError, "%s is not the function it was", object->m_ml->ml_name);
+        return false;
+    }
+    method->definition = *object->m_ml;
+    method->original = object->m_ml->ml_meth;
+    method->definition.ml_meth = function;
+    object->m_ml = &method->definition;
+    return true;
+}
+
 #endif

@@ -37,8 +37,23 @@ static bool thread_known(void) {
     return store.active;
 }
 
-/* Gives the calling thread a chunk with room. False when the record is to be dropped. */
+static COLD bool claim_chunk(void);
+static void collection_seen(void); /* collector.h */
+
+/* Gives the calling thread room for any record. False when it is to be dropped. */
 static COLD bool claim(void) {
+    if (LIKELY(!self.withheld))
+        return claim_chunk();
+    self.withheld = false;
+    self.end = self.withheld_end;
+    if (self.end - self.cur < 2 * RECORD_SIZE * (1 + MAX_SLOTS) && !claim_chunk())
+        return false;
+    collection_seen();
+    return true;
+}
+
+/* Gives the calling thread a new chunk. False when there is none. */
+static COLD bool claim_chunk(void) {
     if (!thread_known()) {
         if (store.header)
             store.header->dropped++;

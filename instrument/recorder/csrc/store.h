@@ -58,6 +58,8 @@ struct thread {
     uint32_t segment;
     uint32_t extended; /* records with an extension in this chunk */
     bool linked;
+    bool withheld; /* the garbage collector runs, and nothing has been recorded since: `end` is `cur`; see collector.h */
+    char *withheld_end;
 };
 
 struct segment {
@@ -232,6 +234,7 @@ static void thread_reset(struct thread *thread) {
     thread->cur = thread->end = thread->chunk = NULL;
     thread->serial = thread->number = thread->extended = 0;
     thread->segment = NO_SEGMENT;
+    thread->withheld = false;
 }
 
 /* Ends the recording: every thread's next record takes the cold path, the file is cut to the chunks in use. */

@@ -1,0 +1,95 @@
+/* The garbage collector's runs as scopes of their own: what it calls was not caused by whoever was running when it began.
+ *
+ * Most collections call nothing that is recorded, and then leave no record. So when one begins, the thread's room is
+ * withheld: the first record that is stored nevertheless finds none, and `claim` begins the scope before it. Invariant: the
+ * way of a record that is stored outside of collections is as it was. */
+
+#ifndef CLEW_COLLECTOR_H
+#define CLEW_COLLECTOR_H
+
+#include "operands.h"
+
+static struct {
+    PyObject *callbacks, *begins, *ends; /* Owned: `gc.callbacks`, and our two functions in there */
+    uint64_t site;
+    uint32_t channel;
+} collector;
+
+static __thread bool collecting, collection_told; /* the collector runs here; and the trace says so */
+
+/* A scope without a cause. */
+static void collection_seen(void) {
+    collection_told = true;
+    put_keyed(keyed_word(KIND_SCOPE_BEGIN, collector.site), 0, collector.channel, 0);
+}
+
+/* Are `phase` and `info` those of a callback of this phase? */
+static bool is_phase(PyObject *arguments, const char *wanted) {
+    PyObject *phase = PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, 0) : NULL;
+    return phase && PyUnicode_Check(phase) && !PyUnicode_CompareWithASCIIString(phase, wanted);
+}
+
+/* Puts our last function after those that were added since. False when the program has taken it out. */
+static bool collector_is_last(void) {
+    Py_ssize_t count = PyList_GET_SIZE(collector.callbacks);
+    if (count && PyList_GET_ITEM(collector.callbacks, count - 1) == collector.ends)
+        return true;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (PyList_GET_ITEM(collector.callbacks, i) == collector.ends)
+            return !PyList_SetSlice(collector.callbacks, i, i + 1, NULL) &&
+                   !PyList_Append(collector.callbacks, collector.ends);
+    return false;
+}
+
+static PyObject *core_collection_begins(PyObject *module, PyObject *arguments) {
+    if (is_phase(arguments, "start") && store.active && !collecting && collector_is_last()) {
+        collecting = true;
+        collection_told = false;
+        self.withheld = true;
+        self.withheld_end = self.end;
+        self.end = self.cur;
+    }
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_collection_ends(PyObject *module, PyObject *arguments) {
+    if (is_phase(arguments, "stop") && collecting) {
+        collecting = false;
+        if (self.withheld) {
+            self.withheld = false;
+            self.end = self.withheld_end;
+        } else if (collection_told) {
+            put_keyed(keyed_word(KIND_SCOPE_END, collector.site), 0, collector.channel, 0);
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_collecting(PyObject *module, PyObject *ignored) { return PyBool_FromLong(collecting); }
+
+static PyMethodDef collector_methods[] = {
+    {"collection_begins", core_collection_begins, METH_VARARGS, "Marks what the garbage collector runs."},
+    {"collection_ends", core_collection_ends, METH_VARARGS, "Marks what the garbage collector runs."},
+};
+
+static PyObject *core_watch_collector(PyObject *module, PyObject *arguments) {
+    PyObject *callbacks;
+    unsigned int site, channel;
+    if (!PyArg_ParseTuple(arguments, "O!II:watch_collector", &PyList_Type, &callbacks, &site, &channel))
+        return NULL;
+    if (collector.callbacks)
+        Py_RETURN_NONE;
+    collector.begins = PyCFunction_New(&collector_methods[0], NULL);
+    collector.ends = PyCFunction_New(&collector_methods[1], NULL);
+    if (!collector.begins || !collector.ends)
+        return NULL;
+    collector.site = site;
+    collector.channel = channel;
+    collector.callbacks = Py_NewRef(callbacks);
+    if (PyList_Insert(callbacks, 0, collector.begins) || PyList_Append(callbacks, collector.ends))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+#endif
