@@ -182,7 +182,7 @@ def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
 def _list(as_json: bool) -> None:
     entries = [entry for _, entry in control.entries()]
     if as_json:
-        print_json({"processes": [dataclasses.asdict(entry) for entry in entries]})
+        print_json({"processes": [entry._asdict() for entry in entries]})
         return
     if not entries:
         click.echo("no process can be attached to; `clew attach --help` tells how one is made ready", err=True)

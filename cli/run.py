@@ -141,11 +141,11 @@ def chosen_plan(
     try:
         plan = default_plan(workspace) if spec is None else _compiled(spec, workspace, context)
         if budget is not None:
-            plan = dataclasses.replace(plan, budget=parse_share(budget))
+            plan = plan._replace(budget=parse_share(budget))
         if quota is not None:
-            plan = dataclasses.replace(plan, quota=parse_size(quota))
+            plan = plan._replace(quota=parse_size(quota))
         if keep is not None:
-            plan = dataclasses.replace(plan, keep="newest" if keep == "newest" else "oldest")
+            plan = plan._replace(keep="newest" if keep == "newest" else "oldest")
     except ValueError as error:
         raise click.UsageError(str(error), context) from None
     return plan

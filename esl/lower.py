@@ -4,7 +4,7 @@ merges the actions of all rules that match a function. `origin` says which line 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from clew.esl import expression, packs
@@ -102,7 +102,7 @@ class _Lowering:
             spec=self.path,
         )
         if self.quota is not None:
-            plan = replace(plan, quota=quota_bytes(self.quota), keep="newest" if self.quota.newest else "oldest")
+            plan = plan._replace(quota=quota_bytes(self.quota), keep="newest" if self.quota.newest else "oldest")
         return Lowered(plan, tuple(self.rules))
 
     def _statement(self, statement: Statement) -> None:

@@ -25,7 +25,7 @@ from clew.graph.build import build
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
-from clew.records.plan import Level, Target
+from clew.records.plan import Level, Target, plain
 from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, record_files
 
 STORE_FORMAT = 4
@@ -92,9 +92,9 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
             "fingerprint": of,
             "arrays": {name: len(array) for name, array in arrays.items()},
             "strings": graph.strings,
-            "levels": [asdict(level) for level in graph.levels],
+            "levels": [plain(level) for level in graph.levels],
             "counted": [[site, count] for site, count in graph.counted.items()],
-            "problems": [asdict(problem) for problem in problems],
+            "problems": [problem._asdict() for problem in problems],
         }
         (made / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
         _put_in_place(made, folder / STORE_FOLDER)

@@ -15,8 +15,8 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 CONTROL_VARIABLE = "CLEW_CONTROL"
 """Environment variable that lets every Python process of a program be attached to, without recording it from the start."""
@@ -29,8 +29,7 @@ _START = 19
 """Place of the start in `/proc/PID/stat`, counted from behind the command's name."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A process that can be attached to."""
 
     pid: int
@@ -85,7 +84,7 @@ def register(entry: Entry) -> Path | None:
                 part.unlink()
             file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
             try:
-                os.write(file, json.dumps(asdict(entry)).encode())
+                os.write(file, json.dumps(entry._asdict()).encode())
             finally:
                 os.close(file)
             part.replace(path)
@@ -116,7 +115,7 @@ def read(path: Path) -> Entry | None:
     """None when the file is damaged, or was removed meanwhile."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        entry = Entry(**{name: data[name] for name in Entry.__dataclass_fields__})
+        entry = Entry(**{name: data[name] for name in Entry._fields})
         return entry if type(entry.pid) is int and f"{entry.pid}{ENTRY_SUFFIX}" == path.name else None
     except (OSError, ValueError, TypeError, KeyError):
         return None

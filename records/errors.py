@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class ClewError(Exception):
@@ -19,8 +19,7 @@ class PlanError(ClewError):
     """A probe plan cannot be used."""
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Something odd in a file that still opens. `where` is a path, with `@offset` when a byte can be named."""
 
     where: str

@@ -7,8 +7,7 @@ and compiled once by whoever reads it.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from clew.records.errors import PlanError
 
@@ -35,8 +34,7 @@ ActionKind = Literal["send", "receive", "join", "define", "use", "request", "inj
 When = Literal["start", "finish"]
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """Functions by name. Globs: `*` stays inside one dotted part, `**` crosses dots; see `clew.records.match`."""
 
     module: str
@@ -45,8 +43,7 @@ class Target:
     """Only files below this folder that are not an installed package's; "" for any file."""
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(NamedTuple):
     """One thing to record at a call, beside its enter and exit."""
 
     kind: ActionKind
@@ -69,8 +66,7 @@ class Action:
     """payload: at most this many characters."""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """Functions that are call scopes, and what else to record at each call of them."""
 
     target: Target
@@ -80,16 +76,14 @@ class Rule:
     """`file:line` of the spec, for messages."""
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """An aggregation level of the spec: the first target that matches a function gives its label."""
 
     name: str
     labels: tuple[tuple[str, Target], ...]
 
 
-@dataclass(frozen=True)
-class LogCapture:
+class LogCapture(NamedTuple):
     level: int = 0
     loggers: tuple[str, ...] = ()
     """Logger-name prefixes; empty for all."""
@@ -97,8 +91,7 @@ class LogCapture:
     """Append the event's id to text lines."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     rules: tuple[Rule, ...] = ()
     adapters: tuple[str, ...] = ()
     """Names of `clew.instrument.adapters` modules: threads, locks, callbacks, executors, queues,
@@ -111,13 +104,20 @@ class Plan:
     """Bytes a process may write, packed or not, before `keep` applies."""
     spec: str = ""
     """Path of the spec, or a sentence that says what was chosen without one."""
-    version: int = field(default=PLAN_VERSION)
+    version: int = PLAN_VERSION
     keep: Literal["oldest", "newest"] = "oldest"
     """What stays when the quota is reached: the oldest, and recording stops, or the newest, and the oldest is dropped."""
 
 
 def dump(plan: Plan) -> str:
-    return json.dumps(asdict(plan), indent=1, ensure_ascii=False)
+    return json.dumps(plain(plan), indent=1, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """Parts of a plan as JSON has them, with the names of their fields."""
+    if hasattr(value, "_asdict"):
+        return {name: plain(field) for name, field in value._asdict().items()}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def load(text: str, where: str) -> Plan:

@@ -10,12 +10,10 @@ import glob
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.records.errors import RunError
 
@@ -39,8 +37,7 @@ HIDE_VARIABLE = "CLEW_HIDE"
 program gave that environment itself: `added` when there was no PYTHONPATH, `kept` when clew's folder stands before its own."""
 
 
-@dataclass(frozen=True)
-class RunInfo:
+class RunInfo(NamedTuple):
     """What `run.json` says. Times are wall-clock nanoseconds."""
 
     id: str
@@ -57,7 +54,7 @@ class RunInfo:
     """The process that writes the run's end, 0 when that is not known."""
     attached: bool = False
     """The run began in the middle of a program; its processes write its end, each if it is the last one."""
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = []  # noqa: RUF012  # never changed
     format: int = RUN_FORMAT
 
 
@@ -140,6 +137,8 @@ def create_run(
             _write(folder / PLAN_FILE, plan)
             save_run(folder, info)
         except OSError:
+            import shutil  # which no recorded process needs
+
             shutil.rmtree(folder, ignore_errors=True)
             raise
     except OSError as error:
@@ -151,7 +150,7 @@ def create_run(
 
 def save_run(folder: Path, info: RunInfo) -> None:
     """Writes `run.json` whole or not at all."""
-    text = json.dumps(asdict(info), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(info._asdict(), indent=1, ensure_ascii=False) + "\n"
     # What a command line has that is no UTF-8 could not be shown either.
     _write(folder / RUN_FILE, text.encode("utf-8", "replace").decode())
 
@@ -174,7 +173,7 @@ def save_plan(folder: Path, plan: str) -> None:
 
 def finish_run(folder: Path, info: RunInfo, exit_code: int | None, notes: list[str]) -> RunInfo:
     """`exit_code` is None when the program goes on, or nobody learns it."""
-    done = replace(info, finished=time.time_ns(), exit_code=exit_code, notes=[*info.notes, *notes])
+    done = info._replace(finished=time.time_ns(), exit_code=exit_code, notes=[*info.notes, *notes])
     save_run(folder, done)
     return done
 
@@ -203,12 +202,12 @@ def load_run(folder: Path) -> RunInfo:
 def _checked(file: Path, data: dict[Any, Any]) -> dict[str, Any]:
     """The fields that this version knows. Raises `RunError` when one is missing or not what it has to be."""
     known: dict[str, Any] = {}
-    for name, known_as in RunInfo.__dataclass_fields__.items():
+    for name, known_as in RunInfo.__annotations__.items():
         if name not in data:
-            if known_as.default is MISSING and known_as.default_factory is MISSING:
+            if name not in RunInfo._field_defaults:
                 raise RunError(f"{file}: damaged, it has no field {name!r}; record the run again")
             continue
-        what, fits = _FIELDS[str(known_as.type)]
+        what, fits = _FIELDS[known_as.__forward_arg__]
         value = data[name]
         if not fits(value):
             raise RunError(f"{file}: damaged, its field {name!r} is not {what}; record the run again")

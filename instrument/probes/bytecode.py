@@ -17,7 +17,6 @@ probe; LOAD_FAST parameter; DELETE_SUBSCR.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from types import CodeType
 from typing import NamedTuple
@@ -26,6 +25,10 @@ from clew.instrument.probes import exception_table, form, line_table
 from clew.instrument.probes.exception_table import Entry
 from clew.instrument.probes.instructions import (
     CALL,
+    CO_NEWLOCALS,
+    CO_OPTIMIZED,
+    CO_VARARGS,
+    CO_VARKEYWORDS,
     COPY,
     DELETE_FAST,
     DELETE_SUBSCR,
@@ -54,7 +57,7 @@ from clew.instrument.probes.instructions import (
 from clew.instrument.probes.layout import Insertion, Layout, after, before
 from clew.records.event import Kind
 
-_FUNCTION = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS
+_FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
 _POP_TOP = encode(POP_TOP)
 _DELETE_ITEM, _SET_ITEM = encode(DELETE_SUBSCR), encode(STORE_SUBSCR)
 _RERAISE_AT_LASTI = encode(RERAISE, 1)
@@ -116,7 +119,7 @@ class Parameter(NamedTuple):
 def parameters(code: CodeType) -> dict[str, Parameter]:
     """The parameters of a function's code, in order."""
     count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    count += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
     deleted = {found.arg for found in scan(code.co_code) if found.opcode == DELETE_FAST}
     cells = frozenset(code.co_cellvars)
     return {

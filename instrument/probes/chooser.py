@@ -5,7 +5,6 @@ Invariant: a module that no rule names costs one look at its name; clew's own mo
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Sequence
 from types import CodeType
@@ -13,6 +12,7 @@ from types import CodeType
 from clew.instrument.probes import originals, sites
 from clew.instrument.probes.actions import compile_actions
 from clew.instrument.probes.bytecode import Probes, is_function, parameters
+from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from clew.records.match import matches_module, pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
@@ -91,11 +91,11 @@ def _is_ours(module: str) -> bool:
 def kind_of(code: CodeType) -> str:
     """The word for a function's code in `SiteInfo.kind`."""
     flags = code.co_flags
-    if flags & inspect.CO_ASYNC_GENERATOR:
+    if flags & CO_ASYNC_GENERATOR:
         return "async_generator"
-    if flags & inspect.CO_COROUTINE:
+    if flags & CO_COROUTINE:
         return "coroutine"
-    if flags & inspect.CO_GENERATOR:
+    if flags & CO_GENERATOR:
         return "generator"
     return "lambda" if code.co_name == "<lambda>" else "function"
 

@@ -17,6 +17,10 @@ VERSION = sys.version_info[:2]
 SUPPORTED = VERSION in ((3, 11), (3, 12), (3, 13))
 """Other interpreters lay their code out in a way this module was not written for."""
 
+# `inspect` has these too, and takes several milliseconds to load.
+CO_OPTIMIZED, CO_NEWLOCALS, CO_VARARGS, CO_VARKEYWORDS = 0x1, 0x2, 0x4, 0x8
+CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
 _OPCODES = opcode.opmap
 EXTENDED_ARG = _OPCODES["EXTENDED_ARG"]
 LOAD_CONST = _OPCODES["LOAD_CONST"]

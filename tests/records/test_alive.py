@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -51,11 +50,11 @@ def test_a_process_that_began_later_is_another_one():
 def test_a_run_is_abandoned_when_its_launcher_and_all_its_processes_are_gone(tmp_path):
     folder, info = make(tmp_path)
     assert info.launcher == os.getpid() and not is_abandoned(folder, info)
-    gone = replace(info, launcher=dead_process())
+    gone = info._replace(launcher=dead_process())
     assert is_abandoned(folder, gone)
-    assert not is_abandoned(folder, replace(gone, host="another"))
-    assert not is_abandoned(folder, replace(gone, launcher=0))
-    assert not is_abandoned(folder, replace(gone, finished=1))
+    assert not is_abandoned(folder, gone._replace(host="another"))
+    assert not is_abandoned(folder, gone._replace(launcher=0))
+    assert not is_abandoned(folder, gone._replace(finished=1))
 
 
 def test_a_killed_launcher_is_said_once_and_only_after_its_program_ended(tmp_path):
@@ -94,5 +93,5 @@ def test_a_killed_launcher_is_said_once_and_only_after_its_program_ended(tmp_pat
 
 def test_a_run_of_an_older_clew_has_no_launcher_and_is_taken_as_it_was(tmp_path):
     folder, info = make(tmp_path)
-    save_run(folder, replace(info, launcher=0))
+    save_run(folder, info._replace(launcher=0))
     assert [problem.what for problem in build(folder)[1]][-1].startswith("the run is not over")

@@ -16,9 +16,10 @@ expressions = st.recursive(
     lambda inner: st.tuples(st.just("attr"), inner, names).map(list),
     max_leaves=4,
 )
+# A lambda says nothing of types, so that what is not given here is left out.
 targets = st.builds(Target, names, names, st.sampled_from(["", "/project"]))
 actions = st.builds(
-    Action,
+    lambda **fields: Action(**fields),
     kind=st.sampled_from(["send", "receive", "define", "use", "payload", "entity"]),
     when=st.sampled_from(["start", "finish"]),
     channel=names,
@@ -30,7 +31,7 @@ rules = st.builds(
     Rule, targets, st.lists(targets, max_size=2).map(tuple), st.lists(actions, max_size=2).map(tuple), names
 )
 plans = st.builds(
-    Plan,
+    lambda **fields: Plan(**fields),
     rules=st.lists(rules, max_size=3).map(tuple),
     adapters=st.lists(names, max_size=3).map(tuple),
     logs=st.none() | st.builds(LogCapture, st.integers(0, 50), st.lists(names, max_size=2).map(tuple), st.booleans()),
