@@ -17,6 +17,7 @@ import click
 from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
 from clew.cli.run import chosen_plan, program_name, say
 from clew.records import ask, control
+from clew.records.collector import start_collector
 from clew.records.control import Entry
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, load_plan_text, save_plan, workspace_of
@@ -132,6 +133,7 @@ def _start(
         if not answers:
             shutil.rmtree(folder, ignore_errors=True)
         raise
+    start_collector(folder)  # which goes on until they are no longer recorded
     say(f"`clew detach {' '.join(str(entry.pid) for entry in entries)}` ends it")
     return [{**answer, "run": info.id, "folder": str(folder)} for answer in answers]
 

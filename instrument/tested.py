@@ -23,6 +23,7 @@ from clew.instrument.probes.sites import register
 from clew.instrument.recorder import lifecycle
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
+from clew.records.collector import Attendant
 from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.event import Kind
@@ -95,6 +96,8 @@ class Session:
     def pytest_unconfigure(self) -> None:
         lifecycle.stop()
         self._restore()
+        # Not while tests run: they may wait for any child of theirs.
+        Attendant(self._folder).finish()
         finish_run(self._folder, self._info, self._exit_code, [])
 
 

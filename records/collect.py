@@ -36,7 +36,7 @@ _USAGE = """usage: python -m clew.records.collect [--attached] RUN_FOLDER
 
 Packs what the processes of a run have recorded, until they have all ended.
 
-  --attached  before that, wait for the end of standard input, and report progress on standard output
+  --attached  also wait for the end of standard input, which comes with the end of whoever started it
 """
 
 Told = Callable[[int, int], None]
@@ -174,14 +174,17 @@ class Collector:
         return False
 
 
-def collect_now(folder: Path | str) -> Totals:
-    """Packs, in this process, all that is finished now. Does nothing where another collector is at work."""
+def collect_now(folder: Path | str, told: Told | None = None) -> Totals:
+    """Packs, in this process, all that is finished now. Does nothing where another collector is at work.
+
+    `told` is given how many of the last chunks are packed, and of how many.
+    """
     folder = Path(folder)
     with contextlib.suppress(OSError), locked(folder) as mine:
         if mine:
             collector = Collector(folder)
             try:
-                collector.poll(ask=True, last=True)
+                collector.poll(told, ask=True, last=True)
                 live = collector.live
             finally:
                 collector.close()
@@ -232,30 +235,16 @@ def _collect(folder: Path, *, attached: bool) -> None:
     while attached:
         pause = SHORTEST if collector.poll() else min(pause * 2, LONGEST)
         attached = not _ended(pause)
-    collector.poll(_report, ask=True, last=True)
-    _be_silent()
+    collector.poll(ask=True, last=True)
     while collector.live:
         time.sleep(pause)
         pause = SHORTEST if collector.poll(last=True) else min(pause * 2, LONGEST)
 
 
 def _ended(seconds: float) -> bool:
-    """Waits; True as soon as standard input is at its end: whoever started us has seen its program end, or died."""
+    """Waits; True as soon as standard input is at its end: whoever started us is gone."""
     ready, _, _ = select.select([0], [], [], seconds)
     return bool(ready) and not os.read(0, 4096)
-
-
-def _report(done: int, total: int) -> None:
-    with contextlib.suppress(OSError):
-        os.write(1, f"{done} {total}\n".encode())
-
-
-def _be_silent() -> None:
-    """Whoever started us waits for the end of our output; what we do from here on nobody need wait for."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(null, number)
-    os.close(null)
 
 
 def main(arguments: list[str]) -> int:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE, trace_files
 
+Told = Callable[[int, int], None]
+
 WORTH_BYTES = 4 << 20
 """From this on a run is collected while it goes on. What is smaller is packed at its end, by whoever waits for it."""
 
@@ -21,30 +23,26 @@ WORTH_BYTES = 4 << 20
 class RunningCollector:
     """A collector that works for us."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
+        self._folder = folder
+        self.process = process
 
-    def finish(self, told: Callable[[int, int], None] | None = None) -> None:
-        """Says that the run is over, and returns when everything that has ended is packed; goes on alone with the rest.
+    def finish(self, told: Told | None = None) -> None:
+        """The run is over: packs what has ended, and returns. A collector goes on with the rest.
 
         `told` is given how many chunks are packed, and of how many.
         """
-        process = self._process
-        with contextlib.suppress(OSError):
-            if process.stdin is not None:
-                process.stdin.close()
-        if process.stdout is None:
-            return
-        with process.stdout:
-            for line in process.stdout:
-                done, _, total = line.partition(b" ")
-                if told is not None and done.isdigit() and total.strip().isdigit():
-                    told(int(done), int(total))
-        process.poll()  # perhaps it has ended, too
+        # It is nice to everyone, we are awaited: so we take over. It may be killed at any instant.
+        self.process.kill()
+        self.process.communicate()
+        _finish(self._folder, told)
 
 
 def start_collector(run_folder: Path | str) -> RunningCollector | None:
-    """A collector for a run, in a process of its own that no key on the terminal reaches; None when there can't be one."""
+    """A collector for a run, in a process of its own that no key on the terminal reaches; None when there can't be one.
+
+    It goes on for as long as it is not told to `finish` and we live, and after that until all that is recorded has ended.
+    """
     if not hasattr(os, "pread"):
         return None
     environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
@@ -52,12 +50,23 @@ def start_collector(run_folder: Path | str) -> RunningCollector | None:
         process = subprocess.Popen(
             # -P: a program's own folder is full of names that are modules' of ours.
             [sys.executable, "-P", "-m", "clew.records.collect", "--attached", str(run_folder)],
-            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
     except (OSError, ValueError):
         return None
-    return RunningCollector(process)
+    return RunningCollector(Path(run_folder), process)
+
+
+def _finish(folder: Path, told: Told | None) -> None:
+    from clew.records.collect import collect_now  # which not every command needs
+
+    live = True
+    try:
+        live = collect_now(folder, told).live > 0
+    finally:
+        if live:  # or the user would not wait
+            start_collector(folder)
 
 
 class Attendant:
@@ -80,13 +89,9 @@ class Attendant:
                 self._collector = start_collector(self._folder)
         return not self._started
 
-    def finish(self, told: Callable[[int, int], None] | None = None) -> None:
+    def finish(self, told: Told | None = None) -> None:
         """The program has ended: packs what it and others have finished, and leaves those that go on to a collector."""
         if self._collector is None:
-            from clew.records.collect import collect_now  # which not every command needs
-
-            if not collect_now(self._folder).live:
-                return
-            self._collector = start_collector(self._folder)
-        if self._collector is not None:
+            _finish(self._folder, told)
+        else:
             self._collector.finish(told)
