@@ -235,8 +235,26 @@ def _taking(original: Any, site: int, channel: int) -> dict[str, Any]:
             emit(_JOIN, site, outcome_key(self), channel)
         return await_(self)
 
+    scopes = Tokens()
+
+    def adding(future: Any, *_arguments: Any, **_options: Any) -> None:
+        # A small scope of its own makes the handle, so that only the callback's run depends on the outcome.
+        key = fresh_key() if done(future) else 0
+        scopes.stack.append(key)
+        if key:
+            emit(_SEND, site, key, channel)
+            emit(_SCOPE_BEGIN, site, key, channel)
+            emit(_JOIN, site, outcome_key(future), channel)
+
+    def added(result: None, *_arguments: Any, **_options: Any) -> None:
+        key = scopes.stack.pop() if scopes.stack else 0
+        if key:
+            emit(_SCOPE_END, site, key, channel)
+        return result
+
     takers = {name: _Taking(getattr(original, name), done, site, channel) for name in ("result", "exception")}
-    return {"__await__": __await__, "__iter__": __await__, **takers}
+    add_done_callback = around(original.add_done_callback, adding, added)
+    return {"__await__": __await__, "__iter__": __await__, "add_done_callback": add_done_callback, **takers}
 
 
 def _subclass(original: Any, bases: tuple[Any, ...], methods: dict[str, Any], slots: tuple[str, ...] = ()) -> Any:

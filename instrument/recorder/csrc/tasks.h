@@ -359,8 +359,8 @@ static PyObject *core_watch_handles(PyObject *module, PyObject *arguments) {
 
 /* ---- Futures and tasks ---- */
 
-static struct patched f_set_result, f_set_exception, f_cancel, f_result, f_exception;
-static struct patched t_cancel, t_result, t_exception, t_set_name;
+static struct patched f_set_result, f_set_exception, f_cancel, f_result, f_exception, f_add_done_callback;
+static struct patched t_cancel, t_result, t_exception, t_set_name, t_add_done_callback;
 
 /* Both C types begin alike, so one `done` serves them. An error (of a future whose `__init__` did not run) is the
  * original method's to raise. */
@@ -417,6 +417,32 @@ TAKING(f_result)
 TAKING(f_exception)
 TAKING(t_result)
 TAKING(t_exception)
+
+/* A callback for what is done already is scheduled by whoever adds it, but its run depends on the outcome, too: so the
+ * handle is made in a small scope of its own, and the caller depends on nothing. */
+static PyObject *add_done_callback(const struct patched *patched, PyObject *future, PyObject *const *arguments,
+                                   Py_ssize_t count, PyObject *names) {
+    if (!store.active || !future_is_done(future))
+        return call_original(patched, future, arguments, count, names);
+    uint64_t key = key_fresh(), epoch = store.epoch;
+    put_keyed(keyed_word(KIND_SEND, aio.future_site), key, aio.future_channel, 0);
+    put_keyed(keyed_word(KIND_SCOPE_BEGIN, aio.future_site), key, aio.future_channel, 0);
+    outcome_taken(future);
+    PyObject *result = call_original(patched, future, arguments, count, names);
+    if (store.active && store.epoch == epoch)
+        put_keyed(keyed_word(KIND_SCOPE_END, aio.future_site), key, aio.future_channel, 0);
+    return result;
+}
+
+static PyObject *f_add_done_callback_method(PyObject *future, PyObject *const *arguments, Py_ssize_t count,
+                                            PyObject *names) {
+    return add_done_callback(&f_add_done_callback, future, arguments, count, names);
+}
+
+static PyObject *t_add_done_callback_method(PyObject *task, PyObject *const *arguments, Py_ssize_t count,
+                                            PyObject *names) {
+    return add_done_callback(&t_add_done_callback, task, arguments, count, names);
+}
 
 static PyObject *t_cancel_method(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
     PyObject *done = call_original(&t_cancel, task, arguments, count, names);
@@ -561,6 +587,7 @@ static PyObject *core_watch_futures(PyObject *module, PyObject *arguments) {
                    patch_method(type, "cancel", &f_cancel, f_cancel_method) &&
                    patch_method(type, "result", &f_result, f_result_method) &&
                    patch_method(type, "exception", &f_exception, f_exception_method) &&
+                   patch_method(type, "add_done_callback", &f_add_done_callback, f_add_done_callback_method) &&
                    patch_await(type, &aio.future_async, &aio.future_await, future_await);
     PyType_Modified(type);
     if (!patched)
@@ -589,6 +616,7 @@ static PyObject *core_watch_tasks(PyObject *module, PyObject *arguments) {
     bool patched = patch_method(type, "cancel", &t_cancel, t_cancel_method) &&
                    patch_method(type, "result", &t_result, t_result_method) &&
                    patch_method(type, "exception", &t_exception, t_exception_method) &&
+                   patch_method(type, "add_done_callback", &t_add_done_callback, t_add_done_callback_method) &&
                    patch_method(type, "set_name", &t_set_name, t_set_name_method) &&
                    patch_await(type, &aio.task_async, &aio.task_await, task_await) && patch_wrapper(type, "__init__", task_init);
     if (patched)

@@ -1,0 +1,365 @@
+"""Random programs that carry the clocks of their own causality: for every two of their events, the graph knows whether the one
+happened before the other, exactly as they do: none missed, none false.
+
+Seeds are fixed, and some are new each time (the test's name says which); `CLEW_RANDOM_PROGRAMS=500` runs that many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+import pytest
+
+from clew.graph.build import build
+from clew.records.event import Kind
+
+COMMON = """
+    import asyncio, itertools, json, queue, random, sys, threading
+    from concurrent.futures import ThreadPoolExecutor
+    import clew
+
+    seed = int(sys.argv[1])
+    numbers, guard, pasts = itertools.count(), threading.Lock(), {}
+
+    class Unit:
+        '''A task, a thread, a callback or a piece of work; `seen` has a bit for each event in its past.'''
+        def __init__(self, seen, name=""):
+            self.seen = seen
+            self.does(name)
+
+        def does(self, what=""):
+            with guard: number = next(numbers)
+            clew.mark("event", number)
+            self.seen |= 1 << number
+            pasts[number] = self.seen, what
+
+    class Item:
+        '''What travels through a queue: what its sender had seen.'''
+        def __init__(self, unit): self.seen, self.order = unit.seen, random.random()
+        def __lt__(self, other): return self.order < other.order
+    """
+
+THREADS = """
+    def thread(unit_of_starter, seed, depth, queues, pool, ended):
+        unit, rng = Unit(unit_of_starter, "thread"), random.Random(seed)
+        for turn in range(rng.randrange(3, 7)):
+            what = rng.choice(["put", "put", "get", "submit", "start", "alone"])
+            if what == "put":
+                rng.choice(queues).put(Item(unit))
+            elif what == "get":
+                try: unit.seen = rng.choice(queues).get(timeout=0.002).seen
+                except queue.Empty: pass
+            elif what == "submit" and depth < 2:
+                done = []
+                future = pool.submit(work, unit.seen, rng.random(), done)
+                unit.does("submitted")
+                if rng.random() < 0.5:
+                    future.result()
+                    unit.seen |= done[0]
+            elif what == "start" and depth < 2:
+                start(unit, rng.random(), depth + 1, queues, pool).join(unit)
+            unit.does(what)
+        ended.append(unit.seen)
+
+    def work(seen, seed, done):
+        unit = Unit(seen, "work")
+        done.append(unit.seen)
+
+    class start:
+        def __init__(self, unit, seed, depth, queues, pool):
+            self.ended = []
+            self.thread = threading.Thread(target=thread, args=(unit.seen, seed, depth, queues, pool, self.ended))
+            self.thread.start()
+
+        def join(self, unit):
+            self.thread.join()
+            unit.seen |= self.ended[0]
+
+    main, rng = Unit(0, "main"), random.Random(seed)
+    queues = [queue.Queue(), queue.LifoQueue(), queue.PriorityQueue(), queue.SimpleQueue()]
+    with ThreadPoolExecutor(2) as pool:
+        started = []
+        for _ in range(3):
+            started.append(start(main, rng.random(), 0, queues, pool))
+            main.does("started")
+        for one in started:
+            one.join(main)
+            main.does("joined")
+    print(json.dumps(pasts))
+    """
+
+TASKS = """
+    class World:
+        def __init__(self):
+            self.queues = [asyncio.Queue(), asyncio.LifoQueue(), asyncio.PriorityQueue()]
+            self.lock, self.released = asyncio.Lock(), 0
+            self.futures, self.events, self.born = [], [], 0
+            self.pool = ThreadPoolExecutor(2)
+
+    async def task(world, seen, seed, depth, ended):
+        unit, rng = Unit(seen, "task"), random.Random(seed)
+        try:
+            for turn in range(rng.randrange(3, 8)):
+                what = rng.choice(ACTIONS)
+                await what(world, unit, rng, depth)
+                unit.does(what.__name__)
+        finally:
+            ended.append(unit.seen)
+
+    def child(world, unit, rng, depth):
+        ended = []
+        return asyncio.ensure_future(task(world, unit.seen, rng.random(), depth + 1, ended)), ended
+
+    def children(world, unit, rng, depth):
+        world.born += 3
+        return [child(world, unit, rng, depth) for _ in range(3)] if depth < 2 and world.born < 40 else []
+
+    async def sleeping(world, unit, rng, depth): await asyncio.sleep(0 if rng.random() < 0.8 else 0.001)
+
+    async def awaiting(world, unit, rng, depth):
+        for one, ended in children(world, unit, rng, depth):
+            if rng.random() < 0.3: await asyncio.sleep(0.001)
+            unit.does("waits")
+            await one
+            unit.seen |= ended[0]
+
+    async def gathering(world, unit, rng, depth):
+        made = children(world, unit, rng, depth)
+        await asyncio.gather(*(one for one, _ in made))
+        for _, ended in made: unit.seen |= ended[0]
+
+    async def waiting(world, unit, rng, depth):
+        made = children(world, unit, rng, depth)
+        if rng.random() < 0.5: await asyncio.sleep(0.001)  # some are done then
+        unit.does("waits")
+        if made: await asyncio.wait([one for one, _ in made])
+        for _, ended in made: unit.seen |= ended[0]
+
+    async def grouping(world, unit, rng, depth):
+        made = []
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2 if depth < 2 and world.born < 40 else 0):
+                world.born += 1
+                ended = []
+                one = group.create_task(task(world, unit.seen, rng.random(), depth + 1, ended))
+                if one.done(): unit.seen |= ended[0]  # an eager one, whose outcome the group looks at here
+                made.append(ended)
+        for ended in made: unit.seen |= ended[0]
+
+    async def cancelling(world, unit, rng, depth):
+        caught = []
+        async def victim(seen):
+            own = Unit(seen, "victim")
+            try:
+                while True: await asyncio.sleep(0 if rng.random() < 0.5 else 10)
+            except asyncio.CancelledError:
+                own.seen |= canceller[0]
+                own.does("cancelled")
+                caught.append(own.seen)
+        one = asyncio.ensure_future(victim(unit.seen))
+        for _ in range(rng.randrange(1, 4)): await asyncio.sleep(0)
+        unit.does("cancels")
+        canceller = [unit.seen]
+        one.cancel()
+        unit.does("has cancelled")
+        await asyncio.wait([one])
+        unit.seen |= caught[0]
+
+    async def putting(world, unit, rng, depth): await rng.choice(world.queues).put(Item(unit))
+
+    async def getting(world, unit, rng, depth):
+        jobs = rng.choice(world.queues)
+        try:
+            # A reader of an empty queue waits for the next item, if one comes in time.
+            item = jobs.get_nowait() if rng.random() < 0.5 else await got_in_time(jobs)
+        except (asyncio.QueueEmpty, TimeoutError): return
+        unit.seen = item.seen
+
+    async def got_in_time(jobs):
+        async with asyncio.timeout(0.002): return await jobs.get()
+
+    async def fulfilling(world, unit, rng, depth):
+        for future in world.futures:
+            if not future.done():
+                future.set_result(unit.seen)
+                return
+
+    async def hoping(world, unit, rng, depth):
+        future = asyncio.get_running_loop().create_future()
+        world.futures.append(future)
+        asyncio.get_running_loop().call_later(0.003, giving_up, future, unit.seen)
+        unit.seen |= await future
+
+    def giving_up(future, seen):
+        unit = Unit(seen, "timer")
+        if not future.done(): future.set_result(unit.seen)
+
+    async def setting(world, unit, rng, depth):
+        event = asyncio.Event()
+        event.seen = unit.seen
+        event.set()
+        world.events.append(event)
+
+    async def noticing(world, unit, rng, depth):
+        if world.events:
+            event = rng.choice(world.events)
+            await event.wait()
+            unit.seen |= event.seen
+
+    async def calling(world, unit, rng, depth):
+        future = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(giving_up, future, unit.seen)
+        unit.does("called")
+        unit.seen |= await future
+
+    async def locking(world, unit, rng, depth):
+        lock = world.lock
+        waits = lock.locked() or any(not waiter.cancelled() for waiter in lock._waiters or ())
+        async with lock:
+            if waits: unit.seen |= world.released
+            unit.does("holds")
+            for _ in range(rng.randrange(3)): await asyncio.sleep(0)
+            unit.does("lets go")
+            world.released = unit.seen
+
+    async def meeting(world, unit, rng, depth):
+        barrier, arrived = asyncio.Barrier(2), []
+        async def other(seen):
+            own = Unit(seen, "other")
+            arrived.append(own.seen)
+            await barrier.wait()
+            own.seen |= arrived[0] | arrived[1]
+            own.does("met")
+            return own.seen
+        one = asyncio.ensure_future(other(unit.seen))
+        for _ in range(rng.randrange(3)): await asyncio.sleep(0)
+        unit.does("arrives")
+        arrived.append(unit.seen)
+        await barrier.wait()
+        unit.seen |= arrived[0] | arrived[1]
+        unit.does("met")
+        unit.seen |= await one
+
+    async def joining(world, unit, rng, depth):
+        jobs, done = asyncio.Queue(), []
+        async def worker(seen, count):
+            own = Unit(seen, "worker")
+            for _ in range(count):
+                own.seen = (await jobs.get()).seen
+                own.does("works")
+                done.append(own.seen)
+                jobs.task_done()
+                own.does("has worked")
+            return own.seen
+        workers = [asyncio.ensure_future(worker(unit.seen, 2)) for _ in range(2)]
+        for _ in range(4):
+            jobs.put_nowait(Item(unit))
+            unit.does("put")
+        await jobs.join()
+        for seen in done: unit.seen |= seen
+        unit.does("joined")
+        for seen in await asyncio.gather(*workers): unit.seen |= seen
+
+    async def executing(world, unit, rng, depth):
+        def work(seen): return Unit(seen, "work").seen
+        loop = asyncio.get_running_loop()
+        unit.seen |= await loop.run_in_executor(world.pool, work, unit.seen)
+
+    async def reading(world, unit, rng, depth):
+        reader, fed = asyncio.StreamReader(), []
+        async def feeder(seen):
+            own = Unit(seen, "feeder")
+            for size in sizes:
+                fed.extend([own.seen] * size)
+                reader.feed_data(bytes(size))
+                own.does("fed")
+                for _ in range(rng.randrange(2)): await asyncio.sleep(0)
+            return own.seen
+        sizes = [rng.randrange(1, 4) for _ in range(3)]
+        one = asyncio.ensure_future(feeder(unit.seen))
+        taken = 0
+        while taken < sum(sizes):
+            size = min(rng.randrange(1, 4), sum(sizes) - taken)
+            unit.does("reads")
+            await reader.readexactly(size)
+            for seen in fed[taken:taken + size]: unit.seen |= seen
+            taken += size
+            unit.does("has read")
+        unit.seen |= await one
+
+    ACTIONS = [
+        sleeping, awaiting, gathering, waiting, grouping, cancelling, putting, putting, getting, fulfilling, hoping, setting,
+        noticing, calling, locking, meeting, joining, executing, reading,
+    ]
+
+    async def program():
+        if seed % 2 and hasattr(asyncio, "eager_task_factory"):
+            asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+        world, main, rng, made = World(), Unit(begin.seen, "program"), random.Random(seed), []
+        for _ in range(3):
+            made.append(child(world, main, rng, 0))
+            main.does("made")
+        for one, ended in made:
+            await one
+            main.seen |= ended[0]
+            main.does("has awaited")
+        world.pool.shutdown(wait=False)
+        return main.seen
+
+    begin = Unit(0, "begin")
+    begin.seen |= asyncio.run(program())
+    begin.does("end")
+    print(json.dumps(pasts))
+    """
+
+
+def graphs_pasts(folder):
+    """Number of each marked event -> bits of those that are before it: by edges and the order inside each region."""
+    graph, problems = build(folder)
+    assert not [problem.what for problem in problems if "no send of the same key" in problem.what]
+    incoming, outgoing = {}, set()
+    for source, target in zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True):
+        incoming.setdefault(target, []).append(source)
+        outgoing.add(source)
+    rows = sorted(range(len(graph.ts)), key=lambda row: (int(graph.ts[row]), row))
+    regions, sent, pasts = {}, {}, {}
+    for row in rows:
+        region = int(graph.region[row])
+        seen = regions.get(region, 0)
+        for source in incoming.get(row, ()):
+            seen |= sent[source]
+        if int(graph.kind[row]) == Kind.MARK:
+            number = int(graph.text(row))
+            seen |= 1 << number
+            pasts[number] = seen
+        regions[region] = seen
+        if row in outgoing:
+            sent[row] = seen
+    return pasts
+
+
+def bits(mask):
+    return {number for number in range(mask.bit_length()) if mask >> number & 1}
+
+
+_more = int(os.environ.get("CLEW_RANDOM_PROGRAMS", "0"))
+SEEDS = [*range(1, 5), *(random.SystemRandom().randrange(10, 1 << 30) for _ in range(_more or 2))]
+
+
+@pytest.mark.parametrize("program", [THREADS, TASKS], ids=["threads", "tasks"])
+def test_the_graph_knows_exactly_what_happened_before_what(record, program):
+    for seed in SEEDS:
+        run = record(COMMON + program, str(seed), rules=False, name=f"program{seed}")
+        assert run.code == 0, (seed, run.stderr)
+        carried = {int(number): (past, what) for number, (past, what) in json.loads(run.stdout).items()}
+        found = graphs_pasts(run.folder)
+        assert carried.keys() == found.keys() and len(carried) > 8, seed
+        for number, (past, what) in sorted(carried.items()):
+            name = {other: carried[other][1] for other in bits(past | found[number])}
+            missed, false = bits(past & ~found[number]), bits(found[number] & ~past)
+            assert not missed and not false, (
+                f"seed {seed}, event {number} ({what}): missed {[(n, name[n]) for n in sorted(missed)]}, "
+                f"false {[(n, name[n]) for n in sorted(false)]}"
+            )
