@@ -95,10 +95,8 @@ def test_collectors_that_are_killed_at_random(tmp_path, packed_at_the_end):
         assert collector is not None
         # About what it takes to begin, and then some.
         time.sleep(0.05 + chance.random() * 0.15)
-        collector._process.send_signal(signal.SIGKILL)
-        collector._process.wait()
-        for stream in (collector._process.stdin, collector._process.stdout):
-            stream.close()
+        collector.process.kill()
+        collector.process.communicate()
         killed += 1
         if killed % 4 == 0:
             read_run(run)  # in whatever state it is
@@ -120,14 +118,13 @@ def test_a_collector_that_stands_still_costs_only_space(tmp_path):
     collector = start_collector(run)
     assert collector is not None
     time.sleep(0.2)
-    collector._process.send_signal(signal.SIGSTOP)
+    collector.process.send_signal(signal.SIGSTOP)
     out, err = program.communicate()
     assert (program.returncode, err) == (5, "")
     expected = {int(pid): count for pid, count in json.loads(out).items()}
     assert entered(run)[:2] == (Counter(expected), [])
-    collector._process.send_signal(signal.SIGCONT)
+    collector.process.send_signal(signal.SIGCONT)
     collector.finish()
-    collector._process.wait()
     assert entered(run)[:2] == (Counter(expected), [])
 
 
@@ -139,7 +136,6 @@ def test_a_disk_that_is_full_for_the_collector_too(tmp_path, small_disk):
     program = start(tmp_path / "workspace", run, 60_000)
     out, err = program.communicate()
     collector.finish()
-    collector._process.wait()
     expected = {int(pid): count for pid, count in json.loads(out).items()}
     said = err.splitlines()
     assert program.returncode == 5
