@@ -53,6 +53,7 @@ test_sendfile test_server test_sock_lowlevel test_ssl test_sslproto test_stagger
 test_taskgroups test_tasks test_threads test_timeouts test_transports test_unix_events test_waitfor
 """.split()
 
+_INSTRUCTIONS = "it lists single instructions, by their place; probes are some more of them"
 _HEADER = "a request carries a `traceparent` header, by which its server knows the cause"
 ALLOWED = {
     **dict.fromkeys(
@@ -68,6 +69,20 @@ ALLOWED = {
         ],
         _HEADER,
     ),
+    **dict.fromkeys(
+        [
+            "test.test_monitoring.TestBranchAndJumpEvents.test_except_star",
+            "test.test_monitoring.TestInstallIncrementally.test_call_then_instruction",
+            "test.test_monitoring.TestInstallIncrementally.test_instruction_then_call",
+            "test.test_monitoring.TestLineAndInstructionEvents.test_c_call",
+            "test.test_monitoring.TestLineAndInstructionEvents.test_simple",
+            "test.test_monitoring.TestLineAndInstructionEvents.test_try_except",
+            "test.test_monitoring.TestLineAndInstructionEvents.test_with_restart",
+        ],
+        _INSTRUCTIONS,
+    ),
+    "test.test_monitoring.SimulateProfileTest.test_balanced": "a tool that asks for it sees that an exception which leaves a "
+    "function was handled and raised again there, which is how its end is recorded",
     "test.test_sys.SizeofTest.test_objecttypes": "the frame of a function with probes has room for one of them on its stack",
     "test.test_import.PycRewritingTests.test_foreign_code": "it marshals the code of a loaded function; a probe is an "
     "object, which marshal does not take (pickle does)",
