@@ -11,12 +11,11 @@ ours stands in a traceback. What cannot be changed is left as it is, and a note 
 from __future__ import annotations
 
 import importlib
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.instrument.adapters.patching import when_imported
 from clew.instrument.probes import sites
@@ -29,6 +28,9 @@ from clew.records.compiled import is_compiled
 from clew.records.event import Kind
 from clew.records.match import rule_matches
 from clew.records.plan import Action, Plan, Rule
+
+if TYPE_CHECKING:
+    import inspect
 
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 """Flags of a class: made at run time; not to be changed."""
@@ -148,6 +150,8 @@ def _recorded(function: Any, module: str, qualname: str, chosen: Sequence[Number
 
 
 def _signature(function: Any) -> inspect.Signature | None:
+    import inspect  # which few programs that name such functions need from the start
+
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
