@@ -94,6 +94,11 @@ def remember(pid: int, key: int) -> None:
         _keys[pid] = key
 
 
+def forget(pid: int) -> None:
+    """A child that something else stands for has this pid now: whoever had it before has ended unseen."""
+    _keys.pop(pid, None)
+
+
 def ended_pid(pid: int, site: int) -> None:
     """Records that the end of a child is known here; nothing for one that `remember` was not told of."""
     key = _keys.pop(pid, 0)

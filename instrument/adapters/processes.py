@@ -18,6 +18,7 @@ from clew.instrument.adapters.children import (
     end_inherited,
     ended,
     environment_for,
+    forget,
     note_flags,
     starting,
 )
@@ -84,6 +85,7 @@ def _patch_subprocess(module: Any) -> None:
         if inherited:
             end_inherited()
         if getattr(popen, "pid", None):
+            forget(popen.pid)
             note_flags(program, arguments, popen.pid)
 
     hook(popen_class._execute_child, begin, over, parameters=_SHELL + 1, changes="env")
