@@ -180,7 +180,7 @@ def test_calls_through_a_proxy_are_round_trips(record, method):
 
 
 POOL = """
-    import multiprocessing, sys, threading
+    import multiprocessing, os, sys, threading, time
     from concurrent.futures import ProcessPoolExecutor
 
     class Stubborn:
@@ -266,12 +266,16 @@ def test_process_pools_join_submits_runs_and_results(record, method):
         POOL
         + """
     def done(future): future.result()
+    def square_later(x):
+        while not os.path.exists("now"): time.sleep(0.001)
+        return x * x
 
     def main(context):
         with ProcessPoolExecutor(1, mp_context=context) as pool:
-            def submit(): return pool.submit(square, 3)
+            def submit(): return pool.submit(square_later, 3)
             future = submit()
             future.add_done_callback(done)
+            open("now", "w").close()
             def take(): assert future.result() == 9
             take()
             def mapped(): assert list(pool.map(square, range(4), chunksize=2)) == [0, 1, 4, 9]
@@ -297,6 +301,7 @@ def test_process_pools_join_submits_runs_and_results(record, method):
         {
             ("MainThread", "Thread"): 5,
             ("Thread", "take"): 1,
+            ("Thread", "Thread"): 1,  # the callback
             ("Thread", "done"): 1,
             ("Thread", "mapped"): 2,
             ("Thread", "outcome"): 2,
