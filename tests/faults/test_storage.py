@@ -13,7 +13,7 @@ from clew.records.plan import Plan, Rule, Target
 from clew.records.reader import Event
 from clew.records.run import trace_files
 
-CALLS = 150_000
+CALLS = 100_000
 WORK = f"""
 import os, shutil, sys
 
@@ -97,7 +97,7 @@ def test_a_read_only_folder(both, small_disk):
 
 
 def test_a_reached_quota(both, tmp_path):
-    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=3 << 20)
+    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=2 << 20)
     check_stopped(both(program(), plan=plan), "its quota of ", State.QUOTA)
 
 
