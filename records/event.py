@@ -48,7 +48,7 @@ class Kind(enum.IntEnum):
     SCOPE_BEGIN = 16  # an explicit detached scope; a nonzero key is received by it
     SCOPE_END = 17
     STEP_BEGIN = 18  # the thread now runs the strand named by `key`, until STEP_END; steps nest
-    STEP_END = 19
+    STEP_END = 19  # of the innermost step, or of the one that `key` names
     REQUEST = 20  # the enclosing call is a request root (a detached scope); `channel` is its name
 
     LOG = 24  # `key` is the level number, `channel` the logger, text the message
