@@ -43,7 +43,7 @@ test_logging test_import test_importlib test_runpy test_pkgutil test_zipimport t
 test_code_module test_codeop test_cmd test_itertools test_json test_re test_textwrap test_configparser test_argparse
 test_collections test_heapq test_operator test_string test_tempfile test_shutil test_pathlib test_csv test_decimal
 test_fractions test_statistics test_random test_datetime test_calendar test_email test_html test_xml_etree test_ast
-test_tokenize test_timeit test_cmd_line_script test_sys
+test_tokenize test_timeit test_cmd_line_script test_sys test_builtin test_audit
 """.split()
 
 ASYNCIO = """
