@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from clew.records.collector import start_collector
 from clew.records.plan import Plan, dump
 from clew.records.run import RUN_VARIABLE, create_run
 
@@ -186,6 +187,7 @@ def measure(chosen: list[Workload], rounds: int, say: Callable[[str], None]) -> 
         startup = str(Path(str(clew.instrument.startup.__file__)).parent)
         paths = [startup, *filter(None, [os.environ.get("PYTHONPATH", "")])]
         traced = {**os.environ, RUN_VARIABLE: str(run), "PYTHONPATH": os.pathsep.join(paths)}
+        collector = start_collector(run)  # as `clew run` does: it gives chunks back, so that no page is new
         workers = [Worker("plain", dict(os.environ)), Worker("clew", traced), Worker("viztracer", dict(os.environ))]
         rows: list[dict[str, object]] = []
         try:
@@ -197,6 +199,9 @@ def measure(chosen: list[Workload], rounds: int, say: Callable[[str], None]) -> 
         finally:
             for worker in workers:
                 worker.close()
+            if collector is not None:
+                collector.process.kill()
+                collector.process.communicate()
     return rows
 
 
