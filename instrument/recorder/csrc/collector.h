@@ -16,6 +16,7 @@ static struct {
 } collector;
 
 static __thread bool collecting, collection_told; /* the collector runs here; and the trace says so */
+static __thread bool collecting_alone;            /* no callbacks but ours are told of it */
 
 /* A scope without a cause. */
 static void collection_seen(void) {
@@ -29,40 +30,47 @@ static bool is_phase(PyObject *arguments, const char *wanted) {
     return phase && PyUnicode_Check(phase) && !PyUnicode_CompareWithASCIIString(phase, wanted);
 }
 
-/* Puts our last function after those that were added since. False when the program has taken it out. */
+/* Is our other function the last one, behind those that the program added? It is put there when there are any. */
 static bool collector_is_last(void) {
     Py_ssize_t count = PyList_GET_SIZE(collector.callbacks);
     if (count && PyList_GET_ITEM(collector.callbacks, count - 1) == collector.ends)
         return true;
     for (Py_ssize_t i = 0; i < count; i++)
-        if (PyList_GET_ITEM(collector.callbacks, i) == collector.ends)
-            return !PyList_SetSlice(collector.callbacks, i, i + 1, NULL) &&
-                   !PyList_Append(collector.callbacks, collector.ends);
-    return false;
+        if (PyList_GET_ITEM(collector.callbacks, i) == collector.ends && PyList_SetSlice(collector.callbacks, i, i + 1, NULL))
+            return false;
+    return !PyList_Append(collector.callbacks, collector.ends);
+}
+
+static void collection_over(void) {
+    collecting = false;
+    if (self.withheld) {
+        self.withheld = false;
+        self.end = self.withheld_end;
+    } else if (collection_told) {
+        put_keyed(keyed_word(KIND_SCOPE_END, collector.site), 0, collector.channel, 0);
+    }
 }
 
 static PyObject *core_collection_begins(PyObject *module, PyObject *arguments) {
-    if (is_phase(arguments, "start") && store.active && !collecting && collector_is_last()) {
-        collecting = true;
-        collection_told = false;
-        self.withheld = true;
-        self.withheld_end = self.end;
-        self.end = self.cur;
+    if (collecting && (collecting_alone || is_phase(arguments, "start")))
+        collection_over();
+    if (store.active && is_phase(arguments, "start")) {
+        collecting_alone = PyList_GET_SIZE(collector.callbacks) == 1;
+        if (collecting_alone || collector_is_last()) {
+            collecting = true;
+            collection_told = false;
+            self.withheld = true;
+            self.withheld_end = self.end;
+            self.end = self.cur;
+        }
     }
     PyErr_Clear();
     Py_RETURN_NONE;
 }
 
 static PyObject *core_collection_ends(PyObject *module, PyObject *arguments) {
-    if (is_phase(arguments, "stop") && collecting) {
-        collecting = false;
-        if (self.withheld) {
-            self.withheld = false;
-            self.end = self.withheld_end;
-        } else if (collection_told) {
-            put_keyed(keyed_word(KIND_SCOPE_END, collector.site), 0, collector.channel, 0);
-        }
-    }
+    if (collecting && is_phase(arguments, "stop"))
+        collection_over();
     Py_RETURN_NONE;
 }
 
@@ -87,7 +95,7 @@ static PyObject *core_watch_collector(PyObject *module, PyObject *arguments) {
     collector.site = site;
     collector.channel = channel;
     collector.callbacks = Py_NewRef(callbacks);
-    if (PyList_Insert(callbacks, 0, collector.begins) || PyList_Append(callbacks, collector.ends))
+    if (PyList_Insert(callbacks, 0, collector.begins))
         return NULL;
     Py_RETURN_NONE;
 }
