@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -132,9 +133,8 @@ WORKLOADS = (
 
 
 class Worker:
-    def __init__(self, way: str, environment: dict[str, str]) -> None:
-        # What takes 8 µs here and now.
-        source = WORKER.replace("SPIN", str(_spins()))
+    def __init__(self, way: str, environment: dict[str, str], spins: int) -> None:
+        source = WORKER.replace("SPIN", str(spins))
         self.process = subprocess.Popen(
             [sys.executable, "-c", source, way],
             stdin=subprocess.PIPE,
@@ -158,25 +158,18 @@ class Worker:
         self.process.communicate()
 
 
-_found: list[int] = []
-
-
 def _spins() -> int:
-    import time
-
-    if not _found:
-        count = 64
-        while True:
-            began = time.thread_time_ns()
-            for _ in range(200):
-                total = 0
-                for value in range(count):
-                    total += value * value
-            if time.thread_time_ns() - began >= 200 * 8000:
-                break
-            count += 8
-        _found.append(count)
-    return _found[0]
+    """Turns of a loop that take 8 µs here and now."""
+    count = 64
+    while True:
+        began = time.thread_time_ns()
+        for _ in range(200):
+            total = 0
+            for value in range(count):
+                total += value * value
+        if time.thread_time_ns() - began >= 200 * 8000:
+            return count
+        count += 8
 
 
 def measure(chosen: list[Workload], rounds: int, say: Callable[[str], None]) -> list[dict[str, object]]:
@@ -188,14 +181,15 @@ def measure(chosen: list[Workload], rounds: int, say: Callable[[str], None]) -> 
         paths = [startup, *filter(None, [os.environ.get("PYTHONPATH", "")])]
         traced = {**os.environ, RUN_VARIABLE: str(run), "PYTHONPATH": os.pathsep.join(paths)}
         collector = start_collector(run)  # as `clew run` does: it gives chunks back, so that no page is new
-        workers = [Worker("plain", dict(os.environ)), Worker("clew", traced), Worker("viztracer", dict(os.environ))]
+        spins, plain = _spins(), dict(os.environ)
+        ways = (("plain", plain), ("clew", traced), ("viztracer", plain))
+        workers = [Worker(way, environment, spins) for way, environment in ways]
         rows: list[dict[str, object]] = []
         try:
             for workload in chosen:
                 rows.append(_row(workload, workers, rounds))
-                say(
-                    "{name:20s} plain {plain:8.0f} ns  ours x{ours:.3f}  viztracer x{peer_value:.2f}".format(**rows[-1])
-                )
+                row = rows[-1]
+                say(f"{workload.name}: plain {row['plain']} ns, ours x {row['ours']}, viztracer x {row['peer_value']}")
         finally:
             for worker in workers:
                 worker.close()
