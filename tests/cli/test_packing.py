@@ -18,7 +18,11 @@ def work(count):
     for number in range(count):
         called(number)
 work(int(sys.argv[1]))
-if len(sys.argv) > 2 and not os.fork():
+child = len(sys.argv) < 3 or os.fork()
+while child and len(sys.argv) > 2 and not os.path.exists(sys.argv[2] + ".begun"):
+    time.sleep(0.01)
+if not child:
+    open(sys.argv[2] + ".begun", "w").close()
     for name in ("stdout", "stderr"):
         getattr(sys, name).close()
     os.close(1), os.close(2)
