@@ -69,6 +69,9 @@ class CommandError(ClewError):
     type=click.Choice(["oldest", "newest"]),
     help="What stays at the quota: the oldest, and recording stops, or the newest. Default: the spec's, else oldest.",
 )
+@click.option(
+    "--sample", help="Share of request flows to record, each whole or not at all: 10%. Default: the spec's, else all."
+)
 @click.option("--off", is_flag=True, help="Record nothing yet: only make the program ready for `clew attach`.")
 @click.option("--quiet", "-q", is_flag=True, help="Say only what went wrong.")
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON document on stderr; stdout is the program's.")
@@ -82,6 +85,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     budget: str | None,
     quota: str | None,
     keep: str | None,
+    sample: str | None,
     off: bool,
     quiet: bool,
     as_json: bool,
@@ -99,11 +103,12 @@ def run(  # noqa: PLR0917 - click passes them by name
       clew run --budget none -- pytest tests/test_app.py
       clew run --quota 200MB --keep newest -- python server.py
       clew run --json -- python app.py 2>run.json
+      clew run --spec app.esl --sample 10% -- python server.py
       clew run --off -- python server.py
     """
     told_later = (lambda _text: None) if quiet or as_json else say
     folder = the_workspace(workspace)
-    plan = chosen_plan(spec, folder, context, budget=budget, quota=quota, keep=keep)
+    plan = chosen_plan(spec, folder, context, budget=budget, quota=quota, keep=keep, sample=sample)
     program = _program(command)
     if off:
         told_later(f"{shlex.join(command)} is ready for `clew attach`; nothing is recorded yet")
@@ -136,6 +141,7 @@ def chosen_plan(
     budget: str | None,
     quota: str | None,
     keep: str | None = None,
+    sample: str | None = None,
 ) -> Plan:
     """What the options of a command ask for. Raises `UsageError`."""
     try:
@@ -144,6 +150,8 @@ def chosen_plan(
             plan = plan._replace(budget=parse_share(budget))
         if quota is not None:
             plan = plan._replace(quota=parse_size(quota))
+        if sample is not None:
+            plan = plan._replace(sample=parse_share(sample, "--sample", "of the request flows"))
         if keep is not None:
             plan = plan._replace(keep="newest" if keep == "newest" else "oldest")
     except ValueError as error:
@@ -164,14 +172,14 @@ def _compiled(spec: Path, workspace: Path, context: click.Context) -> Plan:
     return checked.plan
 
 
-def parse_share(text: str) -> float | None:
+def parse_share(text: str, option: str = "--budget", of: str = "of run time") -> float | None:
     """`3%` or `0.03` as 0.03, `none` as None. Raises `ValueError`."""
     if text.strip().lower() == "none":
         return None
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
     share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
     if not 0 < share <= 1:
-        raise ValueError(f"--budget {text}: this is no share of run time; write 3%, or `none` for no bound")
+        raise ValueError(f"{option} {text}: this is no share {of}; write 3%, or `none` for no bound")
     return share
 
 

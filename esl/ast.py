@@ -189,6 +189,12 @@ class Budget(Node):
 
 
 @dataclass(frozen=True)
+class Sample(Node):
+    number: Word
+    percent: bool
+
+
+@dataclass(frozen=True)
 class Quota(Node):
     number: Word
     unit: Word | None
@@ -216,7 +222,7 @@ class Broken(Node):
     keyword: str
 
 
-Statement = Include | Scope | Act | Logs | Budget | Quota | LevelMap | Entity | Broken
+Statement = Include | Scope | Act | Logs | Budget | Quota | Sample | LevelMap | Entity | Broken
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from clew.esl.ast import (
     Parameter,
     Pattern,
     Quota,
+    Sample,
     Scope,
     Statement,
     TupleOf,
@@ -136,6 +137,9 @@ class Builder:
 
     def _budget(self, tree: Tree[Token]) -> Budget:
         return Budget(self.place, self._word(_tokens(tree, "NUMBER")[0]), bool(_tokens(tree, "PERCENT")))
+
+    def _sample(self, tree: Tree[Token]) -> Sample:
+        return Sample(self.place, self._word(_tokens(tree, "NUMBER")[0]), bool(_tokens(tree, "PERCENT")))
 
     def _quota(self, tree: Tree[Token]) -> Quota:
         units = _tokens(tree, "NAME")

@@ -22,6 +22,7 @@ from clew.esl.ast import (
     Node,
     Pattern,
     Quota,
+    Sample,
     Scope,
     Spec,
     Watch,
@@ -86,6 +87,8 @@ def check_tree(spec: Spec, annotated: Callable[[], Collection[str]] = frozenset)
                 yield from _logs(statement)
             case Budget():
                 yield from _budget(statement)
+            case Sample():
+                yield from _sample(statement)
             case Quota():
                 yield from _quota(statement)
             case LevelMap():
@@ -209,6 +212,14 @@ def _budget(budget: Budget) -> Iterator[EslProblem]:
         yield error("a budget is more than 0% and at most 100% of the run time", budget.number.span)
 
 
+def _sample(sample: Sample) -> Iterator[EslProblem]:
+    if not sample.percent:
+        guess = f"{sample.number.text}%"
+        yield error(f"a sample is a share of the request flows in percent; write `{guess}`", sample.number.span, guess)
+    elif float(sample.number.text.replace("_", "")) > 100:
+        yield error("a sample is at most 100% of the request flows", sample.number.span)
+
+
 def quota_bytes(quota: Quota) -> int:
     """Only for a quota with a known unit. A number beyond all disks is cut to an exbibyte."""
     return int(min(float(quota.number.text.replace("_", "")) * UNITS[quota.unit.text if quota.unit else ""], 1 << 60))
@@ -314,7 +325,7 @@ def _repeated(spec: Spec) -> Iterator[EslProblem]:
     requests: dict[str, tuple[str, Span]] = {}
     classes: dict[str, tuple[str, Span]] = {}
     for statement in spec.statements:
-        if isinstance(statement, Budget | Quota | Logs):
+        if isinstance(statement, Budget | Quota | Sample | Logs):
             first = only.setdefault(type(statement), statement)
             if first is not statement:
                 word = type(statement).__name__.lower()

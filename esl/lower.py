@@ -19,6 +19,7 @@ from clew.esl.ast import (
     Node,
     Pattern,
     Quota,
+    Sample,
     Scope,
     Spec,
     Statement,
@@ -87,6 +88,7 @@ class _Lowering:
         self.levels: list[Level] = []
         self.logs: LogCapture | None = None
         self.budget: float | None = None
+        self.sample: float | None = None
         self.quota: Quota | None = None
         self.packs: set[str] = set()
 
@@ -99,6 +101,7 @@ class _Lowering:
             logs=self.logs,
             levels=tuple(self.levels),
             budget=self.budget,
+            sample=self.sample,
             spec=self.path,
         )
         if self.quota is not None:
@@ -127,6 +130,8 @@ class _Lowering:
                 self.logs = LogCapture(level or 0, () if everything else loggers, statement.ids)
             case Budget():
                 self.budget = round(float(statement.number.text.replace("_", "")) / 100, 9)
+            case Sample():
+                self.sample = round(float(statement.number.text.replace("_", "")) / 100, 9)
             case Quota():
                 self.quota = statement
             case LevelMap():

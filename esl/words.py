@@ -17,7 +17,7 @@ CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """The verbs, each with the clauses it needs and those it may have."""
 EACH = ("receive", "join", "use")
 """Verbs that may take a list of keys."""
-KEYWORDS = ("include", "scope", *CLAUSES, "logs", "budget", "quota", "level", "entity")
+KEYWORDS = ("include", "scope", *CLAUSES, "logs", "budget", "quota", "sample", "level", "entity")
 """What a statement can begin with."""
 MEMBER_KEYWORDS = ("watch", "when")
 """What a line of an entity can begin with."""

@@ -22,6 +22,8 @@ from clew.records.keys import KeySource, key_of
 
 CHANNEL = "traceparent"
 _DIGITS = frozenset("0123456789abcdef")
+_KEPT, _DROPPED = 1, 2
+"""What `core.flow` gives."""
 _source = KeySource()
 
 
@@ -37,7 +39,7 @@ if hasattr(os, "register_at_fork"):
 
 def fresh_key() -> int:
     """A key that no other object of the run has."""
-    return _source.fresh()
+    return core.flow_key(_source.fresh())
 
 
 def inject_into(carrier: MutableMapping[str, str], site: int = 0) -> int:
@@ -90,6 +92,9 @@ def _record(kind: Kind, carrier: Mapping[str, str], site: int) -> int:
         return 0
     if there is None:
         return 0
+    if kind is Kind.RECEIVE and there.trace != _trace_of(run_folder()):
+        # Another tracer decided; what we sent carries its flow in its key.
+        core.flow_known(there.span, _KEPT if there.sampled else _DROPPED)
     core.emit(kind, site, there.span, intern(CHANNEL))
     return there.span
 
@@ -100,6 +105,7 @@ class Span(NamedTuple):
     trace: str
     """32 hexadecimal digits."""
     span: int
+    sampled: bool = True
 
 
 @functools.lru_cache(maxsize=1)
@@ -115,7 +121,7 @@ def parse(header: str) -> Span | None:
         return None
     if not _DIGITS.issuperset(version + trace + span + flags) or (version == "00" and header.count("-") > 3):
         return None
-    return Span(trace, int(span, 16)) if trace.strip("0") and span.strip("0") else None
+    return Span(trace, int(span, 16), bool(int(flags, 16) & 1)) if trace.strip("0") and span.strip("0") else None
 
 
 def new_header(site: int = 0) -> str:
@@ -126,7 +132,7 @@ def new_header(site: int = 0) -> str:
 
 
 def _header_of(key: int) -> str:
-    return f"00-{_trace_of(run_folder())}-{key:016x}-01"
+    return f"00-{_trace_of(run_folder())}-{key:016x}-{'00' if core.flow() == _DROPPED else '01'}"
 
 
 def _write(carrier: MutableMapping[str, str], key: int) -> None:

@@ -20,6 +20,8 @@ from clew.instrument.recorder.strings import intern
 from clew.records.event import FLAG_FAILED, Kind
 from clew.records.plan import LogCapture
 
+_DROPPED = 2
+"""What `core.flow` gives in a request flow that is left out."""
 _ID = re.compile(r"[0-9a-f]{16}\.\d+\.\d+")
 
 
@@ -60,7 +62,7 @@ class Lines:
         self.ids = capture.ids
 
     def wants(self, level: int, name: str) -> bool:
-        if level < self._capture.level or not core.active():
+        if level < self._capture.level or not core.active() or core.flow() == _DROPPED:
             return False
         if name not in self._wanted:
             self._wanted[name] = _is_wanted(name, self._capture.loggers)

@@ -105,6 +105,8 @@ class Plan(NamedTuple):
     spec: str = ""
     """Path of the spec, or a sentence that says what was chosen without one."""
     version: int = PLAN_VERSION
+    sample: float | None = None
+    """Share of request flows that is recorded, each whole or not at all, 0.1 for 10 %; None for all."""
     keep: Literal["oldest", "newest"] = "oldest"
     """What stays when the quota is reached: the oldest, and recording stops, or the newest, and the oldest is dropped."""
 
@@ -159,6 +161,7 @@ def _plan(data: dict[str, Any]) -> Plan:
         budget=data["budget"],
         quota=int(data["quota"]),
         spec=data["spec"],
+        sample=data.get("sample"),
         version=data["version"],
         keep="newest" if data.get("keep") == "newest" else "oldest",
     )

@@ -100,6 +100,7 @@ def stop() -> None:
     global _run
     _run = None
     with contextlib.suppress(Exception):
+        _tell_sample()
         core.stop()
 
 
@@ -108,7 +109,16 @@ def end() -> None:
     with contextlib.suppress(Exception):
         if _started_by and core.active():
             core.emit(Kind.SEND, 0, process_end(_started_by), strings.intern("process.end"))
+        _tell_sample()
         core.stop()
+
+
+def _tell_sample() -> None:
+    kept, dropped = core.flows()
+    if core.active() and kept + dropped:
+        text = f"of {kept + dropped} request flows that began in process {os.getpid()}, {kept} are recorded"
+        share = 1 if _plan.sample is None else _plan.sample
+        core.define(Kind.NOTE, 0, f"{text}, the others are not (sample {share * 100:.3g} %)".encode())
 
 
 def run_folder() -> Path | None:
@@ -198,6 +208,7 @@ def _begin(cause: Cause | None) -> None:
         return
     path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
     core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0)
+    core.sample(1.0 if _plan.sample is None else _plan.sample)
     for define_all in (strings.define_all, *_definers):
         _define(define_all)
     name_thread()
@@ -281,7 +292,7 @@ def _before_fork() -> None:
     _fork.cause = None
     with contextlib.suppress(Exception):
         if core.active() and not _fork.will_exec and not _children_wait:
-            key = _keys.fresh()
+            key = core.flow_key(_keys.fresh())
             core.emit(Kind.SEND, 0, key, strings.intern("process.start"))
             _fork.cause = cause_by(key)
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from clew.instrument.recorder import complaint
+from clew.instrument.recorder.flows import Flows
 from clew.instrument.recorder.mapping import map_file
 from clew.records.event import CALLS, RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.header import (
@@ -169,6 +170,7 @@ def _new_uid() -> int:
 
 
 _store = _Store()
+_flows = Flows()
 _self = _Thread()
 
 
@@ -470,6 +472,10 @@ def _room(words: int) -> _Chunk | None:
 
 
 def _write(word: int, extension: bytes) -> None:
+    if _flows.on:
+        own = _self.chunk
+        if not _flows.admits(word, extension, own if own is not None and own.epoch == _store.epoch else None):
+            return
     chunk = _room(2 + len(extension) // 8)
     if chunk is not None:
         chunk.store(word, extension)
@@ -541,6 +547,30 @@ class Probe:
 
     def __repr__(self) -> str:
         return f"<clew probe, site {self.site}, kind {self.kind}>"
+
+
+# --- sampling
+
+
+def sample(share: float, /) -> None:
+    _flows.start(share, _store.uid, _store.epoch)
+
+
+def flow() -> int:
+    return _flows.state()
+
+
+def flows() -> tuple[int, int]:
+    return _flows.kept, _flows.dropped
+
+
+def flow_key(key: int, /) -> int:
+    return _flows.mark(key)
+
+
+def flow_known(key: int, state: int, /) -> None:
+    if _flows.on:
+        _flows.send(key & 0xFFFF_FFFF_FFFF_FFFF, state)
 
 
 # --- the budget

@@ -95,6 +95,26 @@ class Recorder(Protocol):
         """The calling thread's serial in this recording, from 1; 0 when nothing is recorded."""
         ...
 
+    def sample(self, share: float) -> None:
+        """Records this share of the request flows that begin here, whole or not at all; 1 for all. Call it after `start`."""
+        ...
+
+    def flow(self) -> int:
+        """What the calling thread works for: 0 no sampled flow, 1 one that is recorded, 2 one that is not."""
+        ...
+
+    def flows(self) -> tuple[int, int]:
+        """How many flows that began here are kept, and how many are dropped."""
+        ...
+
+    def flow_key(self, key: int) -> int:
+        """A fresh key, made to carry the calling thread's flow to other processes; as it is when nothing is sampled."""
+        ...
+
+    def flow_known(self, key: int, state: int) -> None:
+        """Who sent `key`, in another process, works for a flow of this state, as of `flow`."""
+        ...
+
     def calibrate(self) -> float:
         """Nanoseconds that storing one plain record takes here and now."""
         ...

@@ -145,6 +145,7 @@ def record(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Reco
         environment: dict[str, str] | None = None,
         files: dict[str, str] | None = None,
         name: str = "program",
+        change: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> Recording:
         workspace = tmp_path / "workspace"
         workspace.mkdir(exist_ok=True)
@@ -153,7 +154,7 @@ def record(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Reco
             (workspace / file).write_text(textwrap.dedent(text))
         chosen = (Rule(Target("**", "**", root=str(workspace))),) if rules else ()
         plan = Plan(rules=chosen, adapters=adapters, logs=logs)
-        folder, _ = create_run(workspace, name=name, command=[], spec="", plan=dump(plan))
+        folder, _ = create_run(workspace, name=name, command=[], spec="", plan=dump(change(plan)))
         given = {
             **INHERITED,
             "CLEW_RECORDER": recorder,

@@ -16,7 +16,7 @@ DEFINES = {
 ENUMERATORS = {name: int(value) for name, value in re.findall(r"\b([A-Z]+(?:_[A-Z]+)+) = (\d+)", LAYOUT)}
 
 WRITTEN_IN_C = (
-    *("ENTER", "UNWIND", "RESUME", "SEND", "RECEIVE", "JOIN", "RELEASE", "ACQUIRE"),
+    *("ENTER", "EXIT", "UNWIND", "SUSPEND", "RESUME", "REQUEST", "SEND", "RECEIVE", "JOIN", "RELEASE", "ACQUIRE"),
     *("SCOPE_BEGIN", "SCOPE_END", "STEP_BEGIN", "STEP_END", "GAP", "THREAD", "STRAND", "NOTE"),
 )
 

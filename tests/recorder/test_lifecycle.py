@@ -232,4 +232,5 @@ def test_both_recorders_have_the_face_of_the_protocol(core):
 
     names = [name for name in vars(Recorder) if not name.startswith("_")]
     assert {"Probe", "start", "stop", "active", "uid", "problem", "emit", "define", "thread", "calibrate"} <= set(names)
+    assert {"sample", "flow", "flows", "flow_key", "flow_known"} <= set(names)
     assert all(callable(getattr(core, name)) for name in names)

@@ -54,7 +54,7 @@ static void collection_over(void) {
 static PyObject *core_collection_begins(PyObject *module, PyObject *arguments) {
     if (collecting && (collecting_alone || is_phase(arguments, "start")))
         collection_over();
-    if (store.active && is_phase(arguments, "start")) {
+    if (store.active && !is_watched(&self.flow) && is_phase(arguments, "start")) {
         collecting_alone = PyList_GET_SIZE(collector.callbacks) == 1;
         if (collecting_alone || collector_is_last()) {
             collecting = true;

@@ -154,6 +154,37 @@ static PyObject *core_thread(PyObject *module, PyObject *ignored) {
 
 static PyObject *core_calibrate(PyObject *module, PyObject *ignored) { return PyFloat_FromDouble(calibrate()); }
 
+static PyObject *core_sample(PyObject *module, PyObject *share) {
+    double number = PyFloat_AsDouble(share);
+    if (number == -1.0 && PyErr_Occurred())
+        return NULL;
+    flows_start(number);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_flow(PyObject *module, PyObject *ignored) { return PyLong_FromLong(self.flow.state); }
+
+static PyObject *core_flows(PyObject *module, PyObject *ignored) {
+    return Py_BuildValue("KK", (unsigned long long)flows.kept, (unsigned long long)flows.dropped);
+}
+
+static PyObject *core_flow_key(PyObject *module, PyObject *key) {
+    unsigned long long number = PyLong_AsUnsignedLongLongMask(key);
+    return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(flow_mark(number));
+}
+
+static PyObject *core_flow_known(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+    if (count != 2)
+        return PyErr_Format(PyExc_TypeError, "flow_known() takes a key and a state");
+    unsigned long long key = PyLong_AsUnsignedLongLongMask(arguments[0]);
+    long state = PyLong_AsLong(arguments[1]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (flows.on && state >= FLOW_NONE && state <= FLOW_DROPPED)
+        flow_send(key, (unsigned)state);
+    Py_RETURN_NONE;
+}
+
 /* An int of any size as 64 bits; all bits set and an error for what is no int. */
 static uint64_t as_u64(PyObject *value) { return PyLong_AsUnsignedLongLongMask(value); }
 
@@ -212,6 +243,12 @@ static PyMethodDef methods[] = {
     {"problem", core_problem, METH_NOARGS, "problem(): why recording stopped early, or ''."},
     {"thread", core_thread, METH_NOARGS, "thread(): the calling thread's serial; 0 when not recording."},
     {"calibrate", core_calibrate, METH_NOARGS, "calibrate(): ns that one plain record takes on this machine."},
+    {"sample", core_sample, METH_O, "sample(share): record this share of request flows, from now on; 1 for all."},
+    {"flow", core_flow, METH_NOARGS, "flow(): 0 outside of sampled request flows, 1 in one that is kept, 2 in one that is not."},
+    {"flows", core_flows, METH_NOARGS, "flows(): (kept, dropped), the flows that were decided about here."},
+    {"flow_key", core_flow_key, METH_O, "flow_key(key): a fresh key that carries the thread's flow to other processes."},
+    {"flow_known", (PyCFunction)(void (*)(void))core_flow_known, METH_FASTCALL,
+     "flow_known(key, state): who sent this key is in a flow of that state."},
     {"emit", (PyCFunction)(void (*)(void))core_emit, METH_FASTCALL | METH_KEYWORDS,
      "emit(kind, site, key, channel=0, text=b'', flags=0): a record with an extension."},
     {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL,

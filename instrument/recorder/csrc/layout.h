@@ -41,9 +41,10 @@ enum chunk_state { CHUNK_IN_USE = 0, CHUNK_FINISHED = 1, CHUNK_PACKED = 2, CHUNK
 
 /* Only the kinds that the recorder itself writes or looks at. */
 enum kind {
-    KIND_ENTER = 1, KIND_UNWIND = 3, KIND_RESUME = 5,
+    KIND_ENTER = 1, KIND_EXIT = 2, KIND_UNWIND = 3, KIND_SUSPEND = 4, KIND_RESUME = 5,
     KIND_SEND = 8, KIND_RECEIVE = 9, KIND_JOIN = 10, KIND_RELEASE = 11, KIND_ACQUIRE = 12,
     KIND_SCOPE_BEGIN = 16, KIND_SCOPE_END = 17, KIND_STEP_BEGIN = 18, KIND_STEP_END = 19,
+    KIND_REQUEST = 20,
     KIND_GAP = 28,
     KIND_THREAD = 66, KIND_STRAND = 67, KIND_NOTE = 68,
 };

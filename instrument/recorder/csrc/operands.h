@@ -49,6 +49,8 @@ static inline uint64_t keyed_word(uint64_t kind, uint64_t site) { return pack_wo
 
 /* Stores a record with a key: the fast form of `put_extended` for what has no text. */
 static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint32_t flags) {
+    if (UNLIKELY(flows.on) && !flow_admits(word & 0xFF, word >> 32, key, channel))
+        return;
     if (UNLIKELY((size_t)(self.end - self.cur) < KEYED_SIZE) && !claim())
         return;
     struct record *record = (struct record *)self.cur;
@@ -60,6 +62,8 @@ static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint
     __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
     __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
     self.cur = (char *)(record + 2);
+    if (UNLIKELY(flows.on))
+        flow_settle();
 }
 
 /* ---- What is kept beside an object, by its address, until it is deallocated ---- */

@@ -6,7 +6,7 @@
 #ifndef CLEW_RECORDS_H
 #define CLEW_RECORDS_H
 
-#include "store.h"
+#include "flows.h"
 
 /* How far before a record is written the memory for it is asked for: a chunk that was used before lies in the caches of
  * whoever packed it. */
@@ -107,12 +107,17 @@ static inline bool put_fast(uint64_t word) {
 
 /* Stores a plain record, whatever it takes. */
 static COLD void put_slow(uint64_t word) {
-    if (self.cur >= self.end && !claim())
+    if (UNLIKELY(is_watched(&self.flow)) && !flow_admits_plain(word))
         return;
-    struct record *record = (struct record *)self.cur;
-    __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
-    self.cur = (char *)(record + 1);
+    if (self.cur < self.end || claim()) {
+        struct record *record = (struct record *)self.cur;
+        __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
+        __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
+        self.cur = (char *)(record + 1);
+        self.born = true;
+    }
+    if (UNLIKELY(is_watched(&self.flow)))
+        flow_close();
 }
 
 static inline void put(uint64_t word) {
@@ -144,11 +149,15 @@ static void put_extended(uint64_t kind, uint64_t site, uint64_t key, uint32_t ch
         flags |= FLAG_TRUNCATED;
     }
     size_t size = RECORD_SIZE * (1 + slots_for(length));
-    if ((size_t)(self.end - self.cur) < size && !claim())
+    if (UNLIKELY(flows.on) && !flow_admits(kind, site, key, channel))
         return;
-    write_extended(self.cur, kind, site, key, channel, text, length, flags);
-    self.cur += size;
-    self.extended++;
+    if ((size_t)(self.end - self.cur) >= size || claim()) {
+        write_extended(self.cur, kind, site, key, channel, text, length, flags);
+        self.cur += size;
+        self.extended++;
+    }
+    if (UNLIKELY(flows.on))
+        flow_settle();
 }
 
 /* Stores a definition; dropped in silence when nothing is being recorded. */

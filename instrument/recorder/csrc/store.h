@@ -49,17 +49,40 @@
 #define IDLE_CHUNKS 2048u
 #define NO_SEGMENT UINT32_MAX
 
+#define MAX_FLOWS 16u
+#define MAX_FRAMES 128u
+
+/* The request flow that a strand works for; see flows.h. */
+struct flow {
+    uint8_t state, origin;
+    bool pending; /* a new strand's: what its first JOIN receives decides */
+    bool whole;   /* it began with the call of `owner`, whose end is its own */
+    uint32_t channel, owner;
+    uint32_t frames; /* frames_used when it began */
+    uint32_t depth;  /* flows around it */
+};
+
+/* Of a thread that had to do with flows: those around the one it works for, and calls under way in them. */
+struct flow_stack {
+    struct flow outer[MAX_FLOWS];
+    uint32_t frames[MAX_FRAMES];
+};
+
 struct thread {
-    char *cur, *end;              /* Borrowed: the free part of its chunk; equal when it has none */
+    char *cur, *end;              /* Borrowed: the free part of its chunk; equal when it has none, or seems to */
+    char *limit;                  /* Borrowed: the true end of a chunk that only seems full; else NULL */
     char *chunk;                  /* Borrowed: its chunk's first byte */
     struct thread *next, *before; /* in store.threads, while linked */
     uint64_t native_id;
     uint32_t serial, number; /* serial 0: not yet known in this recording */
     uint32_t segment;
     uint32_t extended; /* records with an extension in this chunk */
-    bool linked;
+    bool linked, born; /* born: something was recorded, or left out, of it */
     bool withheld; /* the garbage collector runs, and nothing has been recorded since: `end` is `cur`; see collector.h */
     char *withheld_end;
+    struct flow flow;
+    struct flow_stack *stack; /* Owned; NULL until it is needed: thread-local memory is scarce */
+    uint32_t frames_used;
 };
 
 struct segment {
@@ -231,7 +254,10 @@ static void thread_unlink(struct thread *thread) {
 }
 
 static void thread_reset(struct thread *thread) {
-    thread->cur = thread->end = thread->chunk = NULL;
+    thread->cur = thread->end = thread->limit = thread->chunk = NULL;
+    thread->flow = (struct flow){0};
+    thread->frames_used = 0;
+    thread->born = false;
     thread->serial = thread->number = thread->extended = 0;
     thread->segment = NO_SEGMENT;
     thread->withheld = false;
@@ -420,6 +446,8 @@ static void thread_end(void *value) {
         chunk_release(thread->chunk, thread->segment);
     }
     thread_reset(thread);
+    free(thread->stack);
+    thread->stack = NULL;
     pthread_mutex_unlock(&store.lock);
 }
 
