@@ -37,6 +37,9 @@ class Flow:
     channel: int = 0
     owner: int = 0
     frames: int = 0
+    open: bool = True
+    step: int = 0
+    step_site: int = 0
 
 
 class _Here(threading.local):
@@ -114,16 +117,22 @@ class Flows:
                 state = self.of_key(key)
                 if flow.pending and state == DROPPED and chunk is not None:
                     _unwrite(chunk, _KEYED_WORDS)  # its STEP_BEGIN
+                    flow.open = False
                 flow.pending = False
                 flow.state, flow.origin = state, _BY_STRAND if state else _BY_NOTHING
             case Kind.STEP_BEGIN:
                 known = self._strands.get(key)
                 here.outer.append(flow)
-                here.flow = replace(known or Flow(pending=True), frames=len(here.frames))
+                here.flow = flow = replace(
+                    known or Flow(pending=True), frames=len(here.frames), step=key, step_site=site
+                )
+                flow.open = flow.state != DROPPED
             case Kind.SCOPE_BEGIN:
                 state = (self.of_key(key) if key else NONE) or flow.state
                 here.outer.append(flow)
-                here.flow = Flow(state, _BY_SCOPE if state else _BY_NOTHING, frames=len(here.frames))
+                here.flow = Flow(
+                    state, _BY_SCOPE if state else _BY_NOTHING, frames=len(here.frames), open=state != DROPPED
+                )
             case Kind.STEP_END | Kind.SCOPE_END:
                 if here.outer:
                     if kind == Kind.STEP_END:
@@ -133,7 +142,7 @@ class Flows:
                             self._strands.popitem(last=False)
                     del here.frames[flow.frames :]
                     here.flow = here.outer.pop()
-                return flow.state != DROPPED
+                return flow.open
             case Kind.RECEIVE if not flow.state or (flow.origin == _BY_RECEIVE and flow.channel == channel):
                 state = self.of_key(key)
                 if flow.state:
@@ -177,13 +186,23 @@ class Flows:
         flow.owner = flow.owner or entered or _enclosing_site(chunk)
         flow.whole = bool(entered) and entered == flow.owner
         flow.frames = len(here.frames)
-        here.flow = flow
+        around, here.flow = here.flow, flow
+        flow.open, flow.step, flow.step_site = around.open, around.step, around.step_site
         if flow.whole and flow.state == DROPPED and chunk is not None:
             _unwrite(chunk, 2)
 
     def _end(self, here: _Here) -> None:
         del here.frames[here.flow.frames :]
-        here.flow = Flow(frames=len(here.frames))
+        around = here.flow
+        here.flow = Flow(frames=len(here.frames), open=around.open, step=around.step, step_site=around.step_site)
+
+    def reopened(self) -> tuple[int, int]:
+        """(strand, site) of a step whose beginning was left out and whose rest is recorded, to be stored now; else zeros."""
+        flow = self._now().flow
+        if flow.open or not flow.step or flow.state == DROPPED:
+            return 0, 0
+        flow.open = True
+        return flow.step, flow.step_site
 
 
 def _mix(value: int) -> int:

@@ -474,7 +474,11 @@ def _room(words: int) -> _Chunk | None:
 def _write(word: int, extension: bytes) -> None:
     if _flows.on:
         own = _self.chunk
-        if not _flows.admits(word, extension, own if own is not None and own.epoch == _store.epoch else None):
+        admitted = _flows.admits(word, extension, own if own is not None and own.epoch == _store.epoch else None)
+        strand, site = _flows.reopened()
+        if strand and (chunk := _room(4)) is not None:
+            chunk.store(pack_word(Kind.STEP_BEGIN, site, 1), pack_extension(strand))
+        if not admitted:
             return
     chunk = _room(2 + len(extension) // 8)
     if chunk is not None:

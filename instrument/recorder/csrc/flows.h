@@ -183,6 +183,9 @@ static uint64_t enclosing_site(void) {
 
 /* ---- What records do to the flow ---- */
 
+/* A flow that was left out is over in the middle of a step, whose rest is recorded: stores the step's beginning. */
+static void flow_reopen(void); /* records.h */
+
 static bool stack_there(void) {
     if (!self.stack)
         self.stack = calloc(1, sizeof *self.stack);
@@ -212,14 +215,16 @@ static void flow_begin(unsigned state, unsigned origin, uint32_t channel, uint64
         site = entered ? entered : enclosing_site();
     bool whole = entered == site && site;
     self.flow = (struct flow){.state = (uint8_t)state, .origin = (uint8_t)origin, .channel = channel, .whole = whole,
-                              .owner = (uint32_t)site, .frames = self.frames_used, .depth = self.flow.depth};
+                              .owner = (uint32_t)site, .frames = self.frames_used, .depth = self.flow.depth,
+                              .open = self.flow.open, .step = self.flow.step, .step_site = self.flow.step_site};
     if (whole && state == FLOW_DROPPED)
         flow_unwrite(RECORD_SIZE);
 }
 
 static void flow_end(void) {
     self.frames_used = self.flow.frames;
-    self.flow = (struct flow){.frames = self.frames_used, .depth = self.flow.depth};
+    self.flow = (struct flow){.frames = self.frames_used, .depth = self.flow.depth, .open = self.flow.open,
+                              .step = self.flow.step, .step_site = self.flow.step_site};
 }
 
 static void flow_push(struct flow inner) {
@@ -227,6 +232,7 @@ static void flow_push(struct flow inner) {
         self.stack->outer[self.flow.depth] = self.flow;
     inner.frames = self.frames_used;
     inner.depth = self.flow.depth + 1;
+    inner.open = inner.state != FLOW_DROPPED;
     self.flow = inner;
 }
 
@@ -260,8 +266,10 @@ static bool flow_admits(uint64_t kind, uint64_t site, uint64_t key, uint32_t cha
     case KIND_JOIN:
         if (flow->pending || first) {
             unsigned state = flow_of_key(key);
-            if (flow->pending && state == FLOW_DROPPED && self.chunk)
+            if (flow->pending && state == FLOW_DROPPED && self.chunk) {
                 flow_unwrite(2 * RECORD_SIZE); /* its STEP_BEGIN */
+                flow->open = false;
+            }
             flow->pending = false;
             flow->state = (uint8_t)state;
             flow->origin = state ? BY_STRAND : BY_NOTHING;
@@ -270,6 +278,8 @@ static bool flow_admits(uint64_t kind, uint64_t site, uint64_t key, uint32_t cha
     case KIND_STEP_BEGIN: {
         struct strand_flow *found = strand_flow_find(key);
         flow_push(found ? found->flow : (struct flow){.pending = true});
+        flow->step = key;
+        flow->step_site = (uint32_t)site;
         break;
     }
     case KIND_SCOPE_BEGIN: {
@@ -281,7 +291,7 @@ static bool flow_admits(uint64_t kind, uint64_t site, uint64_t key, uint32_t cha
     }
     case KIND_STEP_END:
     case KIND_SCOPE_END: {
-        bool admitted = flow->state != FLOW_DROPPED;
+        bool admitted = flow->open;
         if (kind == KIND_STEP_END && self.flow.depth)
             strand_flow_keep(key, flow);
         flow_pop();
@@ -303,8 +313,10 @@ static bool flow_admits(uint64_t kind, uint64_t site, uint64_t key, uint32_t cha
             flow_begin(flow_decide(), BY_REQUEST, 0, site);
         break;
     }
-    if (self.flow.state != FLOW_DROPPED)
+    if (self.flow.state != FLOW_DROPPED) {
+        flow_reopen();
         return true;
+    }
     flow_settle();
     return false;
 }
@@ -333,6 +345,7 @@ static bool flow_admits_plain(uint64_t word) {
                 /* The call that the flow began in is over, and is as whole as the flow. */
                 bool whole = flow->whole;
                 flow_end();
+                flow_reopen();
                 if (dropped && whole)
                     flow_settle();
                 return !(dropped && whole);

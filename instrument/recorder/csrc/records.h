@@ -141,6 +141,17 @@ static inline void write_extended(char *at, uint64_t kind, uint64_t site, uint64
     __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
 }
 
+static void flow_reopen(void) {
+    struct flow *flow = &self.flow;
+    if (LIKELY(flow->open || !flow->step))
+        return;
+    flow->open = true;
+    if ((size_t)(self.end - self.cur) >= 2 * RECORD_SIZE || claim()) {
+        write_extended(self.cur, KIND_STEP_BEGIN, flow->step_site, flow->step, 0, "", 0, 0);
+        self.cur += 2 * RECORD_SIZE;
+    }
+}
+
 /* Stores a record with an extension in the calling thread's stream. */
 static void put_extended(uint64_t kind, uint64_t site, uint64_t key, uint32_t channel, const char *text, size_t length,
                          uint32_t flags) {

@@ -60,6 +60,9 @@ struct flow {
     uint32_t channel, owner;
     uint32_t frames; /* frames_used when it began */
     uint32_t depth;  /* flows around it */
+    bool open;       /* the beginning of its step or scope is in the trace */
+    uint32_t step_site;
+    uint64_t step;   /* the strand whose step it is in; 0 for none */
 };
 
 /* Of a thread that had to do with flows: those around the one it works for, and calls under way in them. */

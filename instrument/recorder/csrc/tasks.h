@@ -304,7 +304,10 @@ static void run_end(struct run *run) {
         } else {
             if (task_is_done(run->task))
                 put_keyed(keyed_word(KIND_SEND, aio.run_site), outcome_of_strand(run->key), aio.future_channel, 0);
-            put(pack_word(KIND_STEP_END, aio.run_site, 0, 0)); /* of the innermost step: it needs no key */
+            if (UNLIKELY(flows.on)) /* whose flow the strand's next step goes on with */
+                put_keyed(keyed_word(KIND_STEP_END, aio.run_site), run->key, 0, 0);
+            else
+                put(pack_word(KIND_STEP_END, aio.run_site, 0, 0)); /* of the innermost step: it needs no key */
         }
     }
     Py_CLEAR(run->task);
