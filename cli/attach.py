@@ -136,6 +136,7 @@ def _start(
             shutil.rmtree(folder, ignore_errors=True)
         raise
     start_collector(folder)  # which goes on until they are no longer recorded
+    start_collector(folder)
     say(f"`clew detach {' '.join(str(entry.pid) for entry in entries)}` ends it")
     return [{**answer, "run": info.id, "folder": str(folder)} for answer in answers]
 

@@ -306,6 +306,8 @@ class Summary:
     bytes: int
     onlyCounted: int
     """Functions that ran too often for the budget."""
+    countedFunctions: list[str]
+    """Their names."""
     killed: list[int]
     """Pids of processes that died while they were recorded."""
     notes: list[str]
@@ -331,6 +333,7 @@ def summary(run_folder: Path) -> Summary:
         processes=len(processes),
         bytes=disk_bytes(run_folder),
         onlyCounted=len(counted.degraded),
+        countedFunctions=sorted(f"{module}:{qualname}" for module, qualname in counted.degraded),
         killed=sorted(died(run_folder)),
         notes=list(dict.fromkeys(notes)),
         worst=counted.worst,
@@ -351,9 +354,11 @@ def told(found: Summary, info: RunInfo) -> list[str]:
     ]
     lines = [f"run {info.id}: {', '.join(parts)}"]
     if found.onlyCounted:
+        shown = ", ".join(found.countedFunctions[:SHOWN_NOTES])
+        more = ", …" if found.onlyCounted > SHOWN_NOTES else ""
         were = "was" if found.onlyCounted == 1 else "were"
         functions = wording.count(found.onlyCounted, "function")
-        lines.append(f"{functions} ran too often for the budget and {were} only counted from then on")
+        lines.append(f"{functions} ran too often for the budget and {were} only counted from then on: {shown}{more}")
     lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in found.killed]
     lines += [f"note: {text}" for text in found.notes[:SHOWN_NOTES]]
     if len(found.notes) > SHOWN_NOTES:
