@@ -49,7 +49,7 @@ THREADS = """
             if what == "put":
                 rng.choice(queues).put(Item(unit))
             elif what == "get":
-                try: unit.seen = rng.choice(queues).get(timeout=0.002).seen
+                try: unit.seen = rng.choice(queues).get(block=False).seen
                 except queue.Empty: pass
             elif what == "submit" and depth < 2:
                 done = []
