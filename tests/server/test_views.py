@@ -314,17 +314,24 @@ def test_a_selected_run_that_was_removed_gives_way_to_the_newest(session, shop, 
 def test_a_run_that_goes_on_is_looked_at_again_only_after_a_pause(shop, tmp_path, monkeypatch):
     folder, info = create_run(tmp_path, name="going", command=["python"], spec="", plan=dump(Plan()))
     traces = trace_files(Session(shop).folder("before"))
-    shutil.copy(traces[0], folder)
+
+    def arrives(trace):
+        """A process's files: its trace and what is packed of it."""
+        for file in trace.parent.glob(trace.name + "*"):
+            shutil.copy(file, folder)
+
+    arrives(traces[0])
     session = Session(tmp_path)
     first = session.open()
-    shutil.copy(traces[1], folder)
+    arrives(traces[1])
     assert session.open() is first
     monkeypatch.setattr(session_module, "PAUSE", 0.0)
     monkeypatch.setattr(session_module, "PAUSES", 0)
     later = Session(tmp_path)
     second = later.open()
     assert len(second.graph) > len(first.graph)
-    (folder / traces[1].name).unlink()
+    for file in folder.glob(traces[1].name + "*"):
+        file.unlink()
     assert len(later.open().graph) == len(first.graph)
     # What has ended is never looked at from memory once its files changed.
     finish_run(folder, info, 0, [])
