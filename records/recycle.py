@@ -9,7 +9,6 @@ done, the next one finishes. Chunks of a thread are packed in the order of their
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import json
 import mmap
@@ -282,6 +281,8 @@ def _checked(page: bytes, boot_id: str) -> dict[str, int]:
 
 def _punch_hole(file: int, offset: int, length: int) -> bool:
     """Gives a part of a file back to the disk. False where that can't be done."""
+    import ctypes  # which a run that never has too much would take ten milliseconds to load
+
     try:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
