@@ -191,7 +191,7 @@ def _patch_signals(signal: Any) -> None:
             handler = handler.__dict__.get("_clew_handler", handler)
         return handler, kind
 
-    signal._clew_shown = Around(signal._int_to_enum, shown)
+    signal._clew_shown = around(signal._int_to_enum, shown)
     for function in (signal.signal, signal.getsignal):
         rename_in(function, "_int_to_enum", "_clew_shown")
     hook(signal.signal, setting, parameters=2, changes="handler")

@@ -70,6 +70,17 @@ def test_a_signal_handler_runs_in_a_scope_of_its_own_that_only_this_process_can_
     assert scopes(run) == [("signal", ["handler"])] * 4
 
 
+def test_every_routine_in_the_module_signal_says_that_it_is_of_signal(callbacks):
+    callbacks(
+        """
+        import inspect, signal
+
+        routines = [value for value in vars(signal).values() if inspect.isroutine(value) and not inspect.isbuiltin(value)]
+        assert routines and {routine.__module__ for routine in routines} == {"signal"}
+        """
+    )
+
+
 def test_an_exit_function_is_caused_by_who_registered_it(callbacks):
     run = callbacks(
         """
