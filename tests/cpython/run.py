@@ -2,6 +2,7 @@
 
     python tests/cpython/run.py                     the default list, the better part of an hour
     python tests/cpython/run.py test_generators test_asyncio.test_tasks
+    python tests/cpython/run.py --jobs 2 test_asyncio      each of its modules, two at a time
     python tests/cpython/run.py --every ...         print each test's outcome, not only the differences
 
 The recorded run starts as `clew run` starts a program, with every adapter and the log lines, by a plan that names every
@@ -13,6 +14,7 @@ themselves. Exit code 1: a test had no outcome recorded that it has without, and
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import signal
@@ -22,6 +24,7 @@ import tempfile
 import time
 import unittest
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +98,16 @@ bytecode that the compiler makes of their own functions."""
 TRIES = 3
 
 
-def default_tests() -> list[str]:
-    """What this interpreter's library has of the list; versions add, drop and move test modules."""
+def chosen_tests(names: list[str]) -> list[str]:
+    """Those named, asyncio's each by itself; else what this interpreter's library has: versions add, drop and move some."""
     import test
 
     folder = Path(next(iter(test.__path__)))
-    names = [*DEFAULT, *(f"test_asyncio.{name}" for name in ASYNCIO)]
-    return [name for name in names if any((folder / (name.replace(".", "/") + end)).exists() for end in (".py", ""))]
+    known = [name for name in DEFAULT if any((folder / (name + end)).exists() for end in (".py", ""))]
+    asyncio = [f"test_asyncio.{name}" for name in ASYNCIO if (folder / "test_asyncio" / f"{name}.py").exists()]
+    return [
+        each for name in names or [*known, "test_asyncio"] for each in (asyncio if name == "test_asyncio" else [name])
+    ]
 
 
 class Outcomes(unittest.TestResult):
@@ -279,6 +285,15 @@ class Comparison:
                 print("    " + "".join(details[:1]).replace("\n", "\n    "), flush=True)
 
 
+def compare(name: str, selected: str, timeout: float) -> Comparison:
+    found = Comparison(name)
+    for _ in range(TRIES):
+        found.add(*(run(mode, name, selected, timeout) for mode in ("plain", "recorded")))
+        if not found.unexplained():
+            break
+    return found
+
+
 def main() -> int:
     # What a shell starts in the background ignores SIGINT, which some of the tests send to themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -287,19 +302,17 @@ def main() -> int:
     parser.add_argument("--match", default="", metavar="TEXT", help="only tests whose id contains TEXT")
     parser.add_argument("--every", action="store_true", help="print each test's outcomes")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for one run of one module")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="modules that are run at a time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the differences and counts there")
     options = parser.parse_args()
     different: dict[str, list[str]] = {}
     total = 0
-    for name in options.tests or default_tests():
-        found = Comparison(name)
-        for _ in range(TRIES):
-            found.add(*(run(mode, name, options.match, options.timeout) for mode in ("plain", "recorded")))
-            if not found.unexplained():
-                break
-        total += len(found.tests())
-        found.tell(every=options.every)
-        different.update(found.unexplained())
+    with ThreadPoolExecutor(options.jobs) as pool:
+        comparing = functools.partial(compare, selected=options.match, timeout=options.timeout)
+        for found in pool.map(comparing, chosen_tests(options.tests)):
+            total += len(found.tests())
+            found.tell(every=options.every)
+            different.update(found.unexplained())
     print(f"{total} tests, {len(different)} with another outcome")
     if options.json:
         options.json.write_text(json.dumps({"tests": total, "different": different}, indent=1) + "\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-# `make cpython` runs the larger sample: test_generators, test_coroutines, test_contextlib and test_asyncio.
+# `make cpython` runs the larger sample, with the whole of test_asyncio.
 SAMPLE = ["test_generators", "test_sys_settrace", "test_with", "test_yield_from", "test_asyncio.test_queues"]
 
 
