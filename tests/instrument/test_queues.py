@@ -204,8 +204,9 @@ def test_simple_queues_carry_their_causes(record):
 
         jobs = queue.SimpleQueue()
         first(jobs); second(jobs); take_first(jobs); take_second(jobs)
-        try: jobs.get(timeout=0.01)
-        except queue.Empty: pass
+        for given, named in [((True, 0.1), {}), ((), {"timeout": 0.1}), ((False, None), {}), ((), {"block": False})]:
+            try: print(jobs.get(*given, **named))
+            except queue.Empty: pass
         print(type(jobs), jobs.qsize(), jobs.empty(), queue.SimpleQueue[int])
         """
     )

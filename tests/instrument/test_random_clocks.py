@@ -49,7 +49,7 @@ THREADS = """
             if what == "put":
                 rng.choice(queues).put(Item(unit))
             elif what == "get":
-                try: unit.seen = rng.choice(queues).get(block=False).seen
+                try: unit.seen = taken(rng.choice(queues)).seen
                 except queue.Empty: pass
             elif what == "submit" and depth < 2:
                 done = []
@@ -62,6 +62,10 @@ THREADS = """
                 start(unit, rng.random(), depth + 1, queues, pool).join(unit)
             unit.does(what)
         ended.append(unit.seen)
+
+    def taken(jobs):
+        # Up to 3.12 a SimpleQueue waits forever, recorded or not, when it finds the item that woke it gone and its time over.
+        return jobs.get(block=False) if isinstance(jobs, queue.SimpleQueue) else jobs.get(timeout=0.002)
 
     def work(seen, seed, done):
         unit = Unit(seen, "work")

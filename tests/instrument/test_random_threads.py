@@ -96,7 +96,9 @@ PROGRAM = """
 
     def get(choose, shared):
         tick = begin()
-        try: clock, source = shared.thing.get(timeout=0.002)
+        # Up to 3.12 a SimpleQueue waits forever, recorded or not, when it finds the item that woke it gone and its time over.
+        waiting = {"block": False} if isinstance(shared.thing, queue.SimpleQueue) else {"timeout": 0.002}
+        try: clock, source = shared.thing.get(**waiting)
         except queue.Empty: pass
         else:
             merge(clock)

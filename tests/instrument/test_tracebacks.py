@@ -53,7 +53,7 @@ PROGRAMS = {
     "a child that fails": "subprocess.run(['false'], check=True)",
     "a process that was not started": "multiprocessing.Process(target=failing).join()",
     "an empty simple queue": "queue.SimpleQueue().get_nowait()",
-    "an empty simple queue, waited for": "queue.SimpleQueue().get(timeout=0.01)",
+    "an empty simple queue, waited for": "queue.SimpleQueue().get(timeout=0.1)",
     "a wrong timeout": "queue.SimpleQueue().get(True, -1)",
     "a simple queue's wrong arguments": "queue.SimpleQueue().put()",
     "a simple queue's unknown arguments": "queue.SimpleQueue().get(now=True)",

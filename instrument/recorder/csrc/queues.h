@@ -382,7 +382,9 @@ static PyObject *core_watch_queues(PyObject *module, PyObject *arguments) {
 }
 
 /* ---- queue.SimpleQueue, a C type: what is in it carries its key. (From 3.13 on a put may hand its item to a thread that
- * waits, which returns later than one that takes the next item, so numbers of puts and gets would not do.) ---- */
+ * waits, which returns later than one that takes the next item, so numbers of puts and gets would not do.) Arguments are
+ * handed on as they came, and waiting is the type's own: up to 3.12 a get with a timeout that is let go on, and then finds
+ * the item gone and its time over, waits for a negative time, which is forever. That is so without us, too. ---- */
 
 #define SPARE_ENVELOPES 64
 
