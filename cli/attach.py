@@ -52,9 +52,9 @@ def attach(  # noqa: PLR0917 - click passes them by name
 ) -> None:
     """Record the running processes PID from now on, until `clew detach PID` or their end; they need no restart.
 
-    They must have been made ready for it: started by `clew run` (with --off: without recording anything yet), with
-    CLEW_CONTROL=1 in their environment, or by a call of `clew.control()`. Children that they start meanwhile are recorded,
-    too. Given a --spec, a process that is being recorded goes on by that one.
+    They must have been made ready for it: started by `clew run` (with --off: without recording anything yet), or by a call
+    of `clew.control()`. Children that they start meanwhile are recorded, too. Given a --spec, a process that is being
+    recorded goes on by that one.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ class Worker:
         print(word, file=self.process.stdin, flush=True)
         answer = self._answers.readline()
         if not answer:
-            raise SystemExit(f"{' '.join(map(str, self.process.args))} ended with {self.process.wait()}")  # type: ignore[arg-type]
+            raise SystemExit(f"{self.process.args} ended with {self.process.wait()}")
         return json.loads(answer)
 
     def __enter__(self) -> Worker:

@@ -44,7 +44,8 @@ class Viz(Tracer):
         from viztracer import VizTracer
 
         self._tracer: Any = VizTracer(ignore_c_function=True, tracer_entries=2_000_000, verbose=0)
-        self.start, self.stop, self.forget = self._tracer.start, self._tracer.stop, self._tracer.clear  # type: ignore[method-assign]
+        tracer = self._tracer
+        self.start, self.stop, self.forget = tracer.start, tracer.stop, tracer.clear  # type: ignore[method-assign]  # bound
 
     def save(self) -> tuple[int, int]:
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +60,8 @@ class CProfile(Tracer):
         import cProfile
 
         self._profile = cProfile.Profile()
-        self.start, self.stop, self.forget = self._profile.enable, self._profile.disable, self._profile.clear  # type: ignore[method-assign]
+        profile = self._profile
+        self.start, self.stop, self.forget = profile.enable, profile.disable, profile.clear  # type: ignore[method-assign]  # bound
 
 
 class Monitoring(Tracer):
@@ -93,7 +95,7 @@ class Decorated(Tracer):
 
     def __init__(self, modules: list[ModuleType]) -> None:
         kept: list[tuple[str, int]] = []
-        self.forget = kept.clear  # type: ignore[method-assign]
+        self.forget = kept.clear  # type: ignore[method-assign]  # bound
 
         def decorator(function: Any) -> Any:
             name, now, keep = function.__qualname__, time.perf_counter_ns, kept.append
@@ -179,7 +181,7 @@ def count_calls(work: Callable[[], object]) -> int:
         work()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)  # type: ignore[arg-type]  # typeshed wants a function
     return calls[0]
 
 

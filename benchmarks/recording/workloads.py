@@ -111,8 +111,8 @@ def prepare_threads() -> Work:
 def prepare_parser() -> Work:
     """The standard library's JSON parser, its C parts replaced by the Python originals that it has for them."""
     parser: Any = json.decoder.JSONDecoder()
-    parser.parse_string = json.decoder.py_scanstring  # type: ignore[attr-defined]
-    parser.scan_once = json.scanner.py_make_scanner(parser)  # type: ignore[attr-defined]
+    parser.parse_string = json.decoder.py_scanstring  # type: ignore[attr-defined]  # not in typeshed
+    parser.scan_once = json.scanner.py_make_scanner(parser)  # type: ignore[attr-defined]  # not in typeshed
     generator = random.Random(7)
     rows = [
         {"id": number, "name": f"item \\n {number}", "tags": ["a", "b"], "size": generator.random(), "in": {"ok": True}}

@@ -190,9 +190,9 @@ def _patch_queues(module: Any) -> None:
         buffer.keys.clear()
         return result
 
-    _Buffer.append = around(deque.append, append)  # type: ignore[method-assign]
-    _Buffer.popleft = around(deque.popleft, None, popped)  # type: ignore[method-assign]
-    _Buffer.clear = around(deque.clear, None, cleared)  # type: ignore[method-assign]
+    _Buffer.append = around(deque.append, append)  # type: ignore[method-assign]  # typed as deque's
+    _Buffer.popleft = around(deque.popleft, None, popped)  # type: ignore[method-assign]  # typed as deque's
+    _Buffer.clear = around(deque.clear, None, cleared)  # type: ignore[method-assign]  # typed as deque's
 
     def reset(queue: Any, _result: None) -> None:
         if type(queue._buffer) is deque and getattr(queue, "_clew_what", QUEUE) != NOTHING:

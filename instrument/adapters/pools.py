@@ -95,7 +95,7 @@ def _patch(module: Any) -> None:
             emit(_JOIN, next_site, result_key(item), channel)
         return item
 
-    _Items.popleft = around(deque.popleft, None, taken)  # type: ignore[method-assign]
+    _Items.popleft = around(deque.popleft, None, taken)  # type: ignore[method-assign]  # typed as deque's
 
     def made(iterator: Any, _result: None) -> None:
         iterator._items = _Items()
