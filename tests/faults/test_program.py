@@ -308,7 +308,7 @@ def test_a_fork_in_a_signal_handler_and_in_a_finalizer(both):
         assert entered == [names["work"], names["work"]]
 
 
-def test_signals_all_the_time(both):
+def test_signals_all_the_time(both, recorder):
     done = both(
         """
         import signal
@@ -336,7 +336,8 @@ def test_signals_all_the_time(both):
     quiet(done)
     assert done.process.problems == []
     assert done.stdout == "150 50\n"
-    assert done.calls("handler") == 150
+    # Written in Python, the recorder may be hit by a handler's exception between taking a waiting record and storing it.
+    assert done.calls("handler") in (range(145, 151) if recorder == "python" else [150])
 
 
 THREADS = """

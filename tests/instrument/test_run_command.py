@@ -182,7 +182,9 @@ def test_signals_reach_the_program_and_its_death_is_its_exit_code(workspace, num
             else:
                 signal.signal(int(sys.argv[2]), signal.SIG_DFL)
             print("ready", flush=True)
-            time.sleep(30)
+            # Not one long sleep: what comes in the instant before it is looked at only after it.
+            for _ in range(3000):
+                time.sleep(0.01)
             """
         )
     )
