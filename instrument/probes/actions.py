@@ -18,6 +18,7 @@ from clew.instrument import context
 from clew.instrument.probes import expressions, sites, values
 from clew.instrument.probes.bytecode import Call, Parameter, Probes
 from clew.instrument.probes.expressions import UNKNOWN, Arguments, Evaluate
+from clew.instrument.probes.meter import Meter, meter_of, now
 from clew.instrument.probes.quiet import Quiet
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
@@ -40,6 +41,7 @@ _KINDS = {
 }
 _OPENING = frozenset({"receive", "extract", "request"})
 _AFTER_THE_CALL = frozenset({"receive", "join", "use", "extract"})
+_DROPPABLE = frozenset({"payload", "entity"})
 _SEQUENCES = frozenset({list, tuple, set, frozenset, dict})
 _KEY_TEXT = 64
 _ENTITY_TEXT = 200
@@ -96,6 +98,7 @@ class _Phase:
         self._parameters = parameters
         self._read: list[Parameter] = []
         self._steps: list[Step] = []
+        self._edges: list[Step] = []
         self._finish = False
 
     def add(self, action: Action, subject: str) -> None:
@@ -110,7 +113,12 @@ class _Phase:
             if parameter not in read:
                 read.append(parameter)
             slots[name] = read.index(parameter) + bool(subject)
-        self._steps.append(_step(self._site, action, slots))
+        step = _step(self._site, action, slots)
+        self._steps.append(step)
+        if action.kind in _DROPPABLE:
+            meter_of(self._site).droppable = True
+        else:
+            self._edges.append(step)
         self._read = read
 
     def _parameter(self, name: str) -> Parameter:
@@ -130,7 +138,7 @@ class _Phase:
         if not self._steps:
             return None
         cells = [slot + self._finish for slot, parameter in enumerate(self._read) if parameter.in_cell]
-        function = _run_all(tuple(self._steps), tuple(cells))
+        function = _run_all(meter_of(self._site), tuple(self._steps), tuple(self._edges), tuple(cells))
         return Call(Quiet(function), tuple(parameter.position for parameter in self._read))
 
 
@@ -138,17 +146,27 @@ def _expressions(action: Action) -> list[Expr]:
     return [part for part in (action.key, action.carrier, action.condition, *action.values) if part]
 
 
-def _run_all(steps: Sequence[Step], cells: Sequence[int]) -> Callable[..., None]:
-    active = core.active
+def _run_all(meter: Meter, steps: Sequence[Step], edges: Sequence[Step], cells: Sequence[int]) -> Callable[..., None]:
+    """`edges` are the steps that are taken where the budget is overdrawn, too."""
+    active, emitted = core.active, core.emitted
 
     def run(*arguments: Any) -> None:
         if active():
+            wanted = edges if meter.skips() else steps
+            if not wanted:
+                return
+            timed = meter.left <= 0
+            meter.left -= 1
+            if timed:
+                began, before = now(), emitted()
             # One more, at -1: what has no value at this end of the call.
             opened = [*arguments, None]
             for slot in cells:
                 opened[slot] = _contents(opened[slot])
-            for step in steps:
+            for step in wanted:
                 step(opened)
+            if timed:
+                meter.book(now() - began, emitted() - before)
 
     return run
 

@@ -58,7 +58,7 @@ _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 # What the recorder costs beyond the store itself, in ns; see csrc/probes.h.
 _AROUND_NS = 10.0
-_EXTENDED_NS = 700.0
+_EMITTED_NS = 700.0
 _CREDIT_NS = 1e9
 _FIRST_CREDIT_NS = 1e8
 
@@ -116,6 +116,7 @@ class _Thread(threading.local):
     serial = 0
     chunk: _Chunk | None = None
     busy = False
+    emitted = 0
     latched: tuple[object, ...] = ()
     """What a Latch recorded last, and where it ended."""
 
@@ -163,6 +164,9 @@ class _Store:
         self.cost = 0.0
         self.credit = 0.0
         self.clock = 0
+        self.records = 0.0
+        """Ns that were spent on records since a site was last judged, and on actions."""
+        self.actions = 0.0
 
 
 def _new_uid() -> int:
@@ -490,6 +494,7 @@ def emit(  # noqa: PLR0917  # what a record holds, in the order it is read
 ) -> None:
     extension = pack_extension(key, channel & 0xFFFF_FFFF, text, flags & 0xFFFF)
     _run(_write, pack_word(kind & 0xFF, site & 0xFFFF_FFFF, len(extension) // 16), extension)
+    _self.emitted += 1
 
 
 def define(kind: int, key: int, text: bytes, /) -> None:
@@ -598,15 +603,43 @@ def _filled(chunk: _Chunk) -> int:
     """Books what the full chunk cost. Gives the site to switch off when the budget is overdrawn, else 0."""
     if not _store.share:
         return 0
-    clock = time.process_time_ns()
-    credit = min(_store.credit + _store.share * (clock - _store.clock), _store.share * _CREDIT_NS)
-    _store.clock = clock
-    records = (chunk.place - CHUNK_HEADER_SIZE // 8) / 2
-    _store.credit = credit - records * _store.cost - chunk.extended * _EXTENDED_NS
-    if _store.credit >= 0:
+    units = (chunk.place - CHUNK_HEADER_SIZE // 8) / 2
+    cost = units * _store.cost + chunk.extended * _EMITTED_NS  # there are no native hooks here
+    _earn()
+    _store.credit -= cost
+    _store.records += cost
+    if _store.credit >= 0 or _store.actions > _store.records:
         return 0
-    _store.credit = _store.share * _FIRST_CREDIT_NS
+    _judged()
     return _hottest_site(chunk)
+
+
+def _earn() -> None:
+    clock = time.process_time_ns()
+    _store.credit = min(_store.credit + _store.share * (clock - _store.clock), _store.share * _CREDIT_NS)
+    _store.clock = clock
+
+
+def _judged() -> None:
+    _store.credit = _store.share * _FIRST_CREDIT_NS
+    _store.records = _store.actions = 0.0
+
+
+def emitted() -> int:
+    return _self.emitted
+
+
+def book(ns: float, emitted: float, /) -> bool:
+    if not _store.share or not _store.active:
+        return False
+    _earn()
+    _store.credit -= ns - emitted * _EMITTED_NS
+    _store.actions += ns
+    _store.records -= emitted * _EMITTED_NS
+    if _store.credit >= 0 or _store.actions <= _store.records:
+        return False
+    _judged()
+    return True
 
 
 def _hottest_site(chunk: _Chunk) -> int:

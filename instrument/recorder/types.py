@@ -115,6 +115,15 @@ class Recorder(Protocol):
         """Who sent `key`, in another process, works for a flow of this state, as of `flow`."""
         ...
 
+    def emitted(self) -> int:
+        """How many records the calling thread made by `emit` since it is known, as 32 bits."""
+        ...
+
+    def book(self, ns: float, emitted: float, /) -> bool:
+        """Tells the budget that a site's actions took `ns` and made so many records by `emit`. True when the budget is
+        overdrawn and actions have the greater part in it: then the dearest is to be judged, once for every True."""
+        ...
+
     def calibrate(self) -> float:
         """Nanoseconds that storing one plain record takes here and now."""
         ...

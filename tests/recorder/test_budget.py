@@ -119,3 +119,34 @@ os.kill(os.getpid(), 9)
     recorded = sum(event.kind is Kind.ENTER for event in process.events())
     assert 0 < recorded < 50_000
     assert recorded + process.counters[3] == 50_000
+
+
+def test_actions_are_booked_by_what_they_took_and_not_twice(recording):
+    core = recording.core
+    recording.start(budget=1.0)  # with credit for 0.1 s at the start, and for 1 s at most
+    before = core.emitted()
+    for _ in range(10):
+        core.emit(Kind.PAYLOAD, 1, 0)
+    assert core.emitted() - before == 10
+    assert not core.book(1000.0, 1.0)
+    assert not core.book(0.0, 0.0)
+    assert core.book(1e15, 0.0)
+    # Whoever was dear has been named: the next one is judged by what is spent from here on.
+    assert not core.book(1000.0, 1.0)
+    recording.stop()
+    assert not core.book(1e15, 0.0)
+
+
+def test_records_are_judged_when_they_are_the_greater_part(recording):
+    core = recording.core
+    recording.start(budget=1e-6)
+    probe = core.Probe(1, Kind.ENTER)
+    calls = 0
+    while not probe.counting:
+        ~probe
+        calls += 1
+        if calls % 1000 == 0:
+            core.book(1.0, 0.0)
+        assert calls < 10_000_000
+    process = recording.stop()
+    assert sum(event.kind is Kind.ENTER for event in process.events()) + process.counters.get(1, 0) == calls

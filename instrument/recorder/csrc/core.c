@@ -154,6 +154,15 @@ static PyObject *core_thread(PyObject *module, PyObject *ignored) {
 
 static PyObject *core_calibrate(PyObject *module, PyObject *ignored) { return PyFloat_FromDouble(calibrate()); }
 
+static PyObject *core_emitted(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLong(self.emitted); }
+
+static PyObject *core_book(PyObject *module, PyObject *arguments) {
+    double ns, emitted;
+    if (!PyArg_ParseTuple(arguments, "dd:book", &ns, &emitted))
+        return NULL;
+    return PyBool_FromLong(store.active && actions_booked(ns, emitted));
+}
+
 static PyObject *core_sample(PyObject *module, PyObject *share) {
     double number = PyFloat_AsDouble(share);
     if (number == -1.0 && PyErr_Occurred())
@@ -215,6 +224,7 @@ static PyObject *core_emit(PyObject *module, PyObject *const *arguments, Py_ssiz
     if (PyErr_Occurred())
         return NULL;
     put_extended(kind & 0xFF, site & UINT32_MAX, key, (uint32_t)channel, text, (size_t)length, (uint32_t)flags);
+    self.emitted++;
     Py_RETURN_NONE;
 }
 
@@ -243,6 +253,8 @@ static PyMethodDef methods[] = {
     {"problem", core_problem, METH_NOARGS, "problem(): why recording stopped early, or ''."},
     {"thread", core_thread, METH_NOARGS, "thread(): the calling thread's serial; 0 when not recording."},
     {"calibrate", core_calibrate, METH_NOARGS, "calibrate(): ns that one plain record takes on this machine."},
+    {"emitted", core_emitted, METH_NOARGS, "emitted(): how many records this thread made by emit."},
+    {"book", core_book, METH_VARARGS, "book(ns, emitted): actions took that; True when they overdraw the budget."},
     {"sample", core_sample, METH_O, "sample(share): record this share of request flows, from now on; 1 for all."},
     {"flow", core_flow, METH_NOARGS, "flow(): 0 outside of sampled request flows, 1 in one that is kept, 2 in one that is not."},
     {"flows", core_flows, METH_NOARGS, "flows(): (kept, dropped), the flows that were decided about here."},

@@ -15,7 +15,7 @@
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14; older kernels answer EINVAL and pages come one by one */
 
 static void thread_define(void);                           /* core.c */
-static uint64_t chunk_filled(uint64_t units, uint64_t extended); /* probes.h: the site that became too hot, or 0 */
+static uint64_t chunk_filled(uint64_t units, uint64_t emitted); /* probes.h: the site that became too hot, or 0 */
 static void site_degraded(uint64_t site);                  /* probes.h */
 
 static struct {
@@ -62,7 +62,8 @@ static COLD bool claim_chunk(void) {
     uint64_t hot = 0;
     bool later = self.chunk != NULL;
     if (later) {
-        hot = chunk_filled((uint64_t)(self.cur - self.chunk - CHUNK_HEADER_SIZE) / RECORD_SIZE, self.extended);
+        hot = chunk_filled((uint64_t)(self.cur - self.chunk - CHUNK_HEADER_SIZE) / RECORD_SIZE, self.emitted - self.booked);
+        self.booked = self.emitted;
         pthread_mutex_lock(&store.lock);
         chunk_release(self.chunk, self.segment);
         self.segment = NO_SEGMENT;
@@ -82,7 +83,6 @@ static COLD bool claim_chunk(void) {
     self.end = chunk + CHUNK_SIZE;
     self.segment = segment;
     self.number++;
-    self.extended = 0;
     if (hot)
         site_degraded(hot);
     return store.active;
@@ -165,7 +165,6 @@ static void put_extended(uint64_t kind, uint64_t site, uint64_t key, uint32_t ch
     if ((size_t)(self.end - self.cur) >= size || claim()) {
         write_extended(self.cur, kind, site, key, channel, text, length, flags);
         self.cur += size;
-        self.extended++;
     }
     if (UNLIKELY(flows.on))
         flow_settle();

@@ -79,7 +79,8 @@ struct thread {
     uint64_t native_id;
     uint32_t serial, number; /* serial 0: not yet known in this recording */
     uint32_t segment;
-    uint32_t extended; /* records with an extension in this chunk */
+    uint32_t emitted; /* records that Python code made by `emit`, and */
+    uint32_t booked;  /* how many of them the budget knows of; both may wrap */
     bool linked, born; /* born: something was recorded, or left out, of it */
     bool withheld; /* the garbage collector runs, and nothing has been recorded since: `end` is `cur`; see collector.h */
     char *withheld_end;
@@ -261,7 +262,7 @@ static void thread_reset(struct thread *thread) {
     thread->flow = (struct flow){0};
     thread->frames_used = 0;
     thread->born = false;
-    thread->serial = thread->number = thread->extended = 0;
+    thread->serial = thread->number = thread->emitted = thread->booked = 0;
     thread->segment = NO_SEGMENT;
     thread->withheld = false;
 }
