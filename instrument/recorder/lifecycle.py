@@ -113,12 +113,20 @@ def end() -> None:
         core.stop()
 
 
+def _begin_sample() -> None:
+    """Samples as the plan says, and says so at once: a process that is killed has no end to say it at."""
+    share = 1.0 if _plan.sample is None else _plan.sample
+    core.sample(share)
+    if share < 1:
+        text = f"request flows are sampled: {share * 100:.3g} % of them are recorded, each whole, and nothing of the others"
+        core.define(Kind.NOTE, 0, text.encode())
+
+
 def _tell_sample() -> None:
     kept, dropped = core.flows()
     if core.active() and kept + dropped:
-        text = f"of {kept + dropped} request flows that began in process {os.getpid()}, {kept} are recorded"
-        share = 1 if _plan.sample is None else _plan.sample
-        core.define(Kind.NOTE, 0, f"{text}, the others are not (sample {share * 100:.3g} %)".encode())
+        text = f"of {kept + dropped} request flows that began in process {os.getpid()}, {kept} are recorded, the others are not"
+        core.define(Kind.NOTE, 0, text.encode())
 
 
 def run_folder() -> Path | None:
@@ -208,7 +216,7 @@ def _begin(cause: Cause | None) -> None:
         return
     path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
     core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0)
-    core.sample(1.0 if _plan.sample is None else _plan.sample)
+    _begin_sample()
     for define_all in (strings.define_all, *_definers):
         _define(define_all)
     name_thread()

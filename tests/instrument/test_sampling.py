@@ -98,8 +98,23 @@ def test_a_flow_of_one_thread_is_whole_and_work_outside_is_kept(sampled):
     are_whole(left, 40, {"handle": 1, "inner": 1, "generate": 1, "numbers": 2, "log": 1})
     calls_nest(run)
     (process,) = run.processes
-    (note,) = [note.text for note in process.notes if "request flows" in note.text]
-    assert f"of 40 request flows that began in process {process.header.pid}, {len(left)} are recorded" in note
+    begin, end = [note.text for note in process.notes if "request flows" in note.text]
+    assert begin == "request flows are sampled: 50 % of them are recorded, each whole, and nothing of the others"
+    assert f"of 40 request flows that began in process {process.header.pid}, {len(left)} are recorded" in end
+
+
+def test_a_process_that_is_killed_says_that_it_was_sampled(record):
+    killed = """
+        import os
+        def handle(n): return n
+        for n in range(40): handle(n)
+        os.kill(os.getpid(), 9)
+        """
+    for share, told in ((0.25, True), (None, False), (1.0, False)):
+        run = record(killed, change=lambda plan, share=share: plan_of(plan, share, []))
+        assert run.code == -9
+        (process,) = run.processes
+        assert any("sampled: 25 %" in note.text for note in process.notes) == told
 
 
 def test_flows_go_on_in_threads_pools_and_queues(sampled):
