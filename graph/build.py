@@ -1,4 +1,4 @@
-"""Builds the execution graph of a run from its trace files.
+"""Builds the execution graph of a run from its trace files: their records as the columns that `assemble` makes a graph of.
 
 Every step works on whole columns; loops go over strands' steps, scopes and definitions only. Invariant: what cannot be used
 is left out and counted in a problem, never a reason to give no graph.
@@ -16,15 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.calls import nest
+from clew.graph.assemble import Events, Joined, Tables, assemble
 from clew.graph.clocks import monotonic_ns
 from clew.graph.decode import Columns, decode
 from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand, Texts
 from clew.graph.names import process_names
 from clew.graph.pairing import Edges, pair
-from clew.graph.regions import CallEnds, split
 from clew.graph.strands import Demultiplexer
-from clew.graph.times import call_times, idle_gaps, waits
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.event import Kind, SiteInfo
@@ -50,7 +48,7 @@ _ENDS: dict[int, str] = {
 
 
 @dataclass
-class _Tables:
+class _Shared:
     """What the processes of a run share: equal sites and equal strings have one number."""
 
     plan: Plan | None
@@ -128,7 +126,7 @@ class _Builder:
         self.processes = sorted(
             records.processes, key=lambda process: (process.header.start_wall_ns, process.header.pid)
         )
-        self.tables = _Tables(plan)
+        self.shared = _Shared(plan)
         self.counted: Counter[int] = Counter()
 
     def build(self) -> ExecutionGraph:
@@ -151,61 +149,39 @@ class _Builder:
             stream.ts[keyed],
             stream.process[keyed],
         )
-        ts, kind, site, ext = stream.ts[order], stream.kind[order], stream.site[order], stream.ext[order]
-        strand = strand[order]
-        nesting = nest(kind, site, strand_start)
-        if nesting.unmatched:
-            self.problems.append(Problem(self._where(), f"{nesting.unmatched} ends of calls have no beginning"))
-        channels = np.append(stream.channel, np.uint32(0))
-        channel_at = channels[ext]
-        ends = CallEnds(len(ts), nesting.enter, nesting.exit, nesting.caller)
-        region, regions = split(kind, channel_at, nesting.call, ends, strand_start)
-
-        by_region = np.lexsort((edges.dst, edges.src, region[edges.src]))
-        src, dst = edges.src[by_region], edges.dst[by_region]
-        channel = np.where(channel_at[dst] == 0, channel_at[src], channel_at[dst])
-        lost = self._lost_ends(edges, kind, channel_at)
-        self._report(edges, len(lost))
-        lost = lost[(lost > 0) & (strand[lost - 1] == strand[lost])]
-        waited = np.append(waits(ts, kind, strand, src, dst), lost - 1)
-        adapters = np.array([site.is_adapter for site in self.tables.sites], bool)
-        idle = idle_gaps(ts, kind, strand, order, by_loop=adapters[site], waited=waited[waited >= 0])
-        rows = np.int32 if len(ts) < 1 << 31 else np.int64
-        strands, processes = self._strands(parts, strand_start), self._processes(parts)
-        return ExecutionGraph(
-            info=self.info,
-            ts=ts,
-            kind=kind,
-            site=site,
-            strand=strand,
-            region=region,
-            ext=ext,
-            call=nesting.call.astype(rows),
-            inner=nesting.inner.astype(rows),
-            idle=idle,
-            edge_src=src,
-            edge_dst=dst,
-            edge_kind=edges.kind[by_region],
-            edge_channel=channel.astype(np.uint32),
-            extensions=stream.extensions(),
-            regions=regions,
-            calls=call_times(nesting, ts, strand, strand_start, idle),
-            strings=self.tables.strings,
-            sites=self.tables.sites,
-            strands=strands,
-            processes=processes,
-            levels=self.plan.levels if self.plan else (),
-            counted=dict(self.counted),
+        events = Events(
+            stream.ts[order],
+            stream.kind[order],
+            stream.site[order],
+            stream.ext[order],
+            order,
+            strand_start,
+            stream.extensions(),
         )
+        lost = self._lost_ends(edges, events.kind, events.channels())
+        self._report(edges, len(lost))
+        strand = strand[order]
+        lost = lost[(lost > 0) & (strand[lost - 1] == strand[lost])]
+        tables = Tables(
+            self.shared.strings,
+            self.shared.sites,
+            self._strands(parts, strand_start),
+            self._processes(parts),
+            self.plan.levels if self.plan else (),
+            self.counted,
+        )
+        graph, problems = assemble(self.info, events, Joined(edges.src, edges.dst, edges.kind), tables, lost - 1)
+        self.problems.extend(problems)
+        return graph
 
     def _where(self) -> str:
         return self.info.id
 
     def _lost_ends(self, edges: Edges, kind: npt.NDArray[np.uint8], channel: npt.NDArray[np.uint32]) -> I64:
         """The JOINs with the ends of children that left none: they were killed, or not recorded, and waited for."""
-        if PROCESS_END not in self.tables.strings:
+        if PROCESS_END not in self.shared.strings:
             return np.zeros(0, np.int64)
-        joins = np.flatnonzero((kind == Kind.JOIN) & (channel == self.tables.string(PROCESS_END)))
+        joins = np.flatnonzero((kind == Kind.JOIN) & (channel == self.shared.string(PROCESS_END)))
         return np.setdiff1d(joins, edges.dst)
 
     def _report(self, edges: Edges, lost_ends: int) -> None:
@@ -235,10 +211,10 @@ class _Builder:
     # One process
 
     def _process(self, index: int, records: ProcessRecords) -> _Part:
-        site_ids = {0: 0} | {number: self.tables.site(info) for number, info in records.sites.items()}
-        string_ids = {0: 0} | {number: self.tables.string(text) for number, text in records.strings.items()}
+        site_ids = {0: 0} | {number: self.shared.site(info) for number, info in records.sites.items()}
+        string_ids = {0: 0} | {number: self.shared.string(text) for number, text in records.strings.items()}
         for note in records.notes:
-            about = self.tables.sites[site_ids.get(note.key, 0)].label
+            about = self.shared.sites[site_ids.get(note.key, 0)].label
             self.problems.append(Problem(records.path, f"{about}: {note.text}" if about else note.text))
         for number, count in records.counters.items():
             self.counted[site_ids.get(number, 0)] += count

@@ -1,0 +1,117 @@
+"""Makes an execution graph of columns: the steps that recorded runs and imported files share.
+
+Whoever has events hands them over strand by strand, with their edges and the tables behind their numbers; nesting, regions,
+waits and times follow from those. Invariant: nothing here knows where the events came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.arrays import lengths
+from clew.graph.calls import nest
+from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand
+from clew.graph.regions import CallEnds, split
+from clew.graph.times import call_times, idle_gaps, waits
+from clew.records.errors import Problem
+from clew.records.plan import Level
+from clew.records.run import RunInfo
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Events:
+    """Columns, one row per event, strand after strand, in a strand in the order they happened."""
+
+    ts: I64
+    """Nanoseconds since the run's start, never falling within a strand."""
+    kind: npt.NDArray[np.uint8]
+    site: npt.NDArray[np.uint32]
+    ext: npt.NDArray[np.int32]
+    """Row in `extensions`, -1 for none."""
+    sequence: I64
+    """Numbers that follow each other where two events did, on one thread."""
+    strand_start: I64
+    """One more than there are strands: strand s has the rows `strand_start[s]` up to the next's."""
+    extensions: Extensions
+
+    def channels(self) -> npt.NDArray[np.uint32]:
+        """Per event its channel, 0 for none."""
+        return np.append(self.extensions.channel, np.uint32(0))[self.ext]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Columns, one row per edge: rows of events, and an `EdgeKind`."""
+
+    src: I64
+    dst: I64
+    kind: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the numbers in the columns stand for."""
+
+    strings: list[str]
+    sites: list[Site]
+    strands: list[Strand]
+    processes: list[Process]
+    levels: tuple[Level, ...] = ()
+    counted: Mapping[int, int] = field(default_factory=dict)
+
+
+def assemble(
+    info: RunInfo, events: Events, edges: Joined, tables: Tables, waited: Sequence[int] | I64 = ()
+) -> tuple[ExecutionGraph, list[Problem]]:
+    """The graph, and what was odd about its calls. `waited` are rows after which the strand waited for something that left no
+    edge."""
+    strand_start = events.strand_start
+    strand = np.repeat(np.arange(len(strand_start) - 1, dtype=np.uint32), lengths(strand_start))
+    ts, kind, site = events.ts, events.kind, events.site
+    problems = []
+    nesting = nest(kind, site, strand_start)
+    if nesting.unmatched:
+        problems.append(Problem(info.id, f"{nesting.unmatched} ends of calls have no beginning"))
+    channel_at = events.channels()
+    ends = CallEnds(len(ts), nesting.enter, nesting.exit, nesting.caller)
+    region, regions = split(kind, channel_at, nesting.call, ends, strand_start)
+
+    by_region = np.lexsort((edges.dst, edges.src, region[edges.src]))
+    src, dst = edges.src[by_region], edges.dst[by_region]
+    channel = np.where(channel_at[dst] == 0, channel_at[src], channel_at[dst])
+    gone = np.append(waits(ts, kind, strand, src, dst), np.asarray(waited, np.int64))
+    adapters = np.array([site.is_adapter for site in tables.sites], bool)
+    idle = idle_gaps(ts, kind, strand, events.sequence, by_loop=adapters[site], waited=gone[gone >= 0])
+    rows = np.int32 if len(ts) < 1 << 31 else np.int64
+    graph = ExecutionGraph(
+        info=info,
+        ts=ts,
+        kind=kind,
+        site=site,
+        strand=strand,
+        region=region,
+        ext=events.ext,
+        call=nesting.call.astype(rows),
+        inner=nesting.inner.astype(rows),
+        idle=idle,
+        edge_src=src,
+        edge_dst=dst,
+        edge_kind=edges.kind[by_region],
+        edge_channel=channel.astype(np.uint32),
+        extensions=events.extensions,
+        regions=regions,
+        calls=call_times(nesting, ts, strand, strand_start, idle),
+        strings=tables.strings,
+        sites=tables.sites,
+        strands=tables.strands,
+        processes=tables.processes,
+        levels=tables.levels,
+        counted=dict(tables.counted),
+    )
+    return graph, problems
