@@ -11,16 +11,14 @@ import json
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli.common import the_workspace, workspace_option
+from clew.cli.launching import launch
 from clew.cli.packing import wait_until_packed
 from clew.instrument.launch import environment
 from clew.records.alive import died
@@ -38,14 +36,8 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
 COUNTED_BYTES = 256 << 20
 """How much of a run is read for the closing words; the rest is there to be looked at, not to be waited for."""
-LOOK_SECONDS = 0.1
 SHOWN_NOTES = 5
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_FORWARDED = [
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-    if hasattr(signal, name)
-]
 
 
 class CommandError(ClewError):
@@ -217,49 +209,6 @@ def _program(command: tuple[str, ...]) -> str:
     if Path(command[0]).exists():
         raise CommandError(f"{command[0]}: this is no program that can be run{hint}", NOT_EXECUTABLE)
     raise CommandError(f"{command[0]}: command not found{hint}", NOT_FOUND)
-
-
-def launch(command: list[str], env: dict[str, str], look: Callable[[], bool] = lambda: False) -> int:
-    """Runs a command to its end, with the signals that this process gets; its exit code, 128 + N when signal N killed it.
-
-    `look` is called every now and then, as long as it gives True. Raises `OSError` when the command cannot be started.
-    """
-    if not hasattr(signal, "sigwaitinfo"):
-        code = _wait_with_handlers(subprocess.Popen(command, env=env))
-    else:
-        watched = {*_FORWARDED, signal.SIGCHLD}
-        # Blocked from before the start, so that none is lost; the program itself gets the mask that we were given.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-        try:
-            program = subprocess.Popen(
-                command,
-                env=env,
-                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509 - no threads here
-            )
-            code = _wait_with_signals(program, watched, look)
-            # What came for a program that had just ended must not end us instead.
-            while signal.sigtimedwait(watched, 0):
-                pass
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return code if code >= 0 else 128 - code
-
-
-def _wait_with_signals(program: subprocess.Popen[bytes], watched: set[int], look: Callable[[], bool]) -> int:
-    looking = True
-    while (code := program.poll()) is None:
-        looking = looking and look()
-        found = signal.sigtimedwait(watched, LOOK_SECONDS) if looking else signal.sigwaitinfo(watched)
-        # A key on the terminal reached the program, too: it is in the same group. What another process sent did not.
-        if found is not None and found.si_signo != signal.SIGCHLD and found.si_code <= 0:
-            program.send_signal(found.si_signo)
-    return code
-
-
-def _wait_with_handlers(program: subprocess.Popen[bytes]) -> int:
-    for number in _FORWARDED:
-        signal.signal(number, lambda got, _frame: None if got == signal.SIGINT else program.send_signal(got))
-    return program.wait()
 
 
 def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_json: bool) -> None:

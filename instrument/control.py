@@ -52,9 +52,10 @@ def control() -> bool:
         _give_back_signal()
     if _signal_number:
         from clew.instrument.probes import originals
+        from clew.instrument.recorder.select import core
 
         originals.keep_from_now_on()
-        atexit.register(_remove_entry)
+        atexit.register(core.to_the_end(_remove_entry))
         os.register_at_fork(after_in_child=_forked)
     return bool(_signal_number)
 

@@ -5,6 +5,7 @@ Without it the file would look like that of a process that was killed.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 
 from clew.instrument.adapters.stand_ins import stand_in_for
@@ -20,4 +21,6 @@ def install() -> None:
 
 def _leaving(status: object) -> None:
     if -_STATUS <= operator.index(status) < _STATUS:  # type: ignore[arg-type]  # a TypeError is dropped
-        lifecycle.end()
+        # An interrupt meanwhile is too late: without us the process would be gone.
+        with contextlib.suppress(BaseException):
+            lifecycle.end()

@@ -31,6 +31,8 @@ _SHOWN = 5
 _before: dict[str, str | None] = {}
 """What environment variables were before recording began."""
 _finishes = False
+_ending: Path | None = None
+"""The run that ends with the process."""
 
 
 class LiveError(Exception):
@@ -58,7 +60,7 @@ def start(run: Path) -> dict[str, Any]:
     control.update_entry(str(run))
     if not _finishes:
         _finishes = True
-        atexit.register(_finish_at_exit)
+        atexit.register(core.to_the_end(_finish_at_exit))
     return _told(switched, began)
 
 
@@ -147,10 +149,11 @@ def _leave_environment() -> None:
 
 
 def _finish_at_exit() -> None:
-    run = lifecycle.run_folder() if core.active() else None
-    if run is not None:
+    global _ending
+    _ending = _ending or (lifecycle.run_folder() if core.active() else None)  # it may be begun anew
+    if _ending is not None:
         lifecycle.end()
-        _finish(run)
+        _finish(_ending)
 
 
 def _finish(run: Path) -> None:

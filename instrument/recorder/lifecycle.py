@@ -104,13 +104,15 @@ def stop() -> None:
         core.stop()
 
 
-def end() -> None:
-    """Ends the recording with the process: whoever waits for the process waited for this."""
-    with contextlib.suppress(Exception):
-        if _started_by and core.active():
-            core.emit(Kind.SEND, 0, process_end(_started_by), strings.intern("process.end"))
-        _tell_sample()
-        core.stop()
+def _end() -> None:
+    if _started_by and core.active():
+        core.emit(Kind.SEND, 0, process_end(_started_by), strings.intern("process.end"))
+    _tell_sample()
+    core.stop()
+
+
+end = core.to_the_end(_end)
+"""Ends the recording with the process: whoever waits for the process waited for this. A Ctrl-C meanwhile is the program's."""
 
 
 def _begin_sample() -> None:

@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -93,6 +94,11 @@ class Recorder(Protocol):
 
     def thread(self) -> int:
         """The calling thread's serial in this recording, from 1; 0 when nothing is recorded."""
+        ...
+
+    def to_the_end(self, function: Callable[[], None]) -> Callable[[], None]:
+        """A function that calls `function`, which may be begun several times, until it got to its end. What is raised in it
+        is dropped; an interrupt (Ctrl-C) comes anew afterwards, where it does not show our frames (C recorder only)."""
         ...
 
     def sample(self, share: float) -> None:

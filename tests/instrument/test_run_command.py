@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -201,31 +200,67 @@ def test_signals_reach_the_program_and_its_death_is_its_exit_code(workspace, num
         assert load_run(find_run(workspace)).exit_code == code
 
 
+COUNTING = """
+import os, signal, sys, time
+got = []
+signal.signal(signal.SIGINT, lambda number, frame: got.append(number))
+signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
+print("ready", flush=True)
+if "itself" in sys.argv:
+    os.killpg(0, signal.SIGINT)
+for _ in range(int(sys.argv[1])):
+    while not got: time.sleep(0.01)
+    time.sleep(0.2)
+    told, got[:] = sorted(got), []
+    print("got", told, flush=True)
+"""
+"""Tells, as often as it is asked to, which signals came: the first one, and what follows at once."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_process_group_reaches_the_program_once_as_does_one_to_clew_run(workspace, number):
+    (workspace / "count.py").write_text(COUNTING)
+    for ways in ((os.killpg, os.kill), (os.kill, os.killpg), (os.killpg, os.killpg)):
+        process = subprocess.Popen(
+            [PYTHON, "-m", "clew", "run", "--", PYTHON, "count.py", "2"],
+            cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+        )  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+        for send in ways:
+            send(process.pid, number)
+            assert process.stdout.readline() == f"got [{int(number)}]\n", (ways, send)
+        assert process.wait(timeout=30) == 0
+
+
+def test_what_a_program_sends_to_its_own_group_comes_back_once(workspace):
+    (workspace / "count.py").write_text(COUNTING)
+    done = subprocess.run(
+        [PYTHON, "-m", "clew", "run", "--", PYTHON, "count.py", "1", "itself"],
+        cwd=workspace, capture_output=True, text=True, start_new_session=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "ready\ngot [2]\n"), done.stderr
+
+
 def test_ctrl_c_on_a_terminal_reaches_the_program_once(workspace):
     import pty
 
-    (workspace / "count.py").write_text(
-        textwrap.dedent(
-            """
-            import signal, time
-            got = []
-            signal.signal(signal.SIGINT, lambda number, frame: got.append(number))
-            print("ready", flush=True)
-            end = time.monotonic() + 1
-            while time.monotonic() < end: time.sleep(0.05)
-            print("got", len(got), flush=True)
-            """
-        )
-    )
+    (workspace / "count.py").write_text(COUNTING)
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(workspace)
-        os.execv(PYTHON, [PYTHON, "-m", "clew", "run", "--", PYTHON, "count.py"])
+        os.execv(PYTHON, [PYTHON, "-m", "clew", "run", "--", PYTHON, "count.py", "2"])
     seen = b""
-    while b"ready" not in seen:
-        seen += os.read(terminal, 1000)
-    time.sleep(0.1)
+
+    def wait_for(text):
+        nonlocal seen
+        while text not in seen:
+            seen += os.read(terminal, 1000)
+
+    wait_for(b"ready")
     os.write(terminal, b"\x03")
+    wait_for(b"got [2]\r\n")
+    seen = b""
+    os.kill(child, signal.SIGINT)  # which is not mistaken for the terminal's
     try:
         while chunk := os.read(terminal, 1000):
             seen += chunk
@@ -234,7 +269,19 @@ def test_ctrl_c_on_a_terminal_reaches_the_program_once(workspace):
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 0, seen
-    assert b"got 1\r\n" in seen
+    assert b"got [2]\r\n" in seen
+
+
+def test_nothing_stays_behind_a_run_that_is_killed(workspace):
+    (workspace / "waits.py").write_text("print('ready', flush=True)\ninput()\n")
+    process = subprocess.Popen(
+        [PYTHON, "-m", "clew", "run", "--", PYTHON, "waits.py"],
+        cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    # To the end of both pipes: nobody has them any more.
+    assert process.communicate("\n", timeout=30)[0] == ""
 
 
 def test_a_closed_stderr_changes_nothing(workspace):

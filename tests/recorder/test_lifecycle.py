@@ -1,13 +1,15 @@
 """Starting, stopping, naming and choosing: none of it can hurt the program."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import traceback
 
 import pytest
 
-from clew.instrument.recorder import strings
+from clew.instrument.recorder import _core, strings
 from clew.records.header import State
 from clew.records.reader import Note
 
@@ -234,3 +236,59 @@ def test_both_recorders_have_the_face_of_the_protocol(core):
     assert {"Probe", "start", "stop", "active", "uid", "problem", "emit", "define", "thread", "calibrate"} <= set(names)
     assert {"sample", "flow", "flows", "flow_key", "flow_known"} <= set(names)
     assert all(callable(getattr(core, name)) for name in names)
+
+
+INTERRUPTED = (
+    START
+    + """
+import os, signal
+lifecycle.start(Path(FOLDER), Plan())
+~core.Probe(1, Kind.ENTER)
+asked = lifecycle._tell_sample
+def interrupted():
+    lifecycle._tell_sample = asked
+    os.kill(os.getpid(), signal.SIGINT)
+    asked()
+lifecycle._tell_sample = interrupted
+"""
+)
+"""A Ctrl-C comes while the recording is being ended."""
+
+
+@pytest.mark.parametrize("way", ["sys.exit(5)", "os._exit(5)"])
+def test_an_interrupt_while_the_recording_ends_shows_nothing_and_loses_nothing(run_program, read_all, way):
+    done = run_program(INTERRUPTED + "from clew.instrument import ending; ending.install()\n" + way)
+    assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
+    process = one(read_all)
+    assert process.problems == [] and len(list(process.events())) == 1
+    assert process.header.state == State.CLOSED
+
+
+def test_an_interrupt_of_our_work_comes_anew_in_the_programs_own_code(core):
+    calls = []
+
+    def work():
+        calls.append(len(calls))
+        if len(calls) == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    quiet = core.to_the_end(work)
+    frames = []
+    try:
+        quiet()
+        for _ in range(1000):
+            len(calls)
+    except KeyboardInterrupt as error:
+        frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert calls == [0, 1]
+    assert frames == (["test_an_interrupt_of_our_work_comes_anew_in_the_programs_own_code"] if core is _core else [])
+
+
+def test_what_fails_in_our_work_is_dropped_and_what_fails_for_good_is_given_up(core):
+    calls = []
+
+    def work():
+        calls.append(1)
+        raise SystemExit(3)
+
+    assert core.to_the_end(work)() is None and len(calls) == 3

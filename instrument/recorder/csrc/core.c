@@ -29,6 +29,8 @@
 #include "store.h"
 #include "tasks.h"
 
+#define ATTEMPTS 3
+
 static PyObject *python_threads; /* Owned: `threading._active`, thread objects by ident; NULL when there is none */
 
 /* Appends `text` to `out` as the inside of a JSON string. Returns the bytes written, at most `room`. */
@@ -244,6 +246,33 @@ static PyObject *core_define(PyObject *module, PyObject *const *arguments, Py_ss
 
 static PyObject *core_key_space(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLong(space_new()); }
 
+/* Calls the function that it was made for. A signal handler's exception (Ctrl-C, say) that comes while that runs is not the
+ * business of whoever called us, and its traceback would be of our frames: the function is begun again, and the interrupt
+ * comes anew once the program's own code runs. */
+static PyObject *run_to_the_end(PyObject *function, PyObject *ignored) {
+    PyThreadState *state = PyThreadState_Get();
+    bool interrupted = false;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        PyThreadState_EnterTracing(state);
+        PyObject *result = PyObject_CallNoArgs(function);
+        PyThreadState_LeaveTracing(state);
+        if (result) {
+            Py_DECREF(result);
+            break;
+        }
+        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+            interrupted = true;
+        PyErr_Clear();
+    }
+    if (interrupted)
+        PyErr_SetInterrupt();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef to_the_end = {"to_the_end", run_to_the_end, METH_NOARGS, NULL};
+
+static PyObject *core_to_the_end(PyObject *module, PyObject *function) { return PyCFunction_New(&to_the_end, function); }
+
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)(void (*)(void))core_start, METH_VARARGS | METH_KEYWORDS,
      "start(path, info, parent_uid, quota, budget): open a new trace file; OSError when it can't be."},
@@ -265,6 +294,7 @@ static PyMethodDef methods[] = {
      "emit(kind, site, key, channel=0, text=b'', flags=0): a record with an extension."},
     {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL,
      "define(kind, key, text): a definition record."},
+    {"to_the_end", core_to_the_end, METH_O, "to_the_end(function): what calls it, to its end, without any exception."},
     {"watch_queues", core_watch_queues, METH_VARARGS, "watch_queues(...): operands for a family of queues."},
     {"watch_simple_queues", core_watch_simple_queues, METH_VARARGS, "watch_simple_queues(type, channel, put, get)."},
     {"ignore_simple_queue", core_ignore_simple_queue, METH_O, "ignore_simple_queue(queue): record nothing of it."},

@@ -1,0 +1,130 @@
+"""Runs a command in the foreground: the signals that this process gets reach it once, and its exit code comes back.
+
+Invariant: what the kernel or another process sent to our whole process group, in which the command is, is not sent to it
+again. Nothing in a signal tells whether it was sent to us or to the group. So a *witness* stands beside the command: a
+process of the same group that blocks these signals and does nothing, with which a signal to the group is pending, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+
+LOOK_SECONDS = 0.1
+LATE_SECONDS = 0.005
+"""How long after us another process of the group may get a signal to it."""
+_FORWARDED = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
+]
+
+
+def launch(command: list[str], env: dict[str, str], look: Callable[[], bool] = lambda: False) -> int:
+    """Runs a command to its end, with the signals that this process gets; its exit code, 128 + N when signal N killed it.
+
+    `look` is called every now and then, as long as it gives True. Raises `OSError` when the command cannot be started.
+    """
+    if not hasattr(signal, "sigwaitinfo"):
+        code = _wait_with_handlers(subprocess.Popen(command, env=env))
+    else:
+        watched = {*_FORWARDED, signal.SIGCHLD}
+        # Blocked from before the start, so that none is lost; the program itself gets the mask that we were given.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+        try:
+            program = subprocess.Popen(
+                command,
+                env=env,
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509 - no threads here
+            )
+            # Forked last, so signalled first: the kernel goes through a group from its newest member on.
+            witness = _Witness()
+            try:
+                code = _wait_with_signals(program, watched, witness, look)
+            finally:
+                witness.leave()
+            # What came for a program that had just ended must not end us instead.
+            while signal.sigtimedwait(watched, 0):
+                pass
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return code if code >= 0 else 128 - code
+
+
+def _wait_with_signals(
+    program: subprocess.Popen[bytes], watched: set[int], witness: _Witness, look: Callable[[], bool]
+) -> int:
+    looking = True
+    while (code := program.poll()) is None:
+        looking = looking and look()
+        found = signal.sigtimedwait(watched, LOOK_SECONDS) if looking else signal.sigwaitinfo(watched)
+        if found is None or found.si_signo == signal.SIGCHLD:
+            continue
+        to_the_group = witness.got(found.si_signo)
+        # A key on the terminal is always for the group, and sent by the kernel.
+        if not to_the_group and found.si_code <= 0:
+            program.send_signal(found.si_signo)
+    return code
+
+
+class _Witness:
+    """A forked child of ours that blocks all signals and tells, when asked, which it has got; it ends with us."""
+
+    def __init__(self) -> None:
+        self._pid = 0
+        try:
+            asked, self._ask = os.pipe()
+            self._told, tell = os.pipe()
+            self._pid = os.fork()
+        except OSError:  # without one, what others send is taken to be sent to us alone
+            return
+        if self._pid == 0:
+            _stand_by(asked, tell)
+        os.close(asked)
+        os.close(tell)
+
+    def got(self, number: int) -> bool:
+        """Was this signal sent to the group since it was asked for last?"""
+        if not self._pid:
+            return False
+        try:
+            os.write(self._ask, bytes([number]))
+            return os.read(self._told, 1) == b"\1"
+        except OSError:  # it was killed
+            return False
+
+    def leave(self) -> None:
+        if self._pid:
+            os.close(self._ask)
+            os.close(self._told)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+
+
+def _stand_by(asked: int, tell: int) -> None:
+    """The witness's life. It has no file but the two pipes, so that nobody waits for what it might write."""
+    import fcntl  # which there is wherever one can fork
+
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        # Above the standard ones, should those have been closed.
+        asked, tell = (fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in (asked, tell))
+        null = os.open(os.devnull, os.O_RDWR)
+        for file in range(3):
+            os.dup2(null, file)
+        low, high = sorted((asked, tell))
+        for first, end in ((3, low), (low + 1, high), (high + 1, os.sysconf("SC_OPEN_MAX"))):
+            os.closerange(first, end)
+        while number := os.read(asked, 1):
+            os.write(tell, b"\1" if signal.sigtimedwait([number[0]], LATE_SECONDS) else b"\0")
+    finally:
+        os._exit(0)
+
+
+def _wait_with_handlers(program: subprocess.Popen[bytes]) -> int:
+    for number in _FORWARDED:
+        signal.signal(number, lambda got, _frame: None if got == signal.SIGINT else program.send_signal(got))
+    return program.wait()
