@@ -36,9 +36,39 @@ def entry_of(pid: int) -> tuple[Path, Entry]:
     for path, entry in control.entries():
         if entry.pid == pid:
             return path, entry
-    if not Path(f"/proc/{pid}").exists():
+    user = control.owner(pid)
+    if user is None and not _is_there(pid):
         raise AskError(f"there is no process {pid}; `clew attach --list` shows those that can be attached to")
+    if user != os.getuid():
+        name = _name(user)
+        raise AskError(
+            f"process {pid} is {f'user {name}' if name else 'another user'}'s, and only that user can attach to it: "
+            f"`sudo -u {name or 'USER'} clew attach {pid}`"
+        )
     raise AskError(f"process {pid} cannot be attached to: it was not made ready for it; {_HOW}")
+
+
+def _is_there(pid: int) -> bool:
+    """Also where /proc shows a user only the user's own."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _name(user: int | None) -> str:
+    """As `sudo -u` takes it; "" when it is not known."""
+    if user is None:
+        return ""
+    try:
+        import pwd
+
+        return pwd.getpwuid(user).pw_name
+    except (ImportError, KeyError):
+        return f"#{user}"
 
 
 def ask(pid: int, request: dict[str, Any], patience: float = PATIENCE) -> dict[str, Any]:

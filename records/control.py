@@ -51,6 +51,17 @@ def began(pid: int) -> int:
         return 0
 
 
+def owner(pid: int) -> int | None:
+    """The user whose process it is; None when there is no such process, or no way to know."""
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("Uid:"):
+                return int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
 def folders() -> list[Path]:
     """Where entries may lie, the best place first. A service and a shell need not have the same environment."""
     user = os.getuid()

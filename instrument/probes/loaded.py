@@ -56,7 +56,32 @@ def rewrite_loaded(choosers: Mapping[int, Chooser], rewrite: Callable[[CodeType,
 
 def functions() -> list[FunctionType]:
     """Every function there is."""
-    return [found for found in gc.get_objects() if type(found) is FunctionType]
+    return [found for found in objects() if type(found) is FunctionType]
+
+
+def objects() -> list[Any]:
+    """Every object that the garbage collector tracks, those that `gc.freeze` hides from `gc.get_objects` included.
+
+    The hidden ones are found by going from object to object, so what only C code holds on to stays hidden. What is not
+    tracked refers to nothing that is.
+    """
+    found: list[Any] = gc.get_objects()
+    oldest = vars(sys)
+    if not any(
+        each is oldest for each in found
+    ):  # it freezes with the rest; 3.12 freezes a few of its own at its start
+        known = set(map(id, found))
+        roots = [namespace for _, namespace in loaded_namespaces()]
+        frontier = [*found, sys.modules, *roots, *sys._current_frames().values()]
+        while frontier:
+            referred = gc.get_referents(*frontier)
+            reached = dict(zip(map(id, referred), referred, strict=True))
+            for place in known & reached.keys():
+                del reached[place]
+            known |= reached.keys()
+            frontier = list(filter(gc.is_tracked, reached.values()))
+            found += frontier  # held, so that ids stay their own
+    return found
 
 
 def _once(choose: Chooser) -> Chooser:

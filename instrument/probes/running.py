@@ -6,7 +6,6 @@ says nothing. Calls under way go on with the code they began with; they are name
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterator
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from clew.instrument.probes import originals
 from clew.instrument.probes.bytecode import Chooser, is_function
 from clew.instrument.probes.chooser import ModuleChooser, PlanChooser
-from clew.instrument.probes.loaded import functions, loaded_modules, name_of_main
+from clew.instrument.probes.loaded import functions, loaded_modules, name_of_main, objects
 
 Rewrite = Callable[[CodeType, Chooser], CodeType]
 
@@ -103,7 +102,7 @@ def _under_way(replaced: dict[int, CodeType]) -> Iterator[str]:
             if id(frame.f_code) in replaced:
                 yield frame.f_code.co_qualname
             frame = frame.f_back
-    for found in gc.get_objects():
+    for found in objects():
         attribute = _CODE_OF_SUSPENDED.get(type(found))
         if attribute is not None:
             suspended: Any = found

@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from clew.instrument.recorder import strings
 from clew.instrument.recorder.complaint import complain
-from clew.instrument.recorder.select import core, implementation, reason
+from clew.instrument.recorder.select import core, implementation, reason, without_gil
+from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.records.header import INFO_MAX
 from clew.records.keys import KeySource, process_end
@@ -83,6 +84,10 @@ def start(run: Path, plan: Plan) -> bool:
 def begin(run: Path, plan: Plan) -> None:
     """The same for who can be told. Raises what went wrong."""
     global _run, _plan
+    if without_gil():
+        raise ClewError(
+            "it runs without the GIL, which recording relies on; PYTHON_GIL=1 in its environment switches it on"
+        )
     if not core.active():
         _run, _plan = run, plan
         _begin(_cause_from_environment())

@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 CHOICE_VARIABLE = "CLEW_RECORDER"
 
 
+def without_gil() -> bool:
+    """Then nothing is recorded: neither recorder is made for threads that run at the same instant, nor is the rewriting of
+    functions, and loading the C modules would switch the GIL on."""
+    return not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
 def _choose(wanted: str) -> tuple[Recorder, str, str]:
     if wanted == "python":
         why = f"{CHOICE_VARIABLE}=python asks for it"
-    elif not getattr(sys, "_is_gil_enabled", lambda: True)():
-        why = "this interpreter runs without the GIL, which the C recorder relies on"
+    elif without_gil():
+        why = "this interpreter runs without the GIL, which recording relies on"
     else:
         try:
             from clew.instrument.recorder import _core

@@ -18,6 +18,10 @@ def _start() -> None:
     run = os.environ.get("CLEW_RUN", "")
     if not run and os.environ.get("CLEW_CONTROL", "0") in ("", "0"):
         return
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        what = f"{sys.executable} runs without the GIL, which recording relies on, so it is not recorded"
+        _say_once(run, "without-gil", f"{what}; PYTHON_GIL=1 in the environment switches it on")
+        return
     if not _in_main_interpreter():
         _say_once(
             run, f"subinterpreters-{os.getpid()}", f"code in subinterpreters of process {os.getpid()} is not recorded"

@@ -4,11 +4,13 @@
     python tests/cpython/run.py test_generators test_asyncio.test_tasks
     python tests/cpython/run.py --jobs 2 test_asyncio      each of its modules, two at a time
     python tests/cpython/run.py --every ...         print each test's outcome, not only the differences
+    python tests/cpython/run.py --also FOLDER ...   what this interpreter was installed without is taken from there
 
 The recorded run starts as `clew run` starts a program, with every adapter and the log lines, by a plan that names every
 function: the standard library's and unittest's are rewritten, too, and what the tests start as processes of their own is
 recorded like them. Modules with a difference are run again, both ways: some of CPython's tests fail now and then by
-themselves. Exit code 1: a test had no outcome recorded that it has without, and ALLOWED does not say why.
+themselves. Exit code 1: a test had no outcome recorded that it has without, and ALLOWED does not say why; or a module was not
+compared at all, since this interpreter does not have it or cannot load it.
 """
 
 from __future__ import annotations
@@ -37,17 +39,20 @@ test_call test_extcall test_keywordonlyarg test_positional_only_arg test_metacla
 test_inspect test_types test_typing test_type_annotations test_type_params test_genericalias test_dataclasses test_enum
 test_reprlib test_traceback test_warnings test_frame test_code test_opcache
 test_sys_settrace test_sys_setprofile test_monitoring test_bdb test_pdb test_trace test_profile test_cprofile
-test_pickle test_pickletools test_copy test_copyreg test_gc test_weakref test_weakset test_context test_contextvars
+test_pickle test_pickletools test_copy test_copyreg test_gc test_weakref test_weakset test_context
 test_threading test_threading_local test_threadsignals test_thread test_threadedtempfile
 test_queue test_sched test_signal test_atexit test_fork1 test_popen test_subprocess test_select test_selectors
 test_concurrent_futures test_multiprocessing_fork test_multiprocessing_forkserver test_multiprocessing_spawn
-test_multiprocessing_main_handling test_socketserver test_httpservers test_httplib test_wsgiref test_xmlrpc
+test_multiprocessing_main_handling test_socket test_ssl test_socketserver test_httpservers test_httplib test_http_cookies
+test_http_cookiejar test_wsgiref test_xmlrpc
 test_logging test_import test_importlib test_runpy test_pkgutil test_zipimport test_linecache test_doctest test_unittest
 test_code_module test_codeop test_cmd test_itertools test_json test_re test_textwrap test_configparser test_argparse
 test_collections test_heapq test_operator test_string test_tempfile test_shutil test_pathlib test_csv test_decimal
 test_fractions test_statistics test_random test_datetime test_calendar test_email test_html test_xml_etree test_ast
 test_tokenize test_timeit test_cmd_line_script test_sys test_builtin test_audit
 """.split()
+SINCE = {"test_monitoring": (3, 12), "test_type_params": (3, 12)}
+"""Those of them that earlier versions do not have."""
 
 ASYNCIO = """
 test_base_events test_buffered_proto test_context test_eager_task_factory test_events test_free_threading test_futures
@@ -99,15 +104,34 @@ TRIES = 3
 
 
 def chosen_tests(names: list[str]) -> list[str]:
-    """Those named, asyncio's each by itself; else what this interpreter's library has: versions add, drop and move some."""
+    """Those named, else the list for this version; asyncio's each by itself, as far as there are: versions move them."""
+    asyncio = [f"test_asyncio.{name}" for name in ASYNCIO if present(f"test_asyncio.{name}")]
+    default = [name for name in DEFAULT if sys.version_info >= SINCE.get(name, (3, 11))]
+    return [
+        each
+        for name in names or [*default, "test_asyncio"]
+        for each in (asyncio or [name] if name == "test_asyncio" else [name])
+    ]
+
+
+def present(name: str) -> bool:
+    """Whether there is such a module or package of tests, or a module that may have such a class or test."""
     import test
 
-    folder = Path(next(iter(test.__path__)))
-    known = [name for name in DEFAULT if any((folder / (name + end)).exists() for end in (".py", ""))]
-    asyncio = [f"test_asyncio.{name}" for name in ASYNCIO if (folder / "test_asyncio" / f"{name}.py").exists()]
-    return [
-        each for name in names or [*known, "test_asyncio"] for each in (asyncio if name == "test_asyncio" else [name])
-    ]
+    parts = name.split(".")
+    return any(
+        Path(folder, *parts, "__init__.py").exists()
+        or any(Path(folder, *parts[:end]).with_suffix(".py").exists() for end in range(1, len(parts) + 1))
+        for folder in test.__path__
+    )
+
+
+def look_also(folder: str) -> None:
+    """What the installed package of tests does not have is looked for in `folder`."""
+    import test
+
+    if folder:
+        test.__path__.append(folder)
 
 
 class Outcomes(unittest.TestResult):
@@ -162,22 +186,25 @@ def recording(folder: Path) -> dict[str, str]:
     return environment(run)
 
 
-def child(mode: str, output: Path, name: str, selected: str) -> None:
+def child(mode: str, output: Path, name: str, selected: str, also: str) -> None:
     from test import support
 
+    look_also(also)
     support.verbose = 0
     support.use_resources = []
     result = Outcomes()
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        loader = unittest.TestLoader()
         try:
-            tests = unittest.defaultTestLoader.loadTestsFromName(f"test.{name}")
+            tests = loader.loadTestsFromName(f"test.{name}")
         except unittest.SkipTest:
             tests = unittest.TestSuite()
         if selected:
             tests = unittest.TestSuite(found for found in _flat(tests) if selected in found.id())
         tests.run(result)
     report: dict[str, Any] = {"outcomes": result.outcomes, "details": result.details, "functions": 0}
+    report["not loaded"] = [str(error) for error in loader.errors]
     if mode == "recorded":
         from clew.instrument.probes.sites import all_sites
         from clew.instrument.recorder import lifecycle
@@ -198,7 +225,7 @@ def _flat(tests: Any) -> Any:
             yield test
 
 
-def run(mode: str, name: str, selected: str, timeout: float) -> dict[str, Any]:
+def run(mode: str, name: str, selected: str, also: str, timeout: float) -> dict[str, Any]:
     """The outcomes of one test module; one made-up test when the process itself fails."""
     with (
         tempfile.TemporaryDirectory(prefix="clew-cpython-", ignore_cleanup_errors=True) as folder,
@@ -209,7 +236,7 @@ def run(mode: str, name: str, selected: str, timeout: float) -> dict[str, Any]:
         begin = time.monotonic()
         try:
             done = subprocess.run(
-                [sys.executable, __file__, "--child", mode, str(output), name, selected],
+                [sys.executable, __file__, "--child", mode, str(output), name, selected, also],
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
                 timeout=timeout,
@@ -255,11 +282,24 @@ class Comparison:
         found = {test: self.outcomes(test) for test in self.tests()}
         return {test: pair for test, pair in found.items() if set(pair[0]).isdisjoint(pair[1])}
 
+    def not_compared(self) -> str:
+        """Why this says nothing about the module, if so: it fails alike in both runs."""
+        if not self.reports:
+            return "not present in this interpreter"
+        errors = self.reports[0][0].get("not loaded", [])
+        return "could not be loaded: " + errors[0].strip().splitlines()[-1] if errors else ""
+
     def unexplained(self) -> dict[str, tuple[list[str], list[str]]]:
         return {test: pair for test, pair in self.differing().items() if test not in ALLOWED}
 
     def tell(self, *, every: bool) -> None:
+        if self.not_compared():
+            print(f"{self.name}: {self.not_compared()}", flush=True)
+            return
         plain, recorded = self.reports[0]
+        if not self.tests():
+            print(f"{self.name}: skips itself, or has no such test", flush=True)
+            return
         ok = sum(outcome == "ok" for outcome in plain["outcomes"].values())
         again = f", {len(self.reports)} tries" if len(self.reports) > 1 else ""
         print(
@@ -285,11 +325,11 @@ class Comparison:
                 print("    " + "".join(details[:1]).replace("\n", "\n    "), flush=True)
 
 
-def compare(name: str, selected: str, timeout: float) -> Comparison:
+def compare(name: str, selected: str, also: str, timeout: float) -> Comparison:
     found = Comparison(name)
-    for _ in range(TRIES):
-        found.add(*(run(mode, name, selected, timeout) for mode in ("plain", "recorded")))
-        if not found.unexplained():
+    for _ in range(TRIES if present(name) else 0):
+        found.add(*(run(mode, name, selected, also, timeout) for mode in ("plain", "recorded")))
+        if found.not_compared() or not found.unexplained():
             break
     return found
 
@@ -300,26 +340,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="*", help="test modules below Lib/test; default: the list in this file")
     parser.add_argument("--match", default="", metavar="TEXT", help="only tests whose id contains TEXT")
+    parser.add_argument(
+        "--also", default="", metavar="FOLDER", help="another Lib/test, for what this one does not have"
+    )
     parser.add_argument("--every", action="store_true", help="print each test's outcomes")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for one run of one module")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="modules that are run at a time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the differences and counts there")
     options = parser.parse_args()
-    different: dict[str, list[str]] = {}
+    look_also(options.also)
+    different: dict[str, tuple[list[str], list[str]]] = {}
+    missing: dict[str, str] = {}
     total = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        comparing = functools.partial(compare, selected=options.match, timeout=options.timeout)
+        comparing = functools.partial(compare, selected=options.match, also=options.also, timeout=options.timeout)
         for found in pool.map(comparing, chosen_tests(options.tests)):
-            total += len(found.tests())
             found.tell(every=options.every)
-            different.update(found.unexplained())
+            if why := found.not_compared():
+                missing[found.name] = why
+            else:
+                total += len(found.tests())
+                different.update(found.unexplained())
     print(f"{total} tests, {len(different)} with another outcome")
+    if missing:
+        print("not compared: " + ", ".join(f"{name} ({why})" for name, why in missing.items()))
     if options.json:
-        options.json.write_text(json.dumps({"tests": total, "different": different}, indent=1) + "\n")
-    return 1 if different else 0
+        options.json.write_text(
+            json.dumps({"tests": total, "different": different, "missing": missing}, indent=1) + "\n"
+        )
+    return 1 if different or missing else 0
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        child(sys.argv[2], Path(sys.argv[3]), sys.argv[4], sys.argv[5])
+        child(sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])
     sys.exit(main())

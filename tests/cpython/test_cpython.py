@@ -42,6 +42,25 @@ def test_the_comparison_notices_a_difference(tmp_path):
     assert "ok without clew, error recorded (allowed: " in done.stdout
 
 
+def test_what_cannot_be_compared_is_not_taken_for_equal(tmp_path):
+    output = tmp_path / "found.json"
+    absent, without = "test_of_another_version", "test_copyreg.NoSuchClass"
+    done = run("run.py", "--json", str(output), absent, without)
+    assert done.returncode == 1
+    assert f"{absent}: not present in this interpreter\n" in done.stdout
+    assert f"{without}: could not be loaded: AttributeError: " in done.stdout
+    found = json.loads(output.read_text())
+    assert (found["tests"], found["different"], sorted(found["missing"])) == (0, {}, sorted([absent, without]))
+
+
+def test_what_an_interpreter_was_installed_without_can_be_elsewhere(tmp_path):
+    (tmp_path / "test_of_ours.py").write_text(
+        "import unittest\nclass Ours(unittest.TestCase):\n    def test_it(self): self.assertEqual(1 + 1, 2)\n"
+    )
+    done = run("run.py", "--also", str(tmp_path), "test_of_ours")
+    assert done.returncode == 0 and "test_of_ours: 1 tests, 1 ok without clew, 0 differ" in done.stdout, done.stdout
+
+
 def test_help_says_how_to_run_it():
     for script in ("run.py", "rewrite_stdlib.py"):
         done = run(script, "--help")

@@ -323,6 +323,78 @@ def test_a_changed_plan_holds_from_then_on(program, new_run):
     assert len(sites) == len(set(sites))
 
 
+FROZEN = """
+import functools, gc, sys
+
+class Worker:
+    __slots__ = ()
+    def method(self): return 1
+    @property
+    def read(self): return 1
+    @staticmethod
+    def free(): return 1
+
+def decorated(function):
+    @functools.lru_cache(None)
+    @functools.wraps(function)
+    def around(n): return function(n)
+    return around
+
+@decorated
+def behind(n): return n
+
+def make():
+    def closure(): return 1
+    return closure
+
+kept, numbers = {"deep": [(make(),)]}, iter(range(1000))
+
+def suspended():
+    inside = lambda: 1
+    while True:
+        inside()
+        yield
+
+waiting = suspended()
+next(waiting)
+
+def work():
+    worker = Worker()
+    worker.method(); worker.read; worker.free(); behind(next(numbers)); kept["deep"][0][0](); next(waiting)
+
+around = behind.__wrapped__
+functions = [work, make, kept["deep"][0][0], Worker.method, Worker.read.fget, Worker.free, around, behind.__wrapped__]
+own = [function.__code__ for function in functions]
+print("ready", flush=True)
+for line in sys.stdin:
+    if line.strip() == "0":
+        gc.freeze()
+    else:
+        work()
+    print("did", line.strip(), flush=True)
+print([function.__code__ is code for function, code in zip(functions, own)], gc.get_freeze_count() > 1000)
+"""
+
+
+@pytest.mark.parametrize("when", ["before it is attached to", "while it is recorded"])
+def test_functions_that_the_program_froze_are_found(program, new_run, when):
+    running = program(source=FROZEN)
+    if when == "before it is attached to":
+        running.work(0)
+    running.start(folder := new_run(pid=running.pid))
+    running.work(1)
+    if when == "while it is recorded":
+        running.work(0)
+    running.work(2)
+    running.stop()
+    running.work(3)
+    out, err, code = running.end("")
+    assert (out[-1], err, code) == (f"{[True] * 8} True", "", 0)
+    calls, _ = entered(recorded(folder)[0])
+    names = ["work", "Worker.method", "Worker.read", "Worker.free", "decorated.<locals>.around", "behind"]
+    assert calls == dict.fromkeys([*names, "make.<locals>.closure", "suspended.<locals>.<lambda>"], 2)
+
+
 def test_a_process_recorded_from_its_start_can_be_detached_from(program, new_run):
     folder = new_run()
     running = program(ready=False, run=folder)
@@ -434,6 +506,38 @@ def test_a_stranger_is_never_signalled(program, private):
     assert other.end("\n")[2] == 0
     with pytest.raises(AskError, match="there is no process"):
         other.stop()
+
+
+@pytest.fixture
+def of_another_user():
+    """The pid and the name of the user of somebody else's process."""
+    if os.getuid():
+        yield 1, "root"
+        return
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, user="nobody", cwd="/") as process:
+        yield process.pid, "nobody"
+        process.communicate()
+
+
+def test_another_users_process_is_refused_with_what_to_do(of_another_user, private, capsys):
+    pid, user = of_another_user
+    for command in (["attach", str(pid)], ["detach", str(pid)]):
+        assert call(command) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert f"process {pid} is user {user}'s" in err and f"`sudo -u {user} clew attach {pid}`" in err
+
+
+def test_another_users_process_that_cannot_be_seen_is_there_all_the_same(of_another_user, private, monkeypatch):
+    pid, _ = of_another_user
+
+    def not_permitted(_pid, _signal):
+        raise PermissionError
+
+    monkeypatch.setattr(control, "owner", lambda _pid: None)  # as where /proc is mounted with hidepid
+    monkeypatch.setattr(os, "kill", not_permitted)
+    with pytest.raises(AskError, match=f"process {pid} is another user's, .* `sudo -u USER clew attach {pid}`"):
+        entry_of(pid)
 
 
 def test_a_process_says_why_it_cannot(program, new_run, tmp_path):

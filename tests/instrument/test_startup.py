@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.records.event import Kind
+from clew.records.plan import Plan, dump
 
 HEAVY = (
     "numpy",
@@ -130,6 +131,45 @@ def test_another_interpreter_without_clew_says_so_once_and_runs(tmp_path):
     assert done.stdout == "ran\n1\n" and done.returncode == 0
     (line,) = done.stderr.splitlines()
     assert line.startswith("clew: ") and str(base) in line and "pip install clew" in line
+
+
+WITHOUT_GIL = """
+import runpy, subprocess, sys
+sys._is_gil_enabled = lambda: False  # as a build without the GIL says, before anything of ours runs
+try:
+    runpy.run_path({file!r})
+except ModuleNotFoundError:  # there is no sitecustomize of the program's to go on with
+    pass
+print("ran", "clew" in sys.modules)
+"""
+
+
+def test_without_the_gil_one_line_says_that_nothing_is_recorded(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    code = WITHOUT_GIL.format(file=str(Path(_startup(), "sitecustomize.py")))
+    again = "if sys.argv[1:]: sys.exit(subprocess.run([sys.executable, __file__]).returncode)\n"
+    (tmp_path / "free.py").write_text(code + again)
+    environment = {"PATH": os.environ["PATH"], "CLEW_RUN": str(run), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, str(tmp_path / "free.py"), "and a child"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("ran False\n" * 2, 0)
+    what = f"{sys.executable} runs without the GIL, which recording relies on, so it is not recorded"
+    assert done.stderr == f"clew: {what}; PYTHON_GIL=1 in the environment switches it on\n"
+    assert list(run.glob("*.clew")) == []
+
+
+def test_without_the_gil_a_session_or_an_attach_is_refused_in_one_line(tmp_path):
+    code = (
+        "import sys; sys._is_gil_enabled = lambda: False\n"
+        "from clew.instrument.bootstrap import start_from_environment\nprint(start_from_environment())"
+    )
+    (tmp_path / "plan.json").write_text(dump(Plan()))
+    environment = {**os.environ, "CLEW_RUN": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("False\n", 0)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("clew: process ") and "is not recorded: it runs without the GIL" in line
 
 
 def test_starting_twice_and_installing_twice_records_once(record):

@@ -229,6 +229,17 @@ def test_without_the_c_core_the_twin_is_chosen_and_says_why(wanted):
     assert "C compiler" in why
 
 
+def test_without_the_gil_the_c_core_is_not_even_loaded():
+    """Loading it would switch the GIL on, for the whole program."""
+    free = "import sys; sys._is_gil_enabled = lambda: False; "
+    name, why = choose({"CLEW_RECORDER": ""}, free)
+    assert name == "python" and "without the GIL" in why
+    loaded = (
+        "import clew.instrument.recorder.select as s; print(s.native, 'clew.instrument.recorder._core' in sys.modules);"
+    )
+    assert choose({"CLEW_RECORDER": ""}, free + loaded)[0] == "None False"
+
+
 def test_both_recorders_have_the_face_of_the_protocol(core):
     from clew.instrument.recorder.types import Recorder
 

@@ -9,6 +9,10 @@
 #include <Python.h>
 #include <stddef.h>
 
+#ifdef Py_GIL_DISABLED
+#error "the probes rely on the GIL; an interpreter that can do without it uses what is in Python"
+#endif
+
 #if PY_VERSION_HEX < 0x030C0000
 /* 3.11 has no public way from an interpreter frame to its code. */
 #define Py_BUILD_CORE
