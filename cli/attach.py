@@ -6,6 +6,7 @@ Invariant: a process that cannot be attached to is not touched, and no run is le
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 import shutil
 import sys
@@ -16,6 +17,7 @@ import click
 
 from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
 from clew.cli.run import chosen_plan, program_name, say
+from clew.instrument.launch import environment
 from clew.records import ask, control
 from clew.records.collector import start_collector
 from clew.records.control import Entry
@@ -25,6 +27,7 @@ from clew.records.run import create_run, load_plan_text, save_plan, workspace_of
 
 @click.command(short_help="Record a program that runs already.")
 @click.option("--list", "listing", is_flag=True, help="List the processes that can be attached to.")
+@click.option("--env", "as_environment", is_flag=True, help="Print what makes programs of a shell ready; see above.")
 @click.option("--off", is_flag=True, help="End the recording; the same as `clew detach`.")
 @click.option(
     "--spec", type=click.Path(path_type=Path), help="What to record, a file in ESL. Default: as of `clew run`."
@@ -40,6 +43,7 @@ from clew.records.run import create_run, load_plan_text, save_plan, workspace_of
 def attach(  # noqa: PLR0917 - click passes them by name
     context: click.Context,
     listing: bool,
+    as_environment: bool,
     off: bool,
     spec: Path | None,
     name: str | None,
@@ -52,9 +56,9 @@ def attach(  # noqa: PLR0917 - click passes them by name
 ) -> None:
     """Record the running processes PID from now on, until `clew detach PID` or their end; they need no restart.
 
-    They must have been made ready for it: started by `clew run` (with --off: without recording anything yet), or by a call
-    of `clew.control()`. Children that they start meanwhile are recorded, too. Given a --spec, a process that is being
-    recorded goes on by that one.
+    They must have been made ready for it: started by `clew run` (with --off: without recording anything yet), in an
+    environment as --env prints it, or by a call of `clew.control()`. Children that they start meanwhile are recorded,
+    too. Given a --spec, a process that is being recorded goes on by that one.
 
     \b
     Examples:
@@ -62,9 +66,13 @@ def attach(  # noqa: PLR0917 - click passes them by name
       clew attach 4711
       clew attach 4711 --spec hot.esl --name slow-hour
       clew detach 4711
+      eval "$(clew attach --env)"; python server.py &
     """
     if listing:
         _list(as_json)
+        return
+    if as_environment:
+        _print_environment(as_json)
         return
     if not pids:
         raise click.UsageError("which process? give its PID; `clew attach --list` shows those that can be attached to")
@@ -182,6 +190,14 @@ def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
                 say(line)
     if as_json:
         print_json({"runs": documents})
+
+
+def _print_environment(as_json: bool) -> None:
+    added = {name: value for name, value in environment(None).items() if os.environ.get(name) != value}
+    if as_json:
+        print_json(added)
+    else:
+        click.echo("".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(added.items())), nl=False)
 
 
 def _list(as_json: bool) -> None:

@@ -22,8 +22,8 @@ from clew.records.errors import ClewError
 PATIENCE = 10.0
 """Seconds that a process is given to notice."""
 _HOW = (
-    "start it with `clew run --off -- python …`, or with CLEW_CONTROL=1 and clew's start-up folder on PYTHONPATH, or let it "
-    "call `clew.control()`"
+    'start it with `clew run --off -- python …`, or in a shell after `eval "$(clew attach --env)"`, or let it call '
+    "`clew.control()`"
 )
 
 

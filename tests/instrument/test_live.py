@@ -577,6 +577,24 @@ def test_the_api_makes_a_process_ready(program, new_run):
     assert entered(recorded(folder)[0])[0] == {"work": 2}
 
 
+def test_what_the_shell_is_told_makes_its_programs_ready(private, tmp_path, capsys, monkeypatch):
+    (tmp_path / "wait.py").write_text("print('ready', flush=True)\ninput()\n")
+    monkeypatch.setenv("PYTHONPATH", "/a folder/here")
+    monkeypatch.delenv("CLEW_CONTROL", raising=False)
+    for path in ("/a folder/here", f"{STARTUP}{os.pathsep}/a folder/here"):
+        monkeypatch.setenv("PYTHONPATH", path)
+        assert call(["attach", "--env"]) == 0
+        exports = capsys.readouterr().out
+        shell = f"{exports}echo $PYTHONPATH; exec {sys.executable} wait.py"
+        running = subprocess.Popen(
+            ["sh", "-c", shell], cwd=tmp_path, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert running.stdout.readline() == f"{STARTUP}{os.pathsep}/a folder/here\n"
+        assert running.stdout.readline() == "ready\n"
+        assert entry_of(running.pid)[1].pid == running.pid
+        running.communicate("\n", timeout=60)
+
+
 def test_the_commands(program, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".clew" / "runs").mkdir(parents=True)
