@@ -108,6 +108,8 @@ class _Checker:
                 yield warning(message, pattern.span, f"{pattern.module}:{near}" if near else "")
             return
         proposal = self._proposal(pattern)
+        if proposal == pattern.text:  # there is such a module, without a function in it
+            proposal = ""
         fix = shown = proposal
         if method and proposal:
             owner, near_owner = pattern.text.rpartition(".")[0], proposal.rpartition(".")[0]

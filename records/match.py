@@ -24,6 +24,14 @@ def pattern(glob: str) -> re.Pattern[str]:
     return re.compile("".join(out) + r"\Z")
 
 
+@functools.lru_cache(maxsize=4096)
+def module_pattern(glob: str) -> re.Pattern[str]:
+    """The same for modules, where `app.**` is `app` and all below it, be it a package or one file."""
+    if not glob.endswith(".**"):
+        return pattern(glob)
+    return re.compile(pattern(glob.removesuffix(".**")).pattern.removesuffix(r"\Z") + r"(?:\..*)?\Z")
+
+
 def plain_qualname(qualname: str) -> str:
     """A qualname without its `<locals>` parts: `outer.<locals>.inner` is named `outer.inner` in patterns."""
     return qualname.replace(".<locals>", "")
@@ -66,7 +74,7 @@ def _is_environment(folder: str) -> bool:
 
 
 def matches_module(target: Target, module: str, file: str) -> bool:
-    return bool(pattern(target.module).match(module)) and (not target.root or is_project_file(file, target.root))
+    return bool(module_pattern(target.module).match(module)) and (not target.root or is_project_file(file, target.root))
 
 
 def matches(target: Target, module: str, qualname: str, file: str) -> bool:

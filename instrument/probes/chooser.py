@@ -13,7 +13,7 @@ from clew.instrument.probes import originals, sites
 from clew.instrument.probes.actions import compile_actions
 from clew.instrument.probes.bytecode import Probes, is_function, parameters
 from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from clew.records.match import matches_module, pattern, rule_matches
+from clew.records.match import matches_module, module_pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
 _OURS = ("clew.instrument", "clew.records")
@@ -27,7 +27,7 @@ class PlanChooser:
 
     def names(self, module: str) -> bool:
         """Could a rule choose functions of this module, judging by its name alone?"""
-        return not _is_ours(module) and any(pattern(rule.target.module).match(module) for _, rule in self._rules)
+        return not _is_ours(module) and any(module_pattern(rule.target.module).match(module) for _, rule in self._rules)
 
     def of_module(self, module: str, file: str) -> ModuleChooser | None:
         """What decides for the code of `module`, which was compiled from `file`; None when no rule names it."""

@@ -100,6 +100,25 @@ def test_a_wildcard_in_front_means_the_project_and_nothing_installed(workspace: 
     assert [rule.target.root for rule in compiled.plan.rules] == [str(folder), "", str(folder)]
 
 
+def test_a_plain_module_and_all_below_it_are_matched_as_a_package_is(workspace: Callable[..., Path]) -> None:
+    source = "def f(): pass\nclass A:\n    def g(self): pass\n"
+    folder = workspace(
+        {".git/HEAD": "", "app.py": source, "pkg/__init__.py": source, "pkg/m.py": source, "empty.py": ""}
+    )
+    found = check(folder / "x.esl", folder, text="include standard;scope app.**;scope pkg.**;")
+    assert not found.problems
+    assert [[function.label for function in each.functions] for each in found.matches] == [
+        ["app:f", "app:A.g"], ["pkg:f", "pkg:A.g", "pkg.m:f", "pkg.m:A.g"],
+    ]  # fmt: skip
+
+
+def test_what_matches_nothing_is_not_proposed(workspace: Callable[..., Path]) -> None:
+    folder = workspace({".git/HEAD": "", "app.py": "", "pkg/__init__.py": "", "pkg/m.py": "x = 1\n"})
+    for text in ("app.**", "app", "pkg.**", "pkg.m.**", "app:**", "app:f"):
+        (said,) = checked(folder, f"scope {text};")
+        assert f"did you mean `{text}`" not in said and f"`{text}`" in said
+
+
 def test_a_script_is_matched_by_its_stem_and_by_its_path(workspace: Callable[..., Path]) -> None:
     folder = workspace({"tools/job.py": "def main(): pass"})
     result = check(folder / "x.esl", folder, text="scope job; scope tools.job:main; scope tools.**;")

@@ -45,6 +45,11 @@ def test_functions_of_an_imported_module_are_recorded(program, scope):
     assert run.done.returncode == 0 and "done" in run.out
 
 
+def test_a_pattern_for_all_below_a_module_means_its_own_functions_too(program, scope):
+    run = program.recorded([scope("app.**", "main"), scope("pkg.inner.**", "work")], "app.py")
+    assert run.functions() == {"app:main", "pkg.inner:work"}
+
+
 def test_rules_choose_and_except(program):
     rule = Rule(Target("pkg.**", "**"), excepts=(Target("**", "Box.*"), Target("**", "<lambda>")))
     run = program.recorded([rule], "app.py")

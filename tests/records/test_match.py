@@ -28,6 +28,25 @@ def test_globs(glob, name, expected):
     assert bool(pattern(glob).match(name)) is expected
 
 
+@pytest.mark.parametrize(
+    ("glob", "module", "expected"),
+    [
+        ("app.**", "app", True),
+        ("app.**", "app.model.user", True),
+        ("app.**", "application", False),
+        ("app.**", "my.app", False),
+        ("*.app.**", "my.app", True),
+        ("app.*.**", "app", False),
+        ("app.*.**", "app.model", True),
+        ("app.*", "app", False),
+        ("**", "app", True),
+    ],
+)
+def test_all_below_a_module_is_the_module_itself_too(glob, module, expected):
+    assert matches(Target(glob, "**"), module, "f", "/app.py") is expected
+    assert rule_matches(Rule(Target("**", "**"), excepts=(Target(glob, "**"),)), module, "f", "/app.py") is not expected
+
+
 def test_locals_are_left_out_of_names():
     assert plain_qualname("outer.<locals>.inner.<locals>.f") == "outer.inner.f"
     assert matches(Target("m", "outer.inner"), "m", "outer.<locals>.inner", "/m.py")
