@@ -29,8 +29,8 @@ def _start() -> None:
         return
     try:
         from clew.instrument.bootstrap import start_from_environment
-    except ImportError as error:
-        missing = error.name == "clew"
+    except Exception as error:  # of a broken installation can come anything
+        missing = isinstance(error, ImportError) and error.name == "clew"
         problem = "clew is not installed for" if missing else f"clew cannot be imported ({error}) by"
         # One line for an interpreter, however many children it has.
         name = "".join(letter if letter.isalnum() else "_" for letter in sys.executable)[-100:]

@@ -133,6 +133,22 @@ def test_another_interpreter_without_clew_says_so_once_and_runs(tmp_path):
     assert line.startswith("clew: ") and str(base) in line and "pip install clew" in line
 
 
+def test_an_installation_that_is_broken_is_one_line_and_no_recording(tmp_path):
+    run, package = tmp_path / "run", tmp_path / "clew" / "instrument"
+    run.mkdir()
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "bootstrap.py").write_text("import sys\nsys.not_of_this_version\n")
+    path = os.pathsep.join([_startup(), str(tmp_path)])
+    environment = {"PATH": os.environ["PATH"], "CLEW_RUN": str(run), "PYTHONPATH": path}
+    command = [sys._base_executable, "-s", "-c", "print('ran')"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("ran\n", 0)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("clew: clew cannot be imported (module 'sys' has no attribute 'not_of_this_version') by ")
+
+
 WITHOUT_GIL = """
 import runpy, subprocess, sys
 sys._is_gil_enabled = lambda: False  # as a build without the GIL says, before anything of ours runs

@@ -11,6 +11,7 @@ import os
 import pickle
 import signal
 import sys
+import textwrap
 import traceback
 import types
 import warnings
@@ -299,6 +300,54 @@ def test_events_of_async(name, trace):
         assert log.count("UNWIND g") == 1 and log[-1] == "EXIT main"
     else:
         assert log == events
+
+
+AWAITS = {
+    "return": "return await g(1)",
+    "operands": "return await g(1) + await g(2) * -(await g(3))",
+    "a chain of comparisons": "return await g(1) < await g(2) < await g(3)",
+    "short circuits": "return await g(0) or await g(2) and await g(3)",
+    "a condition": "return await g(1) if await g(1) else await g(2)",
+    "arguments": "return max(await g(1), *await g([2, 3]), key=await g(None), **await g({}))",
+    "what is called, and its attribute": "return (await g('text')).upper(), (await (await g(g))(3)).real",
+    "a slice": "return (await g([1, 2, 3]))[await g(0) : await g(2)]",
+    "displays": "return [await g(1), *await g([2])], {await g(1): await g(2), **await g({3: 4})}, {await g(5)}, (await g(6),)",
+    "formatted text": "return f'{await g(1)!r:>{await g(5)}}'",
+    "targets": "d = {}\nd[await g(1)] = await g(2)\n(await g(d))[3], *rest = await g([4, 5])\nreturn d, rest",
+    "an augmented target": "d = [1]\nd[await g(0)] += await g(2)\nreturn d",
+    "a named expression": "return (x := await g(1)), x",
+    "del": "d = [1, 2]\ndel d[await g(0)]\nreturn d",
+    "assert": "try: assert await g(0), await g('m')\nexcept AssertionError as e: return str(e)",
+    "raise": "try: raise await g(ValueError(1)) from await g(KeyError(2))\nexcept ValueError as e: return repr(e.__cause__)",
+    "clauses of try": "try: 1 / 0\nexcept await g(ZeroDivisionError): return await g(1)\nelse: pass\nfinally: await g(2)",
+    "a clause of groups": "try: raise ExceptionGroup('', [KeyError()])\nexcept* await g(KeyError): r = await g(1)\nreturn r",
+    "with": "with await g(contextlib.nullcontext(1)) as x, await g(contextlib.nullcontext(2)): return await g(x)",
+    "async with": "async with await g(contextlib.nullcontext(1)) as x: return await g(x)",
+    "for": "for x in await g([1, 2]): await g(x)\nelse: return await g(3)",
+    "while": "n = 0\nwhile (n := await g(n + 1)) < 3: pass\nreturn n",
+    "match": "match await g(1):\n    case x if await g(x == 1): return await g(x)",
+    "comprehensions": "return [await g(x) for x in await g([0, 1, 2]) if await g(x)], {await g(x): await g(3) for x in [1]}",
+    "nested comprehensions": "return [[await g(y) for y in range(await g(x))] for x in [1, 2]]",
+    "a generator expression": "return [x async for x in (await g(y) for y in await g([1, 2]))]",
+    "an async generator": "async def n():\n    yield await g(1)\n    yield await g(2)\nreturn [await g(x) async for x in n()]",
+    "a function's head": "@await g(staticmethod)\ndef f(a=await g(1), *, b: await g(int) = 2): return a, b\nreturn f()",
+    "a class's head": "class C(await g(int), metaclass=await g(type)): pass\nreturn C.__mro__[1], (lambda a=await g(1): a)()",
+    "an await": "return await (await g(g))(await g(1))",
+}
+
+
+@pytest.mark.parametrize("name", AWAITS)
+def test_await_in_every_position(name, trace):
+    source = "import asyncio, contextlib\nasync def g(value):\n    await asyncio.sleep(0)\n    return value\n"
+    source += "async def main():\n" + textwrap.indent(AWAITS[name], "    ")
+    plain = asyncio.run(trace.load(source, traced=False)["main"]())
+    found = asyncio.run(trace.load(source)["main"]())
+    assert plain is not None and repr(found).split(" at 0x")[0] == repr(plain).split(" at 0x")[0]
+    log = trace.take()
+    awaits = log.count("ENTER g")
+    assert awaits > 0 and log.count("EXIT g") == log.count("SUSPEND g") == log.count("RESUME g") == awaits
+    assert log.count("SUSPEND main") == log.count("RESUME main") == awaits
+    assert (log[0], log[-1], log.count("ENTER main")) == ("ENTER main", "EXIT main", 1)
 
 
 FAILING = """
