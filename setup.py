@@ -28,10 +28,17 @@ setup(
         "clew.esl": ["*.lark", "packs/*.esl"],
         "clew.instrument.probes": ["*.pyi", "csrc/*"],
         "clew.instrument.recorder": ["*.pyi", "csrc/*"],
+        "clew.records": ["*.pyi", "csrc/*"],
         "clew.server": ["static/*", "static/**/*"],
     },
-    # Optional: without a compiler the pure-Python recorder is used, and `clew run` says so.
+    # Optional: without a compiler the Python twins are used; of the recorder's, `clew run` says so.
     ext_modules=[
+        Extension(
+            "clew.records._codec",
+            sources=["records/csrc/codec.c"],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        ),
         Extension(
             "clew.instrument.recorder._core",
             sources=["instrument/recorder/csrc/core.c"],

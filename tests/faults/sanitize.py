@@ -22,7 +22,11 @@ EXAMPLES = """examples:
 """
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "sanitize"
-EXTENSIONS = {"recorder": ("_core", "core.c"), "probes": ("_entry", "entry.c")}
+EXTENSIONS = {
+    "records": ("_codec", "codec.c"),
+    "instrument/recorder": ("_core", "core.c"),
+    "instrument/probes": ("_entry", "entry.c"),
+}
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
 KINDS = {
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
@@ -39,13 +43,19 @@ OPTIONS = {
     "TSAN_OPTIONS": "exitcode=99:halt_on_error=1:report_signal_unsafe=0:handle_segv=0",
 }
 TESTS = [
+    "tests/records/test_codec.py",
     "tests/recorder",
     "tests/probes",
     "tests/faults",
     "tests/instrument/test_threads.py",
     "tests/instrument/test_tasks.py",
 ]
-QUICK = ["tests/recorder", "tests/faults/test_program.py", "tests/probes/test_actions.py"]
+QUICK = [
+    "tests/records/test_codec.py",
+    "tests/recorder",
+    "tests/faults/test_program.py",
+    "tests/probes/test_actions.py",
+]
 THREADS = ["tests/recorder/test_threads.py", "tests/recorder/test_fork.py", "tests/recorder/test_lifecycle.py"]
 NOT = ("python", "fuzz", "address_space", "memory_runs_out", "stack_that_overflows")
 """Of these tests: the Python recorder and the reader, which have nothing of ours to sanitize, and those that bound the address
@@ -89,20 +99,20 @@ def tree(kind: str, cc: str) -> Path:
     for entry in (ROOT / "api").iterdir():
         if entry.suffix == ".py" and entry.name != "__init__.py":
             (package / entry.name).symlink_to(entry)
-    for room in ("records", "esl", "graph", "server", "cli"):
+    for room in ("esl", "graph", "server", "cli"):
         (package / room).symlink_to(ROOT / room)
-    link(ROOT / "instrument", package / "instrument", frozenset(EXTENSIONS))
+    link(ROOT / "instrument", package / "instrument", frozenset(Path(folder).name for folder in EXTENSIONS))
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     for folder, (module, source) in EXTENSIONS.items():
-        link(ROOT / "instrument" / folder, package / "instrument" / folder, frozenset())
-        file = package / "instrument" / folder / f"{module}{suffix}"
+        link(ROOT / folder, package / folder, frozenset())
+        file = package / folder / f"{module}{suffix}"
         include = f"-I{sysconfig.get_path('include')}"
         command = [
             cc,
             *FLAGS,
             *KINDS[kind],
             include,
-            str(ROOT / "instrument" / folder / "csrc" / source),
+            str(ROOT / folder / "csrc" / source),
             "-o",
             str(file),
         ]
@@ -136,7 +146,8 @@ def main() -> None:
     python = interpreter(kind, tree(kind, cc))
     given = {**os.environ, **OPTIONS, "LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc"}
     loaded = (
-        "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; print(_core.__file__)"
+        "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; "
+        "from clew.records import _codec; print(_core.__file__)"
     )
     command = [python, "-c", loaded]
     if kind == "thread":  # it needs its own layout of memory

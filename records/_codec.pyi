@@ -1,0 +1,6 @@
+"""The codec in C; see `clew.records.codec`, its twin."""
+
+from collections.abc import Sequence
+
+def split(data: bytes) -> tuple[list[bytes], list[int]]: ...
+def join(streams: Sequence[bytes]) -> bytes: ...

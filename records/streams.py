@@ -1,0 +1,131 @@
+"""A chunk's data as a row of streams, each compressed in the way that suits it.
+
+What a chunk's data is taken apart into, `clew.records.codec` says, or its twin in C where that could be built; this file
+compresses. Invariants: the two twins give the same streams; `unpack(pack(data))` is `data`, but for zeros at its end.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+
+from clew.records import codec
+
+split: Callable[[bytes], tuple[list[bytes], list[int]]]
+join: Callable[[Sequence[bytes]], bytes]
+try:
+    from clew.records import _codec
+except ImportError:  # no compiler was at hand: twenty times slower
+    split, join = codec.split, codec.join
+else:
+    split, join = _codec.split, _codec.join
+
+MAX_CHUNK = codec.MAX_CHUNK
+
+_STORED, _REPEATED, _DEFLATED = 0, 1, 2
+_LITTLE = 48
+"""Bytes from which on compression is tried."""
+_LEVEL = 3
+"""Of zlib, for streams in which sequences come again."""
+_TEXT_LEVEL = 6
+"""A tenth less than with 3. Texts are few but in definitions, of which every process has some chunks only."""
+_HUFFMAN = frozenset({codec.STEPS, codec.TAILS, codec.NEAR})
+"""Streams in which none do, only some bytes are more frequent than others; five times as fast."""
+
+
+def pack(data: bytes) -> bytes:
+    parts, cuts = split(data)
+    body = []
+    for number, part in enumerate(parts):
+        if number == codec.NUMBERS:
+            body.append(part)
+        elif len(part) < _LITTLE:
+            body += bytes((_STORED,)), _varint(len(part)), part
+        elif part.count(part[0]) == len(part):
+            body += bytes((_REPEATED,)), _varint(len(part)), part[:1]
+        else:
+            packed = _huffman(part, cuts if number == codec.STEPS else ()) if number in _HUFFMAN else _lz(part, number)
+            if len(packed) < len(part):
+                body += bytes((_DEFLATED,)), _varint(len(part)), _varint(len(packed)), packed
+            else:
+                body += bytes((_STORED,)), _varint(len(part)), part
+    return b"".join(body)
+
+
+def unpack(body: memoryview) -> bytes:
+    """Inverse of `pack`. Raises `ValueError` for what that never made."""
+    size = codec.COUNTS.size
+    parts = [bytes(body[:size])]
+    at = size
+    try:
+        for _ in range(codec.STREAMS - 1):
+            mode = body[at]
+            length, at = _number(body, at + 1)
+            if length > MAX_CHUNK:
+                raise ValueError("a stream is too long")
+            if mode == _STORED:
+                part = bytes(body[at : at + length])
+                at += length
+            elif mode == _REPEATED:
+                part = bytes((body[at],)) * length
+                at += 1
+            elif mode == _DEFLATED:
+                packed, at = _number(body, at)
+                part = zlib.decompressobj(-zlib.MAX_WBITS).decompress(body[at : at + packed], length + 1)
+                at += packed
+            else:
+                raise ValueError("a stream of unknown form")
+            if len(part) != length:
+                raise ValueError("a stream of another length")
+            parts.append(part)
+    except (zlib.error, IndexError) as error:
+        raise ValueError(str(error)) from None
+    return join(parts)
+
+
+def extent(body: memoryview) -> tuple[int, int]:
+    """How many records, and the ticks of the last one."""
+    try:
+        numbers = codec.COUNTS.unpack_from(body)
+    except struct.error:
+        return 0, 0
+    return numbers[0], numbers[-1]
+
+
+def _lz(data: bytes, number: int) -> bytes:
+    packer = zlib.compressobj(_TEXT_LEVEL if number == codec.TEXTS else _LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+def _huffman(data: bytes, cuts: Sequence[int]) -> bytes:
+    """With a code of its own for each part between two cuts."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_HUFFMAN_ONLY)
+    parts: list[bytes] = []
+    before = 0
+    for cut in cuts:
+        parts += packer.compress(data[before:cut]), packer.flush(zlib.Z_BLOCK)
+        before = cut
+    return b"".join([*parts, packer.compress(data[before:]), packer.flush()])
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; the highest bit says that more follow."""
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def _number(body: memoryview, at: int) -> tuple[int, int]:
+    """A `_varint` of at most five bytes, and where it ends."""
+    number = 0
+    for shift in range(0, 35, 7):
+        byte = body[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+    raise ValueError("a number without an end")
