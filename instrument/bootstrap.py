@@ -48,8 +48,9 @@ def start_from_environment() -> bool:
         return False
     install("functions", "clew.instrument.probes.import_hook", plan)
     install("functions written in C", "clew.instrument.probes.wrapper", plan)
-    install("the main script", "clew.instrument.probes.entry")
     install_causality(plan)
+    # What waits for the script looks at the start of every module, so it comes after all of ours.
+    install("the main script", "clew.instrument.probes.entry")
     control.update_entry(run)
     return True
 

@@ -40,7 +40,7 @@ def plain_qualname(qualname: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def is_project_file(file: str, root: str) -> bool:
     """Is `file` below `root` and not part of an installed package, a virtual environment or the standard library?"""
-    path, base = os.path.realpath(file), _real(root)
+    path, base = _real_file(file), _real(root)
     if not path.startswith(base.rstrip(os.sep) + os.sep):
         return False
     if path.startswith(_standard_library() + os.sep):
@@ -58,7 +58,15 @@ def is_project_file(file: str, root: str) -> bool:
     return not (sys.prefix != sys.base_prefix and path.startswith(prefix + os.sep) and base != prefix)
 
 
-@functools.lru_cache(maxsize=64)
+def _real_file(file: str) -> str:
+    """The files of a folder share all of their path but the name, so that asking for each would cost as much again."""
+    if os.path.islink(file):
+        return os.path.realpath(file)
+    folder, name = os.path.split(file)
+    return os.path.join(_real(folder), name)
+
+
+@functools.lru_cache(maxsize=4096)
 def _real(folder: str) -> str:
     return os.path.realpath(folder)
 

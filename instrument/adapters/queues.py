@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.instrument.adapters import queues_reference
 from clew.instrument.adapters.patching import adapter_site, hook, operate, when_imported
 from clew.instrument.recorder.select import native
 from clew.instrument.recorder.strings import intern
@@ -19,6 +18,8 @@ from clew.instrument.recorder.strings import intern
 
 def install() -> None:
     if native is None:
+        from clew.instrument.adapters import queues_reference  # which is not needed otherwise
+
         when_imported("queue", queues_reference.patch_queue)
         when_imported("asyncio.queues", queues_reference.patch_asyncio)
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clew.instrument.adapters import asyncio_locks, asyncio_streams, tasks_reference
+from clew.instrument.adapters import asyncio_locks, asyncio_streams
 from clew.instrument.adapters.patching import adapter_site, inner_code, operate, when_imported
 from clew.instrument.context import fresh_key
 from clew.instrument.recorder.select import core, native
@@ -29,6 +29,8 @@ def install() -> None:
     asyncio_locks.install()
     asyncio_streams.install()
     if native is None:
+        from clew.instrument.adapters import tasks_reference  # which is not needed otherwise
+
         when_imported("asyncio.events", tasks_reference.patch_handles)
         when_imported("asyncio.futures", tasks_reference.patch_futures)
         when_imported("asyncio.tasks", tasks_reference.patch_tasks)

@@ -16,7 +16,7 @@ from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE
 from clew.records.match import matches_module, module_pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
-_OURS = ("clew.instrument", "clew.records")
+_OURS = ("clew.instrument.", "clew.records.")
 
 
 class PlanChooser:
@@ -85,7 +85,7 @@ _sites: dict[int, tuple[CodeType, int]] = {}
 
 
 def _is_ours(module: str) -> bool:
-    return any(module == name or module.startswith(name + ".") for name in _OURS)
+    return f"{module}.".startswith(_OURS)
 
 
 def kind_of(code: CodeType) -> str:

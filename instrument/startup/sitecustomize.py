@@ -15,6 +15,19 @@ def _leave_path() -> None:
 
 
 def _start() -> None:
+    """Without collections of garbage, which would look through what is made here and stays, over and over."""
+    import gc
+
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        _start_recording()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _start_recording() -> None:
     run = os.environ.get("CLEW_RUN", "")
     if not run and os.environ.get("CLEW_CONTROL", "0") in ("", "0"):
         return
