@@ -8,6 +8,7 @@ import click
 
 from clew.cli.common import (
     json_option,
+    place_cell,
     print_json,
     print_problems,
     run_option,
@@ -53,7 +54,7 @@ def aggregate(
     from clew.graph.ops.slice import slice_events
     from clew.server import wording
     from clew.server.panel.target import NothingFound, find_target, nothing_recorded
-    from clew.server.protocol import Target
+    from clew.server.protocol import Location, Target
     from clew.server.session import Session, Task
 
     if level == "event":
@@ -103,7 +104,7 @@ def aggregate(
             f"{node.errors:,}" if node.errors else "",
             f"{node.events:,}",
             node.label,
-            wording.place(*node.location) if node.location else "",
+            place_cell(Location(*node.location) if node.location else None),
         )
     show(figures)
     if len(nodes) > rows:

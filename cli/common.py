@@ -15,6 +15,9 @@ from clew.records.run import workspace_of
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
+
+    from clew.server.protocol import Location
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +59,17 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", no_wrap=name in right, overflow="fold")
     return made
+
+
+def place_cell(location: Location | None) -> Text:
+    """A place as a table shows it: what lies in a library, where the user is not at home, is dimmed."""
+    from rich.text import Text
+
+    from clew.server import wording
+
+    if location is None:
+        return Text("")
+    return Text(wording.place(location.path, location.line), "dim" if wording.library_place(location.path) else "")
 
 
 def show(what: Table) -> None:

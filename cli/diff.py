@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from clew.cli.common import json_option, print_json, print_notes, show, table, the_workspace, workspace_option
+from clew.cli.common import (
+    json_option,
+    place_cell,
+    print_json,
+    print_notes,
+    show,
+    table,
+    the_workspace,
+    workspace_option,
+)
 
 
 @click.command()
@@ -59,7 +68,7 @@ def diff(*, before: str, after: str, level: str, rows: int, workspace: Path | No
             wording.duration(row.perCallBeforeNs) if row.callsBefore and not row.countedBefore else "",
             wording.duration(row.perCallAfterNs) if row.callsAfter and not row.countedAfter else "",
             row.label,
-            wording.place(row.location.path, row.location.line) if row.location else "",
+            place_cell(row.location),
         )
     show(figures)
     if found.hiddenRows:

@@ -8,6 +8,7 @@ import click
 
 from clew.cli.common import (
     json_option,
+    place_cell,
     print_json,
     print_notes,
     run_option,
@@ -85,7 +86,7 @@ def path(
             wording.duration(segment.savingNs) if segment.savingNs else "",
             segment.label,
             f"{segment.process} / {segment.strand}" if segment.strand else "",
-            wording.place(segment.location.path, segment.location.line) if segment.location else "",
+            place_cell(segment.location),
         )
     show(figures)
     busy, idle = sum(s.selfNs for s in found.segments), sum(s.waitNs for s in found.segments)

@@ -11,6 +11,7 @@ import click
 
 from clew.cli.common import (
     json_option,
+    place_cell,
     print_json,
     print_problems,
     run_option,
@@ -21,6 +22,8 @@ from clew.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from clew.server.panel.explain import Explanation
     from clew.server.protocol import ChainStep, Target
 
@@ -142,11 +145,11 @@ def _print_causes(answer: Causes, command: str) -> None:
     click.echo(wording.count(len(answer.causes), "cause"))
 
 
-def _cells(step: ChainStep) -> tuple[str, str, str, str, str]:
+def _cells(step: ChainStep) -> tuple[str, str, str, Text, str]:
     from clew.server import wording
 
-    place = wording.place(step.location.path, step.location.line) if step.location else ""
-    return wording.offset(step.timeNs), f"{step.process} / {step.strand}", step.title, place, _because(step)
+    where, place = f"{step.process} / {step.strand}", place_cell(step.location)
+    return wording.offset(step.timeNs), where, step.title, place, _because(step)
 
 
 def _because(step: ChainStep) -> str:

@@ -56,11 +56,20 @@ def offset(ns: float) -> str:
     return f"{ns / 1e9:+.6f} s"
 
 
+def library_place(path: str) -> str:
+    """`<stdlib>/asyncio/events.py` and `<site-packages>/flask/app.py` for files of those, of whichever Python; else ""."""
+    found = _LIBRARY.search(path)
+    return f"<{'site-packages' if found[1] else 'stdlib'}>/{found[2]}" if found else ""
+
+
 def place(path: str, line: int, base: str | None = None) -> str:
-    """`chunkstore/index.py:42`, relative to `base` (the working directory) when it lies below it."""
+    """`chunkstore/index.py:42`, relative to `base` (the working directory) when it lies below it; see `library_place`."""
     if not path:
         return ""
     base = base or os.getcwd()
+    shown = library_place(path)
+    if shown:
+        return f"{shown}:{line}" if line > 0 else shown
     shown = path
     try:
         relative = os.path.relpath(path, base)
@@ -85,6 +94,9 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
+_LIBRARY = re.compile(
+    r"[\\/](?:lib(?:64)?[\\/]python3[^\\/]*|Python3\d*\\Lib|Lib(?=\\site-p))[\\/]((?:site|dist)-packages[\\/])?(.+)"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

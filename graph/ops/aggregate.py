@@ -189,7 +189,8 @@ class AggregateGraph:
             return self.graph.location(event)
         owner = int(self.graph.owner[event])
         site = self.graph.sites[int(self.graph.site[owner if owner >= 0 else event])]
-        return (site.file, site.line) if site.file else None
+        # What a thread or task does outside of the program's functions has no place of its own.
+        return (site.file, site.line) if site.file and not site.is_adapter else None
 
     @cached_property
     def edges(self) -> list[AggregateEdge]:

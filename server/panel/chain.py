@@ -73,7 +73,9 @@ def _step(graph: ExecutionGraph, step: Step, node_of: Callable[[int], str]) -> C
 def _detail(graph: ExecutionGraph, step: Step) -> str:
     """`Connection.send at wire.py:61 · 1.2 ms before · 3 other causes`"""
     place = location(graph, step.event)
-    parts = [titles.actor(graph, step.event) + (f" at {Path(place.path).name}:{place.line}" if place else "")]
+    parts = [titles.actor(graph, step.event)]
+    if place:
+        parts[0] += f" at {wording.library_place(place.path) or Path(place.path).name}:{place.line}"
     if step.target_event >= 0:
         parts.append(f"{wording.duration(int(graph.ts[step.target_event]) - int(graph.ts[step.event]))} before")
     if step.other_causes:

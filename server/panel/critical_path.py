@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from clew.graph.levels import level_names
-from clew.graph.model import ExecutionGraph
+from clew.graph.model import ExecutionGraph, Site
 from clew.graph.ops.critical_path import CriticalPath, critical_path
 from clew.graph.ops.slice import slice_events
 from clew.records.event import Kind
@@ -69,7 +69,7 @@ def _levels(names: list[str]) -> list[str]:
 
 def _segments(path: CriticalPath) -> list[PathSegment]:
     graph = path.graph
-    places = {site.label: site for site in graph.sites if site.file} if path.level == "function" else {}
+    places = _places(graph) if path.level == "function" else {}
     made = []
     for segment, saving in zip(path.segments, path.savings(FASTER), strict=True):
         site = places.get(segment.label)
@@ -90,6 +90,12 @@ def _segments(path: CriticalPath) -> list[PathSegment]:
             )
         )
     return made
+
+
+def _places(graph: ExecutionGraph) -> dict[str, Site]:
+    """Where the functions are, by their labels. A line that logs in one has its label, but is not its place."""
+    sites = [site for site in graph.sites if site.file and not site.is_adapter]
+    return {site.label: site for site in sorted(sites, key=lambda site: site.kind != "log")}
 
 
 def coalesce(segments: list[PathSegment], limit: int) -> list[PathSegment]:

@@ -279,3 +279,22 @@ def test_a_table_is_one_line_a_row_when_piped_and_coloured_on_a_terminal(shop):
     os.close(leader)
     assert process.wait(20) == 0
     assert b"\x1b[1m" in out
+
+
+def test_the_standard_librarys_files_are_named_short_everywhere(shell):
+    (shell.folder / "waits.py").write_text(
+        "import asyncio, logging, threading\n\ndef work():\n    pass\n\nasync def main():\n"
+        "    thread = threading.Thread(target=work)\n    thread.start()\n    thread.join()\n"
+        "    logging.error('it is over')\n\nasyncio.run(main())\n"
+    )
+    shell.process("run", "-q", "--workspace", shell.folder, "--", sys.executable, "waits.py")
+    why, path = shell("why").stdout, shell("path", "it is over").stdout
+    summed = shell("aggregate").stdout
+    for answer in (why, path, summed):
+        assert os.path.dirname(os.__file__) not in answer
+    assert "<stdlib>/asyncio/events.py:" in why
+    # A function's place is where it begins, not the line in it that logs; a thread has none.
+    functions = {line.split()[-2]: line.split()[-1] for line in summed.splitlines() if "waits.py" in line}
+    assert functions == {"waits:main": "waits.py:6", "waits:work": "waits.py:3"}
+    assert {line.split()[-1] for line in path.splitlines() if "  waits:main  " in line} == {"waits.py:6"}
+    assert "<stdlib>" not in summed

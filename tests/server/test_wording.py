@@ -55,6 +55,26 @@ def test_places_are_relative_to_the_working_directory_where_they_can_be():
 
 
 @pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/usr/lib/python3.12/asyncio/events.py", "<stdlib>/asyncio/events.py"),
+        ("/root/.pyenv/versions/3.13.0t/lib/python3.13t/threading.py", "<stdlib>/threading.py"),
+        ("/usr/lib/python3/dist-packages/flask/app.py", "<site-packages>/flask/app.py"),
+        ("/w/.venv/lib64/python3.11/site-packages/flask/app.py", "<site-packages>/flask/app.py"),
+        (r"C:\Python312\Lib\asyncio\events.py", r"<stdlib>/asyncio\events.py"),
+        (r"C:\w\.venv\Lib\site-packages\six.py", "<site-packages>/six.py"),
+        ("/w/lib/app.py", ""),
+        ("/w/Lib/app.py", ""),
+        ("/w/python3.11/app.py", ""),
+    ],
+)
+def test_what_lies_in_a_library_is_named_without_where_that_is(path, shown):
+    assert wording.library_place(path) == shown
+    if shown:
+        assert wording.place(path, 7, "/w") == f"{shown}:7"
+
+
+@pytest.mark.parametrize(
     ("label", "text"),
     [
         ("pkg.mod:Class.method", "Class.method"),

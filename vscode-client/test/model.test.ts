@@ -4,7 +4,7 @@ import { layered } from "../src/panel/layout/layered";
 import { chainLines } from "../src/panel/model/chain";
 import { coalesce } from "../src/panel/model/coalesce";
 import { diffLines, filterRows } from "../src/panel/model/diff";
-import { change, count, duration, elide, offset, place, shortLabel } from "../src/panel/model/format";
+import { change, count, duration, elide, libraryPlace, offset, place, shortLabel } from "../src/panel/model/format";
 import { fromSlice, nodesOf, search } from "../src/panel/model/graph";
 import { start, step as go } from "../src/panel/model/navigate";
 import { decode, encode, type Place, sameQuestion, startingPlace } from "../src/panel/model/place";
@@ -323,6 +323,9 @@ describe("words", () => {
       "/w2/b.py:3",
       "/x.py",
     ]);
+    expect(place("/usr/lib/python3.12/asyncio/events.py", 31, "/w")).toBe("<stdlib>/asyncio/events.py:31");
+    expect(place("/w/.venv/lib/python3.13/site-packages/flask/app.py", 2, "/w")).toBe("<site-packages>/flask/app.py:2");
+    expect([libraryPlace("/w/lib/app.py"), libraryPlace("/w/python3/app.py")]).toEqual(["", ""]);
   });
 
   test("of functions are short and still tell them apart", () => {

@@ -1,7 +1,7 @@
 /** Small pieces of the page that several views draw. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
 import type { Location } from "../../shared/protocol";
-import { place } from "../model/format";
+import { libraryPlace, place } from "../model/format";
 import type { PanelGraph } from "../model/graph";
 import { icon } from "./icons";
 import { processColours } from "./palette";
@@ -61,7 +61,7 @@ export function placeLink(
   if (!location) return nothing;
   return html`<button
     type="button"
-    class="link place"
+    class=${libraryPlace(location.path) ? "link place library" : "link place"}
     title=${`${location.path}:${location.line}`}
     @click=${(event: Event) => {
       event.stopPropagation();

@@ -48,10 +48,19 @@ export function shortLabel(label: string): string {
   return qualname.includes(".") ? qualname : `${module.slice(module.lastIndexOf(".") + 1)}.${qualname}`;
 }
 
-/** `chunkstore/index.py:42`, relative to the workspace when it lies in it. */
+const LIBRARY =
+  /[\\/](?:lib(?:64)?[\\/]python3[^\\/]*|Python3\d*\\Lib|Lib(?=\\site-p))[\\/]((?:site|dist)-packages[\\/])?(.+)/;
+
+/** `<stdlib>/asyncio/events.py` and `<site-packages>/flask/app.py` for files of those, of whichever Python; else "". */
+export function libraryPlace(path: string): string {
+  const found = LIBRARY.exec(path);
+  return found ? `<${found[1] ? "site-packages" : "stdlib"}>/${found[2]}` : "";
+}
+
+/** `chunkstore/index.py:42`, relative to the workspace when it lies in it; see `libraryPlace`. */
 export function place(path: string, line: number, workspace: string): string {
   const inside = workspace !== "" && path.startsWith(workspace.endsWith("/") ? workspace : `${workspace}/`);
-  const shown = inside ? path.slice(workspace.replace(/\/$/, "").length + 1) : path;
+  const shown = libraryPlace(path) || (inside ? path.slice(workspace.replace(/\/$/, "").length + 1) : path);
   return line > 0 ? `${shown}:${line}` : shown;
 }
 
