@@ -5,10 +5,8 @@ Invariant: a process that cannot be attached to is not touched, and no run is le
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from clew.records import ask, control
 from clew.records.collector import start_collector
 from clew.records.control import Entry
 from clew.records.plan import Plan, dump
-from clew.records.run import create_run, load_plan_text, save_plan, workspace_of
+from clew.records.run import create_run, load_plan_text, remove_run, save_plan, workspace_of
 
 
 @click.command(short_help="Record a program that runs already.")
@@ -141,7 +139,7 @@ def _start(
             say(f"process {entry.pid} is recorded from now on: run {info.id}, {_functions(answers[-1])}")
     except ask.AskError:
         if not answers:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_run(folder)
         raise
     start_collector(folder)  # which goes on until they are no longer recorded
     start_collector(folder)
@@ -173,7 +171,7 @@ def _functions(answer: dict[str, Any]) -> str:
 
 def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
     """Ends the recording of processes, and says what there is."""
-    from clew.cli.run import summary, told
+    from clew.cli.summary import as_document, summary, told
     from clew.records.run import load_run
 
     folders: dict[Path, list[int]] = {}
@@ -183,7 +181,7 @@ def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
     documents = []
     for folder, ended in folders.items():
         found = summary(folder)
-        documents.append({"run": folder.name, "folder": str(folder), "pids": ended, **dataclasses.asdict(found)})
+        documents.append({"run": folder.name, "folder": str(folder), "pids": ended, **as_document(found)})
         if not as_json:
             say(f"{shlex.join(map(str, ended))}: no longer recorded")
             for line in told(found, load_run(folder)):

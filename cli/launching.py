@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 
 LOOK_SECONDS = 0.1
@@ -21,6 +20,8 @@ _FORWARDED = [
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
     if hasattr(signal, name)
 ]
+_IGNORED_HERE = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
+"""By the interpreter, for itself."""
 
 
 def launch(command: list[str], env: dict[str, str], look: Callable[[], bool] = lambda: False) -> int:
@@ -28,37 +29,35 @@ def launch(command: list[str], env: dict[str, str], look: Callable[[], bool] = l
 
     `look` is called every now and then, as long as it gives True. Raises `OSError` when the command cannot be started.
     """
-    if not hasattr(signal, "sigwaitinfo"):
-        code = _wait_with_handlers(subprocess.Popen(command, env=env))
-    else:
-        watched = {*_FORWARDED, signal.SIGCHLD}
-        # Blocked from before the start, so that none is lost; the program itself gets the mask that we were given.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    if not hasattr(signal, "sigwaitinfo") or not hasattr(os, "posix_spawnp"):
+        return _shell_code(_wait_with_handlers(command, env))
+    watched = {*_FORWARDED, signal.SIGCHLD}
+    # Blocked from before the start, so that none is lost; the program itself gets the mask that we were given, and the
+    # descriptors.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    try:
+        pid = os.posix_spawnp(command[0], command, env, setsigmask=before, setsigdef=_IGNORED_HERE)
+        # Forked last, so signalled first: the kernel goes through a group from its newest member on.
+        witness = _Witness()
         try:
-            program = subprocess.Popen(
-                command,
-                env=env,
-                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509 - no threads here
-            )
-            # Forked last, so signalled first: the kernel goes through a group from its newest member on.
-            witness = _Witness()
-            try:
-                code = _wait_with_signals(program, watched, witness, look)
-            finally:
-                witness.leave()
-            # What came for a program that had just ended must not end us instead.
-            while signal.sigtimedwait(watched, 0):
-                pass
+            code = _wait_with_signals(pid, watched, witness, look)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            witness.leave()
+        # What came for a program that had just ended must not end us instead.
+        while signal.sigtimedwait(watched, 0):
+            pass
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return _shell_code(code)
+
+
+def _shell_code(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _wait_with_signals(
-    program: subprocess.Popen[bytes], watched: set[int], witness: _Witness, look: Callable[[], bool]
-) -> int:
+def _wait_with_signals(pid: int, watched: set[int], witness: _Witness, look: Callable[[], bool]) -> int:
     looking = True
-    while (code := program.poll()) is None:
+    while (ended := os.waitpid(pid, os.WNOHANG))[0] != pid:
         looking = looking and look()
         found = signal.sigtimedwait(watched, LOOK_SECONDS) if looking else signal.sigwaitinfo(watched)
         if found is None or found.si_signo == signal.SIGCHLD:
@@ -66,8 +65,8 @@ def _wait_with_signals(
         to_the_group = witness.got(found.si_signo)
         # A key on the terminal is always for the group, and sent by the kernel.
         if not to_the_group and found.si_code <= 0:
-            program.send_signal(found.si_signo)
-    return code
+            os.kill(pid, found.si_signo)
+    return os.waitstatus_to_exitcode(ended[1])
 
 
 class _Witness:
@@ -124,7 +123,10 @@ def _stand_by(asked: int, tell: int) -> None:
         os._exit(0)
 
 
-def _wait_with_handlers(program: subprocess.Popen[bytes]) -> int:
+def _wait_with_handlers(command: list[str], env: dict[str, str]) -> int:
+    import subprocess  # which other systems do without
+
+    program = subprocess.Popen(command, env=env)
     for number in _FORWARDED:
         signal.signal(number, lambda got, _frame: None if got == signal.SIGINT else program.send_signal(got))
     return program.wait()

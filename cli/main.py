@@ -6,7 +6,7 @@ Invariant: a user's mistake never shows a traceback; answers go to stdout, every
 from __future__ import annotations
 
 import contextlib
-import difflib
+import gc
 import importlib
 import os
 import sys
@@ -63,6 +63,8 @@ class LazyGroup(click.Group):
             return None
         command = getattr(importlib.import_module(entry.module), ATTRIBUTES.get(cmd_name, cmd_name))
         assert isinstance(command, click.Command)
+        # What is loaded stays: no collection needs to look through it, not the three at the end of the process either.
+        gc.freeze()
         return command
 
     def resolve_command(
@@ -70,6 +72,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if args and name not in COMMANDS and not name.startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(name, COMMANDS, n=1)
             hint = f"did you mean `clew {near[0]}`?" if near else "`clew --help` lists the commands"
             raise click.UsageError(f"there is no command {name!r}; {hint}", ctx)

@@ -6,14 +6,12 @@ Invariant: nothing starts before spec and run folder are in order; stdout is the
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
+import os
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,22 +19,14 @@ from clew.cli.common import the_workspace, workspace_option
 from clew.cli.launching import launch
 from clew.cli.packing import wait_until_packed
 from clew.instrument.launch import environment
-from clew.records.alive import died
 from clew.records.collector import Attendant
 from clew.records.default import default_plan
 from clew.records.errors import ClewError
-from clew.records.event import Kind
 from clew.records.plan import Plan, dump
-from clew.records.run import REFUSED, RunInfo, create_run, disk_bytes, finish_run, trace_files
-
-if TYPE_CHECKING:
-    from clew.records.reader import ProcessRecords
+from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, trace_files
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
-COUNTED_BYTES = 256 << 20
-"""How much of a run is read for the closing words; the rest is there to be looked at, not to be waited for."""
-SHOWN_NOTES = 5
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -117,7 +107,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     try:
         code = launch([program, *command[1:]], environment(run_folder), attendant.look)
     except OSError as error:
-        shutil.rmtree(run_folder, ignore_errors=True)
+        remove_run(run_folder)
         raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
     if not wait_until_packed(attendant, quiet=quiet or as_json):
         say("the rest is packed meanwhile; the run can be read already")
@@ -202,8 +192,13 @@ def program_name(command: tuple[str, ...]) -> str:
 
 def _program(command: tuple[str, ...]) -> str:
     """The file to run. Raises `CommandError`."""
-    found = shutil.which(command[0])
-    if found:
+    folders = [""] if os.path.dirname(command[0]) else os.get_exec_path()
+    paths = (os.path.join(folder, command[0]) for folder in folders)
+    if any(os.access(path, os.X_OK) and not os.path.isdir(path) for path in paths):
+        return command[0]
+    import shutil  # which knows how other systems find a program, and loads three compressors
+
+    if shutil.which(command[0]):
         return command[0]
     hint = f"; did you mean `clew run -- python {shlex.join(command)}`?" if command[0].endswith(".py") else ""
     if Path(command[0]).exists():
@@ -218,15 +213,20 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
         finish_run(run_folder, info, code, [missing] if missing else [])
     except OSError as error:
         say(f"{run_folder}: the run's end cannot be noted there ({error.strerror}); it will look as if it still ran")
+    if quiet and not as_json and not missing:
+        return
     try:
+        from clew.cli.summary import as_document, summary, told  # when the program has run, not before
+
         if as_json:
-            found = summary(run_folder)
-            document = {"run": info.id, "folder": str(run_folder), "exitCode": code, **dataclasses.asdict(found)}
-            document["notes"] = [missing] if missing else found.notes
+            found = as_document(summary(run_folder))
+            document = {"run": info.id, "folder": str(run_folder), "exitCode": code, **found}
+            if missing:
+                document["notes"] = [missing]
             _write(json.dumps(document, ensure_ascii=False) + "\n")
         elif missing:
             say(missing)
-        elif not quiet:
+        else:
             for line in told(summary(run_folder), info):
                 say(line)
     except Exception as error:
@@ -241,141 +241,6 @@ def _why_nothing(run_folder: Path, info: RunInfo) -> str:
     if any(run_folder.glob(REFUSED + "*")):
         return "no Python process was recorded: no trace file could be made, as said above for each"
     return f"no Python process was recorded: {info.command[0]} is no Python program, or runs Python with -S, -E or -I"
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """What a run recorded; the fields of `clew run --json`."""
-
-    functions: int
-    events: int
-    eventsAreAll: bool
-    logLines: int
-    processes: int
-    bytes: int
-    onlyCounted: int
-    """Functions that ran too often for the budget."""
-    countedFunctions: list[str]
-    """Their names."""
-    killed: list[int]
-    """Pids of processes that died while they were recorded."""
-    notes: list[str]
-    worst: str
-    """The text of the gravest log line."""
-
-
-def summary(run_folder: Path) -> Summary:
-    """Reads a finished run's trace files."""
-    from clew.records.reader import read_run
-
-    processes = read_run(run_folder).processes
-    counted = _Counted()
-    for process in processes:
-        counted.add(process)
-    notes = [note.text for process in processes for note in process.notes]
-    notes += [problem.what for process in processes for problem in process.problems]
-    return Summary(
-        functions=len(counted.functions),
-        events=counted.events,
-        eventsAreAll=counted.whole,
-        logLines=counted.lines,
-        processes=len(processes),
-        bytes=disk_bytes(run_folder),
-        onlyCounted=len(counted.degraded),
-        countedFunctions=sorted(f"{module}:{qualname}" for module, qualname in counted.degraded),
-        killed=sorted(died(run_folder)),
-        notes=list(dict.fromkeys(notes)),
-        worst=counted.worst,
-    )
-
-
-def told(found: Summary, info: RunInfo) -> list[str]:
-    """What was recorded, what is missing, and what to do next, a line each."""
-    from clew.server import wording
-
-    events = wording.count(found.events, "event")
-    parts = [
-        wording.count(found.functions, "function"),
-        events if found.eventsAreAll else f"more than {events}",
-        wording.count(found.logLines, "log line"),
-        wording.count(found.processes, "process"),
-        wording.size(found.bytes),
-    ]
-    lines = [f"run {info.id}: {', '.join(parts)}"]
-    if found.onlyCounted:
-        shown = ", ".join(found.countedFunctions[:SHOWN_NOTES])
-        more = ", …" if found.onlyCounted > SHOWN_NOTES else ""
-        were = "was" if found.onlyCounted == 1 else "were"
-        functions = wording.count(found.onlyCounted, "function")
-        lines.append(f"{functions} ran too often for the budget and {were} only counted from then on: {shown}{more}")
-    lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in found.killed]
-    lines += [f"note: {text}" for text in found.notes[:SHOWN_NOTES]]
-    if len(found.notes) > SHOWN_NOTES:
-        lines.append(f"and {wording.count(len(found.notes) - SHOWN_NOTES, 'more note')} in the run")
-    if found.functions or found.logLines:
-        following = f"clew why {_quoted(found.worst)}" if found.worst.strip() else "clew aggregate"
-        lines.append(f"next: `{following}` or `clew view`")
-    else:
-        lines.append(_what_to_check(info))
-    return lines
-
-
-def _what_to_check(info: RunInfo) -> str:
-    """For a run in which none of the chosen functions was called."""
-    if not info.spec:
-        return (
-            f"no function below {info.workspace} was called, only those of a project's own files are recorded; check that "
-            "the program's source is there, or name its folder with --workspace"
-        )
-    spec = _shown(Path(info.spec))
-    return f"no function that {spec} names was called; `clew check {spec}` lists what its rules match"
-
-
-def _shown(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-class _Counted:
-    """Sums over the processes of a run."""
-
-    def __init__(self) -> None:
-        self.functions: set[tuple[str, str]] = set()
-        self.degraded: set[tuple[str, str]] = set()
-        self.events = self.lines = self.bytes = 0
-        self.whole = True
-        self.worst = ""
-        """The text of the gravest log line, the last of them."""
-        self._level = 0
-
-    def add(self, process: ProcessRecords) -> None:
-        import numpy as np
-
-        from clew.graph.decode import decode
-
-        names = {site.id: (site.module, site.qualname) for site in process.sites.values()}
-        self.degraded.update(names[site] for site in process.counters if site in names)
-        for thread in process.threads.values():
-            size = sum(len(extent) for extent in thread.extents)
-            if self.bytes + size > COUNTED_BYTES:
-                self.whole = False
-                continue
-            self.bytes += size
-            columns = decode(thread.extents)
-            self.events += len(columns)
-            entered = np.unique(columns.site[columns.kind == Kind.ENTER]).tolist()
-            self.functions.update(names[site] for site in entered if site in names)
-            logs = np.flatnonzero(columns.kind == Kind.LOG)
-            self.lines += len(logs)
-            if len(logs):
-                levels = columns.key[columns.ext[logs]]
-                if int(levels.max()) >= self._level:
-                    self._level = int(levels.max())
-                    self.worst = columns.text(int(logs[np.flatnonzero(levels == levels.max())[-1]]))
-
-
-def _quoted(text: str) -> str:
-    return shlex.quote(text.strip().splitlines()[0][:60])
 
 
 def _limits(plan: Plan) -> str:

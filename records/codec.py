@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import gcd
 
@@ -41,7 +41,6 @@ _STRIDE = 0x9E37_79B9_7F4A_7C15
 _INVERSE = pow(_STRIDE, -1, 1 << 64)
 _WORD = (1 << 64) - 1
 
-_EXTENDED = re.compile(b"|".join(re.escape(bytes([slots])) + b".{0,%d}" % slots for slots in range(1, 256)), re.DOTALL)
 _UNIT = struct.Struct("<QQ")
 _SLOTS = re.compile(rb"[^\0]")
 
@@ -94,15 +93,24 @@ def _units(data: bytes) -> tuple[memoryview, bytes, bytes]:
     slots = data[9::RECORD_SIZE]
     if not slots.strip(b"\0"):
         return memoryview(data).cast("Q"), b"", b""
-    spans = [match.span() for match in _EXTENDED.finditer(slots)]
-    starts = [(start + 1) * RECORD_SIZE for start, _ in spans]
-    stops = [stop * RECORD_SIZE for _, stop in spans]
+    places = list(extended(slots))
+    starts = [(place + 1) * RECORD_SIZE for place in places]
+    stops = [start + slots[place] * RECORD_SIZE for place, start in zip(places, starts, strict=True)]
     records = b"".join(
         [*(data[stop:start] for stop, start in zip([0, *stops], starts, strict=False)), data[stops[-1] :]]
     )
     firsts = b"".join([data[start : start + RECORD_SIZE] for start in starts])
     texts = b"".join([data[start + RECORD_SIZE : stop] for start, stop in zip(starts, stops, strict=True)])
     return memoryview(records).cast("Q"), firsts, texts
+
+
+def extended(slots: bytes) -> Iterator[int]:
+    """Which of a chunk's units are records with an extension, by the byte of each that has the number of slots in a record."""
+    search, at = _SLOTS.search, 0
+    while found := search(slots, at):
+        place = found.start()
+        yield place
+        at = place + 1 + slots[place]
 
 
 def _joined(records: bytes, firsts: bytes, texts: bytes) -> bytes:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE, trace_files
+
+if TYPE_CHECKING:
+    import subprocess
 
 Told = Callable[[int, int], None]
 
@@ -45,6 +48,8 @@ def start_collector(run_folder: Path | str) -> RunningCollector | None:
     """
     if not hasattr(os, "pread"):
         return None
+    import subprocess  # which a short run does without
+
     environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
     try:
         process = subprocess.Popen(

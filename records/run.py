@@ -137,15 +137,20 @@ def create_run(
             _write(folder / PLAN_FILE, plan)
             save_run(folder, info)
         except OSError:
-            import shutil  # which no recorded process needs
-
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_run(folder)
             raise
     except OSError as error:
         raise RunError(
             f"{base}: cannot keep a run there ({error.strerror}); make the folder writable, or name another with --workspace"
         ) from None
     return folder, info
+
+
+def remove_run(folder: Path) -> None:
+    """With all that is in it, as far as that can be removed."""
+    import shutil  # which a run that begins does not need
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def save_run(folder: Path, info: RunInfo) -> None:

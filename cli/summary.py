@@ -1,0 +1,175 @@
+"""The closing words of a recording: what a finished run holds, what is missing, and what to do next.
+
+Invariant: nothing is loaded for them but the standard library and the reader: a short program's user waits for them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from array import array
+from pathlib import Path
+from typing import Any
+
+from clew.records.alive import died
+from clew.records.codec import extended
+from clew.records.event import RECORD_SIZE, Kind, unpack_extension
+from clew.records.reader import ProcessRecords, read_run
+from clew.records.run import RunInfo, disk_bytes
+from clew.server import wording
+
+COUNTED_BYTES = 256 << 20
+"""How much of a run is read; the rest is there to be looked at, not to be waited for."""
+SHOWN_NOTES = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What a run recorded; the fields of `clew run --json`."""
+
+    functions: int
+    events: int
+    eventsAreAll: bool
+    logLines: int
+    processes: int
+    bytes: int
+    onlyCounted: int
+    """Functions that ran too often for the budget."""
+    countedFunctions: list[str]
+    """Their names."""
+    killed: list[int]
+    """Pids of processes that died while they were recorded."""
+    notes: list[str]
+    worst: str
+    """The text of the gravest log line."""
+
+
+def summary(run_folder: Path) -> Summary:
+    """Reads a finished run's trace files."""
+    processes = read_run(run_folder).processes
+    counted = _Counted()
+    for process in processes:
+        counted.add(process)
+    notes = [note.text for process in processes for note in process.notes]
+    notes += [problem.what for process in processes for problem in process.problems]
+    return Summary(
+        functions=len(counted.functions),
+        events=counted.events,
+        eventsAreAll=counted.whole,
+        logLines=counted.lines,
+        processes=len(processes),
+        bytes=disk_bytes(run_folder),
+        onlyCounted=len(counted.degraded),
+        countedFunctions=sorted(f"{module}:{qualname}" for module, qualname in counted.degraded),
+        killed=sorted(died(run_folder)),
+        notes=list(dict.fromkeys(notes)),
+        worst=counted.worst,
+    )
+
+
+def as_document(found: Summary) -> dict[str, Any]:
+    """Its fields, as `clew run --json` and `clew detach --json` print them."""
+    return dataclasses.asdict(found)
+
+
+def told(found: Summary, info: RunInfo) -> list[str]:
+    """What was recorded, what is missing, and what to do next, a line each."""
+    events = wording.count(found.events, "event")
+    parts = [
+        wording.count(found.functions, "function"),
+        events if found.eventsAreAll else f"more than {events}",
+        wording.count(found.logLines, "log line"),
+        wording.count(found.processes, "process"),
+        wording.size(found.bytes),
+    ]
+    lines = [f"run {info.id}: {', '.join(parts)}"]
+    if found.onlyCounted:
+        shown = ", ".join(found.countedFunctions[:SHOWN_NOTES])
+        more = ", …" if found.onlyCounted > SHOWN_NOTES else ""
+        were = "was" if found.onlyCounted == 1 else "were"
+        functions = wording.count(found.onlyCounted, "function")
+        lines.append(f"{functions} ran too often for the budget and {were} only counted from then on: {shown}{more}")
+    lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in found.killed]
+    lines += [f"note: {text}" for text in found.notes[:SHOWN_NOTES]]
+    if len(found.notes) > SHOWN_NOTES:
+        lines.append(f"and {wording.count(len(found.notes) - SHOWN_NOTES, 'more note')} in the run")
+    if found.functions or found.logLines:
+        following = f"clew why {_quoted(found.worst)}" if found.worst.strip() else "clew aggregate"
+        lines.append(f"next: `{following}` or `clew view`")
+    else:
+        lines.append(_what_to_check(info))
+    return lines
+
+
+def _what_to_check(info: RunInfo) -> str:
+    """For a run in which none of the chosen functions was called."""
+    if not info.spec:
+        return (
+            f"no function below {info.workspace} was called, only those of a project's own files are recorded; check that "
+            "the program's source is there, or name its folder with --workspace"
+        )
+    spec = _shown(Path(info.spec))
+    return f"no function that {spec} names was called; `clew check {spec}` lists what its rules match"
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+class _Counted:
+    """Sums over the processes of a run."""
+
+    def __init__(self) -> None:
+        self.functions: set[tuple[str, str]] = set()
+        self.degraded: set[tuple[str, str]] = set()
+        self.events = self.lines = self.bytes = 0
+        self.whole = True
+        self.worst = ""
+        """The text of the gravest log line, the last of them."""
+        self._level = -1
+
+    def add(self, process: ProcessRecords) -> None:
+        names = {site.id: (site.module, site.qualname) for site in process.sites.values()}
+        self.degraded.update(names[site] for site in process.counters if site in names)
+        words: set[int] = set()
+        for thread in process.threads.values():
+            size = sum(len(extent) for extent in thread.extents)
+            if self.bytes + size > COUNTED_BYTES:
+                self.whole = False
+                continue
+            self.bytes += size
+            for extent in thread.extents:
+                words |= self._add_extent(extent)
+        entered = {word >> 32 for word in words if word & 0xFF == Kind.ENTER}
+        self.functions.update(names[site] for site in entered if site in names)
+
+    def _add_extent(self, extent: memoryview) -> set[int]:
+        """The words of its records, each once."""
+        slots = bytes(extent[9::RECORD_SIZE])
+        words = array("Q", bytes(extent))[1::2]
+        if not slots.strip(b"\0"):
+            self.events += len(words)
+            return set(words)
+        found: set[int] = set()
+        start = 0
+        for place in extended(slots):
+            stop = place + 1
+            self.events += stop - start
+            found.update(words[start:stop])
+            start = stop + slots[place]
+            if words[place] & 0xFF == Kind.LOG:
+                self._add_line(extent[stop * RECORD_SIZE : start * RECORD_SIZE])
+        self.events += len(words) - start
+        found.update(words[start:])
+        return found
+
+    def _add_line(self, slots: memoryview) -> None:
+        self.lines += 1
+        level, _, text, _ = unpack_extension(slots)
+        if level >= self._level:
+            self._level, self.worst = level, text
+
+
+def _quoted(text: str) -> str:
+    return shlex.quote(text.strip().splitlines()[0][:60])
