@@ -6,6 +6,7 @@ Invariant: nothing starts before spec and run folder are in order; stdout is the
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import re
@@ -104,8 +105,16 @@ def run(  # noqa: PLR0917 - click passes them by name
     )
     told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
     attendant = Attendant(run_folder, at_once=plan.keep == "newest")
+    at_the_end = ["clew.records.collect"] + ([] if quiet and not as_json else ["clew.cli.summary"])
+
+    def look() -> bool:
+        # While the program starts, loading costs its user no time.
+        while at_the_end:
+            importlib.import_module(at_the_end.pop())
+        return attendant.look()
+
     try:
-        code = launch([program, *command[1:]], environment(run_folder), attendant.look)
+        code = launch([program, *command[1:]], environment(run_folder), look)
     except OSError as error:
         remove_run(run_folder)
         raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None

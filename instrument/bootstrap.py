@@ -17,6 +17,7 @@ from clew.instrument.recorder import lifecycle
 from clew.instrument.recorder.complaint import complain
 from clew.instrument.recorder.select import core
 from clew.records.errors import ClewError
+from clew.records.match import may_wrap
 from clew.records.plan import Plan, load
 from clew.records.run import PLAN_FILE, RUN_VARIABLE
 
@@ -47,7 +48,8 @@ def start_from_environment() -> bool:
         _complain(f"{type(error).__name__}: {error}")
         return False
     install("functions", "clew.instrument.probes.import_hook", plan)
-    install("functions written in C", "clew.instrument.probes.wrapper", plan)
+    if any(map(may_wrap, plan.rules)):
+        install("functions written in C", "clew.instrument.probes.wrapper", plan)
     install_causality(plan)
     # What waits for the script looks at the start of every module, so it comes after all of ours.
     install("the main script", "clew.instrument.probes.entry")

@@ -32,6 +32,16 @@ def module_pattern(glob: str) -> re.Pattern[str]:
     return re.compile(pattern(glob.removesuffix(".**")).pattern.removesuffix(r"\Z") + r"(?:\..*)?\Z")
 
 
+def is_wide(glob: str) -> bool:
+    """Can it mean more than one name?"""
+    return "*" in glob or "?" in glob
+
+
+def may_wrap(rule: Rule) -> bool:
+    """Could functions written in C be meant?"""
+    return not rule.target.root and not is_wide(rule.target.module)
+
+
 def plain_qualname(qualname: str) -> str:
     """A qualname without its `<locals>` parts: `outer.<locals>.inner` is named `outer.inner` in patterns."""
     return qualname.replace(".<locals>", "")

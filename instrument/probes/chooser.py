@@ -5,17 +5,18 @@ Invariant: a module that no rule names costs one look at its name; clew's own mo
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
 from types import CodeType
 
 from clew.instrument.probes import originals, sites
-from clew.instrument.probes.actions import compile_actions
 from clew.instrument.probes.bytecode import Probes, is_function, parameters
 from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from clew.records.match import matches_module, module_pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
+_ACTIONS = "clew.instrument.probes.actions"
 _OURS = ("clew.instrument.", "clew.records.")
 
 
@@ -24,6 +25,8 @@ class PlanChooser:
 
     def __init__(self, plan: Plan) -> None:
         self._rules = tuple(enumerate(plan.rules))
+        if any(rule.actions for rule in plan.rules):
+            importlib.import_module(_ACTIONS)  # now, not while the program imports something
 
     def names(self, module: str) -> bool:
         """Could a rule choose functions of this module, judging by its name alone?"""
@@ -52,6 +55,8 @@ class ModuleChooser:
         actions: list[tuple[Action, str]] = [(action, rule.origin) for _, rule in chosen for action in rule.actions]
         if not actions:
             return Probes(site)
+        from clew.instrument.probes.actions import compile_actions  # which plans without actions do without
+
         return compile_actions(site, parameters(code), f"{self._module}:{code.co_qualname}", actions)
 
     def wish(self, code: CodeType) -> object | None:

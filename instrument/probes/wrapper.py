@@ -1,6 +1,7 @@
 """Records functions that have no bytecode: those of modules written in C, and methods of their classes.
 
 A rule means them when it names their module in full (`zlib:compress`, `_json:*`): a wide rule is about code that can be read.
+One that a module written in Python took from there (`json.decoder:scanstring`) is meant when its own name is written out, too.
 They are wrapped, by wrapt, right after their module is imported, so who imports them later gets the wrapper; what C code
 calls without looking it up in the module is not seen.
 
@@ -26,7 +27,7 @@ from clew.instrument.probes.quiet import Bracket
 from clew.instrument.recorder.select import core
 from clew.records.compiled import is_compiled
 from clew.records.event import Kind
-from clew.records.match import rule_matches
+from clew.records.match import is_wide, may_wrap, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
 if TYPE_CHECKING:
@@ -48,19 +49,15 @@ def install(plan: Plan) -> None:
     rules: dict[str, list[Numbered]] = {}
     for index, rule in enumerate(plan.rules):
         module = rule.target.module
-        if not rule.target.root and not _is_wide(module) and is_compiled(module):
+        if may_wrap(rule) and (not is_wide(rule.target.qualname) or is_compiled(module)):
             rules.setdefault(module, []).append((index, rule))
-    if rules:
+    if any(map(is_compiled, rules)):
         # Now, for it imports modules that may be among these.
         importlib.import_module("clew.instrument.probes.wrapped")
     for name, numbered in rules.items():
         if name in sys.builtin_module_names:
             importlib.import_module(name)  # part of the interpreter, there is no loader to wait at
         when_imported(name, partial(_wrap_module, numbered))
-
-
-def _is_wide(glob: str) -> bool:
-    return "*" in glob or "?" in glob
 
 
 def _wrap_module(rules: Sequence[Numbered], module: ModuleType) -> None:
@@ -97,7 +94,7 @@ def _functions(rules: Sequence[Numbered], module: ModuleType) -> list[Found]:
 
 def _means(rule: Rule, module: ModuleType, name: str, value: Any) -> bool:
     """A function that a module took from another is meant by its name alone."""
-    own = value.__module__ == module.__name__ or value.__self__ is module or not _is_wide(rule.target.qualname)
+    own = value.__module__ == module.__name__ or value.__self__ is module or not is_wide(rule.target.qualname)
     return own and rule_matches(rule, module.__name__, name, "")
 
 

@@ -153,3 +153,27 @@ def test_a_tracer_and_a_profiler_see_no_more(workshop, scope):
     )
     plain, run = workshop.plain("app.py"), workshop.recorded([scope("zlib")], "app.py")
     assert run.out == plain.stdout and "ENTER zlib:crc32" in run.calls()
+
+
+def test_a_function_that_a_python_module_took_over_is_meant_by_its_full_name(workshop, scope):
+    workshop.write(
+        taken="from zlib import crc32 as checksum, adler32\ndef own(data): return checksum(data)\n",
+        app="import json, taken\nprint(json.decoder.scanstring('a\"', 0), taken.own(b'x'), taken.adler32(b'x'))\n",
+    )
+    run = workshop.recorded(
+        [scope("json.decoder", "scanstring"), scope("taken", "checksum"), scope("taken", "own")], "app.py"
+    )
+    assert run.out == "('a', 2) 2363233923 7929977\n"
+    assert run.calls() == [
+        "ENTER json.decoder:scanstring", "EXIT json.decoder:scanstring",
+        "ENTER taken:own", "ENTER taken:checksum", "EXIT taken:checksum", "EXIT taken:own",
+    ]  # fmt: skip
+
+
+def test_a_wide_name_in_a_python_module_is_about_what_can_be_read(workshop, scope):
+    workshop.write(
+        taken="from zlib import crc32\ndef own(data): return crc32(data)\n",
+        app="import taken\nprint(taken.own(b'x'))\n",
+    )
+    run = workshop.recorded([scope("taken", "*")], "app.py")
+    assert run.calls() == ["ENTER taken:own", "EXIT taken:own"]
