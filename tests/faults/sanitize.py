@@ -57,9 +57,9 @@ QUICK = [
     "tests/probes/test_actions.py",
 ]
 THREADS = ["tests/recorder/test_threads.py", "tests/recorder/test_fork.py", "tests/recorder/test_lifecycle.py"]
-NOT = ("python", "fuzz", "address_space", "memory_runs_out", "stack_that_overflows")
-"""Of these tests: the Python recorder and the reader, which have nothing of ours to sanitize, and those that bound the address
-space, which a sanitizer itself needs most of; its frames are larger, too."""
+NOT = ("python", "fuzz", "address_space", "memory_runs_out", "stack_that_overflows", "test_leaks")
+"""Of these tests: the Python recorder and the reader, which have nothing of ours to sanitize, those that bound the address
+space, which a sanitizer itself needs most of (its frames are larger, too), and those that measure memory, which it keeps."""
 SLOW = ("ten_thousand_threads", "long_stream")
 """Left out when in a hurry."""
 
