@@ -8,9 +8,7 @@ Times are the worker's CPU time.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -19,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from recording.report import report
 
 from clew.records.collector import start_collector
 from clew.records.plan import Plan, dump
@@ -228,8 +228,7 @@ def main() -> None:
     options = parser.parse_args()
     chosen = [workload for workload in WORKLOADS if not options.workloads or workload.name in options.workloads]
     rows = measure(chosen, options.rounds, lambda line: print(line, file=sys.stderr))
-    machine = f"{platform.python_version()}, {platform.machine()}, {os.cpu_count()} processors"
-    print(json.dumps({"benchmark": "asyncio_hooks", "machine": machine, "rows": rows}))
+    report("asyncio_hooks", rows)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ processes together: what a run of none takes is subtracted.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from recording.report import report
 
 from clew.instrument.launch import environment
 from clew.records.plan import Plan, dump
@@ -148,10 +148,11 @@ def main() -> None:
             base, ratio = statistics.median(without), statistics.median(ratios)
             added = base * (ratio - 1)
             print(f"{WORKLOADS[name][0]:45}{base:9.1f} µs {added:+8.1f} µs  x{ratio:.2f}", flush=True)
-            rows.append({"name": name, "unit": "µs", "ours": base * ratio, "peer": "plain", "peer_value": base,
-                         "asked": None, "met": None})  # fmt: skip
-    machine = f"{platform.machine()} {platform.python_version()}"
-    print(json.dumps({"benchmark": "processes", "machine": machine, "rows": rows}))
+            rows.append({
+                "name": WORKLOADS[name][0], "unit": "µs of CPU", "ours": base * ratio, "peer": "untraced", "peer_value": base,
+                "asked": None, "met": None,
+            })  # fmt: skip
+    report("processes", rows)
 
 
 if __name__ == "__main__":

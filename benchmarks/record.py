@@ -8,16 +8,13 @@ no budget. VizTracer ignores C functions and keeps its records in memory; what i
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from recording import whole
+from recording.report import Row, report
 from recording.rounds import Cost, Pairs, Worker, costs_of, measure
 from recording.runs import plain, recording
 from recording.workloads import WORKLOADS
@@ -40,8 +37,6 @@ REAL_PROGRAMS = ("jinja2", "pyflakes")
 LESS = 8 if VERSION == (3, 11) else 4
 """VizTracer's added cost in real programs is to be this many times ours."""
 LESS_SAVED = 100
-
-Row = dict[str, Any]
 
 
 def row(  # noqa: PLR0917  # a row's fields, in their order
@@ -129,8 +124,7 @@ def main() -> None:
                 for found in whole.MEASURES[name](folder):
                     rows.append(row(*found))
                     print(f"{rows[-1]['name']}: {found[2]} {found[1]}; {found[3]}: {found[4]}", flush=True)
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
-    print(json.dumps({"benchmark": "record", "machine": machine, "rows": rows}))
+    report("record", rows)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,11 +29,16 @@ def recording(folder: Path, plan: Plan = EVERYTHING) -> Iterator[tuple[Path, dic
     run_folder, _ = create_run(folder, name=name, command=[name], spec="", plan=dump(plan))
     collector = start_collector(run_folder)
     try:
-        yield run_folder, environment(run_folder)
+        yield run_folder, _cached(environment(run_folder))
     finally:
         if collector is not None:
             collector.finish()
 
 
 def plain() -> dict[str, str]:
-    return dict(os.environ)
+    return _cached(os.environ)
+
+
+def _cached(environment: Mapping[str, str]) -> dict[str, str]:
+    """With the cache of compiled modules, which users have."""
+    return {name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"}

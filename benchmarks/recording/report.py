@@ -1,0 +1,54 @@
+"""How a benchmark ends: a Markdown table to be pasted into docs/recording.md, then one line of JSON with the same figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Row = dict[str, Any]
+"""name, unit, ours, peer, peer_value, asked, met; a peer each."""
+
+
+def machine() -> str:
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
+
+
+def report(benchmark: str, rows: Sequence[Row]) -> None:
+    print("\n" + markdown(benchmark, rows) + "\n")
+    print(json.dumps({"benchmark": benchmark, "machine": machine(), "rows": rows}))
+
+
+def markdown(benchmark: str, rows: Sequence[Row]) -> str:
+    """A row for each thing that was measured, a column for each peer."""
+    peers = list(dict.fromkeys(row["peer"] for row in rows))
+    measured: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        measured.setdefault((row["name"], row["unit"]), {})[row["peer"]] = row
+    lines = [
+        f"`benchmarks/{benchmark}.py`, {machine()}:",
+        "",
+        _line(["", "clew", "asked", *peers]),
+        _line(["---"] * (3 + len(peers))),
+    ]
+    for (name, unit), found in measured.items():
+        ours = next(iter(found.values()))["ours"]
+        values = [_number(found[peer]["peer_value"]) if peer in found else "–" for peer in peers]
+        asked = next((row for row in found.values() if row["asked"] is not None), None)
+        bound = "–" if asked is None else f"{_number(asked['asked'])}, {'met' if asked['met'] else '**not met**'}"
+        lines.append(_line([f"{name}, {unit}", _number(ours), bound, *values]))
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _number(value: float | None) -> str:
+    """Three digits are more than a machine repeats; what is more has no fraction."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
