@@ -114,4 +114,4 @@ def aggregate(
         where = f"; {summed.unplaced:,} of them are in no row" if summed.unplaced else ""
         calls = wording.count(counted, "counted call")
         click.echo(f"times of {calls} are missing, and lie in the self time of their callers{where}")
-    print_problems(opened.problems)
+    print_problems(opened)

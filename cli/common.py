@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from clew.records.errors import Problem
 from clew.records.run import workspace_of
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from clew.graph.query import Run
     from clew.server.protocol import Location
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,13 +86,25 @@ def show(what: Table) -> None:
     click.echo("".join(line.rstrip() + "\n" for line in captured.get().splitlines()), nl=False)
 
 
-def print_problems(problems: Sequence[Problem]) -> None:
+def print_problems(run: Run) -> None:
     """What was odd about a run, on stderr, so that no answer is trusted more than it should be."""
-    print_notes([f"{it.where}: {it.what}" + (f" ({it.lost})" if it.lost else "") for it in problems])
+    from clew.server import wording
+
+    places: dict[str, list[str]] = {}
+    for it in run.problems:
+        what = wording.within(run.folder, it.what + (f" ({it.lost})" if it.lost else ""))
+        places.setdefault(what, []).append(wording.within(run.folder, it.where))
+    notes = []
+    for what, where in places.items():
+        others = len(dict.fromkeys(where)) - 1
+        notes.append(f"{where[0]}{f' and {others} more' if others else ''}: {what}")
+    print_notes(notes)
 
 
 def print_notes(notes: Sequence[str], limit: int = 3) -> None:
-    for note in notes[:limit]:
-        click.echo(f"clew: note: {note}", err=True)
-    if len(notes) > limit:
-        click.echo(f"clew: note: and {len(notes) - limit} more; --json has them all", err=True)
+    """Each note once, with how often there is one like it."""
+    counted = Counter(notes)
+    for note, times in list(counted.items())[:limit]:
+        click.echo(f"clew: note: {note}{f' ({times} times)' if times > 1 else ''}", err=True)
+    if len(counted) > limit:
+        click.echo(f"clew: note: and {len(counted) - limit} more; --json has them all", err=True)

@@ -142,7 +142,7 @@ def chosen_plan(
         if quota is not None:
             plan = plan._replace(quota=parse_size(quota))
         if sample is not None:
-            plan = plan._replace(sample=parse_share(sample, "--sample", "of the request flows"))
+            plan = plan._replace(sample=parse_share(sample, "--sample"))
         if keep is not None:
             plan = plan._replace(keep="newest" if keep == "newest" else "oldest")
     except ValueError as error:
@@ -163,14 +163,20 @@ def _compiled(spec: Path, workspace: Path, context: click.Context) -> Plan:
     return checked.plan
 
 
-def parse_share(text: str, option: str = "--budget", of: str = "of run time") -> float | None:
+SHARES = {
+    "--budget": "a share of run time that is above 0 and at most 100 %; write 3%, or `none` for no bound",
+    "--sample": "a share of the request flows that is above 0 and at most 100 %; write 10%, or `none` for all of them",
+}
+
+
+def parse_share(text: str, option: str = "--budget") -> float | None:
     """`3%` or `0.03` as 0.03, `none` as None. Raises `ValueError`."""
     if text.strip().lower() == "none":
         return None
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
     share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
     if not 0 < share <= 1:
-        raise ValueError(f"{option} {text}: this is no share {of}; write 3%, or `none` for no bound")
+        raise ValueError(f"{option} {text}: this is not {SHARES[option]}")
     return share
 
 

@@ -27,6 +27,7 @@ NUMBERS = ("id", "ts", "line")
 
 
 @click.command("slice")
+@click.argument("text", required=False)
 @click.option(
     "--where", "conditions", multiple=True, metavar="COND", help="Which events it starts from; all must hold."
 )
@@ -41,6 +42,7 @@ NUMBERS = ("id", "ts", "line")
 @json_option
 def slice_(
     *,
+    text: str | None,
     conditions: tuple[str, ...],
     direction: Any,
     filters: tuple[str, ...],
@@ -54,27 +56,37 @@ def slice_(
 ) -> None:
     """List everything that led to some events, or followed from them, in the order of time.
 
+    They are the log lines that have TEXT in their message, or the events that fulfil all conditions.
+
     A condition is FIELD OPERATOR VALUE. Fields: id ts kind level text channel key function module component file line process
     strand thread. Operators: = != < <= > >=, ~ (contains), =~ (regular expression). `ts` is in nanoseconds since the start.
 
     \b
     Examples:
-      clew slice --where 'text~Write request failed' --only kind=log --select process,text
+      clew slice 'Write request failed' --only kind=log --select process,text
       clew slice --where level=ERROR --direction forward
       clew slice --where 'function=app:work' --where 'ts>1000000' --select function,file,line --json
     """
     from clew.server import wording
     from clew.server.panel.explain import summary
     from clew.server.panel.slice import numbers
-    from clew.server.panel.target import NothingFound, but
+    from clew.server.panel.target import NothingFound, but, no_such_text
     from clew.server.session import Session
 
-    if not conditions:
-        raise click.UsageError("say which events it starts from, for example --where 'text~failed'")
+    if text is None and not conditions:
+        raise click.UsageError("say which events it starts from: a part of a log message, or --where level=ERROR")
+    wanted = _conditions(conditions)
+    if text is not None:
+        if {"kind__eq", "text__contains"} & wanted.keys():
+            raise click.UsageError("TEXT means log lines that contain it; give it or --where kind=… and text~…")
+        wanted |= {"kind__eq": "log", "text__contains": text}
     session = Session(the_workspace(workspace))
     opened = session.open(run or "")
-    start = opened.events.where(**_conditions(conditions))
+    start = opened.events.where(**wanted)
     if not start.count():
+        if text is not None and not conditions:
+            raise NothingFound(no_such_text(opened, text))
+        conditions = (*conditions, *([f"text~{text}"] if text is not None else []))
         raise NothingFound(f"no event of run {opened.info.name} has {' and '.join(conditions)}{but(opened)}")
     cut = start.slice(direction, max_hops=max_hops, max_network_hops=max_network_hops)
     names = [name.strip() for name in fields.split(",") if name.strip()]
@@ -95,7 +107,7 @@ def slice_(
     if listed.count() > shown:
         click.echo(f"and {listed.count() - shown:,} more; --limit shows more")
     click.echo(f"{wording.count(start.count(), 'start')} · {summary(figures, direction)}")
-    print_problems(opened.problems)
+    print_problems(opened)
 
 
 def _conditions(given: tuple[str, ...]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def summary(run_folder: Path) -> Summary:
         onlyCounted=len(counted.degraded),
         countedFunctions=sorted(f"{module}:{qualname}" for module, qualname in counted.degraded),
         killed=sorted(died(run_folder)),
-        notes=list(dict.fromkeys(notes)),
+        notes=list(dict.fromkeys(wording.within(run_folder, note) for note in notes)),
         worst=counted.worst,
     )
 

@@ -102,7 +102,7 @@ def why(
             _print_causes(answer, f"clew why --run {shlex.quote(run)}" if run else "clew why")
         else:
             _print(answer)
-    print_problems(found.run.problems)
+    print_problems(found.run)
 
 
 def _target(text: str | None, at: str | None, event: int | None) -> Target:

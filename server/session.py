@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from clew.records.alive import died, is_abandoned
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
+from clew.server import wording
 from clew.server.protocol import RunRef, RunsResult
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class Session:
 
     def ref(self, run: Run) -> RunRef:
         """With everything that was odd about the run, which only its graph tells."""
-        problems = [*run.info.notes, *(problem.what for problem in run.problems)]
+        found = [*run.info.notes, *(problem.what for problem in run.problems)]
+        problems = [wording.within(run.folder, text) for text in found]
         return replace(run_ref(run.folder, run.info), problems=list(dict.fromkeys(problems)))
 
     def state(self) -> Fingerprint:

@@ -79,6 +79,11 @@ def place(path: str, line: int, base: str | None = None) -> str:
     return f"{shown}:{line}" if line > 0 else shown
 
 
+def within(folder: str | os.PathLike[str], text: str) -> str:
+    """The text with the paths below a folder, a run's, relative to it: its reader knows which run it is about."""
+    return text.replace(os.path.join(os.fspath(folder), ""), "")
+
+
 def short_label(label: str) -> str:
     """`Class.method` or `module.function` of `pkg.module:qualname`: what fits a line and still tells functions apart."""
     module, _, qualname = label.partition(":")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["backward", "forward"]
 NEAR_MATCHES = 3
+SHOWN_FILES = 4
 ERROR_LEVEL, WARNING_LEVEL = 40, 30
 
 
@@ -86,11 +87,12 @@ def _log_text(run: Run, text: str, every: bool) -> Found:
     if not found and (written := find_log_line(graph, text)) is not None:
         found = [written]  # a whole line, with its time and level, or in JSON
     if not found:
-        raise NothingFound(_no_such_text(run, text))
+        raise NothingFound(no_such_text(run, text))
     return Found(run, tuple(found) if every else (found[0],), event_title(graph, found[0]), len(found))
 
 
-def _no_such_text(run: Run, text: str) -> str:
+def no_such_text(run: Run, text: str) -> str:
+    """That no log line has it, and which ones are near."""
     graph = run.graph
     logs = graph.rows_of([Kind.LOG])
     if not len(logs):
@@ -145,13 +147,26 @@ def _source_line(session: Session, run: Run, location: Location, task: Task, dir
         raise NothingFound(
             f"{location.path}:{location.line}: run {run.info.name} has no call of a function there{inside}; "
             + (f"it recorded {wording.count(len(table.in_file(location.path)), 'function')} of the file"
-               if table.in_file(location.path) else "it recorded nothing of the file")
+               if table.in_file(location.path) else _files_there(graph, location.path))
         )  # fmt: skip
     calls = calls_of(graph, [function.site], direction)
     if not len(calls):
         raise NothingFound(f"{wording.short_label(function.label)} was never called in run {run.info.name}")
     newest = int(calls[np.argmax(graph.ts[calls])])
     return Found(run, (newest,), f"last call of {wording.short_label(function.label)}", len(calls))
+
+
+def _files_there(graph: ExecutionGraph, path: str) -> str:
+    """That nothing of a file was recorded, and of which ones there is something, those that are named like it first."""
+    files = Counter(site.file for site in graph.sites if site.file and not site.is_adapter)
+    if not files:
+        return "it recorded nothing of any file"
+    names = {Path(file).name for file in files}
+    near = difflib.get_close_matches(Path(path).name, sorted(names), len(names))
+    ranked = sorted(files, key=lambda file: (Path(file).name not in near, -files[file], file))
+    shown = ", ".join(wording.place(file, 0) for file in ranked[:SHOWN_FILES])
+    more = f" and {len(ranked) - SHOWN_FILES:,} more" if len(ranked) > SHOWN_FILES else ""
+    return f"it recorded nothing of the file, only of {shown}{more}"
 
 
 def _recorded_path(graph: ExecutionGraph, path: str) -> str:
@@ -232,9 +247,9 @@ def which_of(run: Run) -> str:
 
 def but(run: Run) -> str:
     """What may be why something is not found: damage, or a process that died."""
-    return "".join(f"; but {problem.what}" for problem in run.problems[:1])
+    return "".join(f"; but {wording.within(run.folder, problem.what)}" for problem in run.problems[:1])
 
 
 def nothing_recorded(run: Run) -> str:
-    why = "; ".join(problem.what for problem in run.problems[:2])
+    why = "; ".join(wording.within(run.folder, problem.what) for problem in run.problems[:2])
     return f"run {run.info.name} recorded no event" + (f": {why}" if why else "")

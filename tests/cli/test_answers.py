@@ -95,7 +95,8 @@ def test_the_json_of_why_keeps_its_keys(shop):
         (["zzz"], 1, "of 4 log lines, none is near"),
         (["--run", "nope"], 2, "no run is called 'nope'"),
         (["--at", "app.py"], 2, "--at is a file and a line, as in app.py:42, not 'app.py'"),
-        (["--at", "nowhere.py:3"], 1, "it recorded nothing of the file"),
+        (["--at", "nowhere.py:3"], 1, "it recorded nothing of the file, only of shop/"),
+        (["--at", "ap.py:3"], 1, "it recorded nothing of the file, only of shop/app.py"),
         (["--event", "99999999"], 1, "has no event 99999999"),
         (["a", "--event", "3"], 2, "give one of TEXT, --at and --event"),
     ],
@@ -179,6 +180,13 @@ def test_slice_lists_what_led_to_some_events(shop):
     )
 
 
+def test_slice_takes_a_part_of_a_log_message_as_the_other_commands_do(shop):
+    assert (
+        shop("slice", "Order failed").stdout
+        == shop("slice", "--where", "kind=log", "--where", "text~Order failed").stdout
+    )
+
+
 def test_slice_goes_forward_and_gives_json(shop):
     answer = data(
         shop(
@@ -214,6 +222,13 @@ def test_what_slice_leaves_out_is_counted(shop):
         (["--where", "line=x"], 2, "line is a whole number"),
         (["--where", "text=~("], 2, "not a regular expression"),
         (["--where", "text~zzz"], 1, "no event of run after has text~zzz"),
+        (
+            ["Ordr failled"],
+            1,
+            "no log line of run after has 'Ordr failled'; of 4 log lines, the nearest are 'Order failed",
+        ),
+        (["Order", "--where", "level=DEBUG"], 1, "no event of run after has level=DEBUG and text~Order"),
+        (["Order", "--where", "kind=enter"], 2, "TEXT means log lines that contain it"),
         (["--where", "text~a", "--select", "nothing"], 2, "no field 'nothing'"),
         (["--where", "text~a", "--where", "text~b"], 2, "given twice"),
     ],
@@ -279,6 +294,23 @@ def test_a_table_is_one_line_a_row_when_piped_and_coloured_on_a_terminal(shop):
     os.close(leader)
     assert process.wait(20) == 0
     assert b"\x1b[1m" in out
+
+
+def test_notes_name_files_within_the_run_and_equal_ones_are_one(shop, tmp_path, capsys):
+    from types import SimpleNamespace
+
+    from clew.cli.common import print_notes, print_problems
+    from clew.records.errors import Problem
+
+    torn = [Problem(str(tmp_path / f"{pid}-{pid:x}.clew@4096"), "a chunk is torn", "7 records") for pid in (10, 11, 12)]
+    there = Problem(str(tmp_path / "13-d.clew"), f"{tmp_path / 'store'} is not there")
+    print_problems(SimpleNamespace(folder=tmp_path, problems=[*torn, there]))
+    print_notes(["a", "b", "a", "c", "d"])
+    assert capsys.readouterr().err.splitlines() == [
+        "clew: note: 10-a.clew@4096 and 2 more: a chunk is torn (7 records)",
+        "clew: note: 13-d.clew: store is not there",
+        "clew: note: a (2 times)", "clew: note: b", "clew: note: c", "clew: note: and 1 more; --json has them all",
+    ]  # fmt: skip
 
 
 def test_the_standard_librarys_files_are_named_short_everywhere(shell):

@@ -159,9 +159,17 @@ def test_budget_and_quota_are_checked_and_override_the_spec(workspace):
     assert clew(workspace, "run", "-q", "--budget", "none", "--quota", "8MB", PYTHON, "app.py").returncode == 0
     plan = json.loads((find_run(workspace) / "plan.json").read_text())
     assert (plan["budget"], plan["quota"]) == (None, 8 << 20)
-    for option in (["--budget", "lots"], ["--budget", "0%"], ["--quota", "8"], ["--quota", "x"]):
+    for option in (
+        ["--budget", "lots"],
+        ["--budget", "0%"],
+        ["--sample", "-1"],
+        ["--sample", "101%"],
+        ["--quota", "8"],
+        ["--quota", "x"],
+    ):
         done = clew(workspace, "run", *option, PYTHON, "app.py")
         assert done.returncode == 2 and option[0] in done.stderr and done.stdout == ""
+        assert option[0] != "--sample" or "request flows" in done.stderr
 
 
 def test_a_run_folder_that_cannot_be_made_starts_nothing(workspace):
