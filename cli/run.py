@@ -226,6 +226,8 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     missing = _why_nothing(run_folder, info)
     try:
         finish_run(run_folder, info, code, [missing] if missing else [])
+    except FileNotFoundError:
+        missing = f"run {info.id} is lost: its folder {run_folder} was removed while it was recorded"
     except OSError as error:
         say(f"{run_folder}: the run's end cannot be noted there ({error.strerror}); it will look as if it still ran")
     if quiet and not as_json and not missing:

@@ -109,6 +109,22 @@ def test_a_program_that_is_not_python_runs_and_is_told_so(workspace):
     assert load_run(find_run(workspace)).exit_code == 3
 
 
+def test_a_run_whose_folder_the_program_removes_is_said_to_be_lost(workspace):
+    (workspace / "clean.py").write_text(
+        "import shutil, sys\ndef work(): pass\nwork()\nshutil.rmtree('.clew')\n"
+        "for _ in range(100_000): work()\nprint('out')\nsys.exit(3)\n"
+    )
+    done = clew(workspace, "run", "--", PYTHON, "clean.py")
+    assert (done.returncode, done.stdout) == (3, "out\n")
+    _, stopped, lost = done.stderr.splitlines()
+    assert "stopped: " in stopped and "was moved or removed" in stopped
+    assert lost.startswith("clew: run ") and lost.endswith(" was removed while it was recorded")
+    done = clew(workspace, "run", "--json", "--", PYTHON, "clean.py")
+    found = json.loads(done.stderr.splitlines()[-1])
+    assert (found["exitCode"], found["processes"], found["notes"][0].split(" is ")[1][:4]) == (3, 0, "lost")
+    assert not (workspace / ".clew").exists()
+
+
 def test_a_wrong_spec_stops_before_anything_starts(workspace):
     (workspace / "bad.esl").write_text("scope app.**;\nsend app:work key ;\n")
     done = clew(workspace, "run", "--spec", "bad.esl", "--", PYTHON, "app.py")
