@@ -17,6 +17,7 @@ ADAPTERS = {
     "queues": "queues",
     "processes": "processes",
     "http": "http",
+    "sockets": "sockets",
 }
 """Names in a spec, and the adapters of the standard library they stand for."""
 

@@ -23,9 +23,10 @@ from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand, 
 from clew.graph.names import process_names
 from clew.graph.pairing import Edges, pair
 from clew.graph.strands import Demultiplexer
+from clew.graph.streams import pair_bytes
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
-from clew.records.event import Kind, SiteInfo
+from clew.records.event import FLAG_BYTES, EdgeKind, Kind, SiteInfo
 from clew.records.header import State
 from clew.records.match import matches
 from clew.records.plan import Level, Plan, load
@@ -141,7 +142,9 @@ class _Builder:
         row_of = np.empty(len(order), np.int64)
         row_of[order] = np.arange(len(order))
 
-        keyed = np.flatnonzero(stream.ext >= 0)
+        has_key = stream.ext >= 0
+        of_bytes = has_key & ((np.append(stream.flags, np.uint16(0))[stream.ext] & FLAG_BYTES) != 0)
+        keyed = np.flatnonzero(has_key & ~of_bytes)
         edges = pair(
             row_of[keyed],
             stream.kind[keyed],
@@ -149,6 +152,8 @@ class _Builder:
             stream.ts[keyed],
             stream.process[keyed],
         )
+        if of_bytes.any():
+            edges = self._with_bytes(edges, stream, row_of, np.flatnonzero(of_bytes))
         events = Events(
             stream.ts[order],
             stream.kind[order],
@@ -176,6 +181,21 @@ class _Builder:
 
     def _where(self) -> str:
         return self.info.id
+
+    def _with_bytes(self, edges: Edges, stream: _Stream, row_of: I64, places: I64) -> Edges:
+        """The edges, and those of the records at `places`, which claim bytes of streams."""
+        ext = stream.ext[places]
+        texts = stream.extensions().texts
+        src, dst = pair_bytes(
+            stream.kind[places], stream.key[ext], stream.ts[places], stream.process[places], [texts[row] for row in ext]
+        )
+        rows = row_of[places]
+        return Edges(
+            np.concatenate((edges.src, rows[src])),
+            np.concatenate((edges.dst, rows[dst])),
+            np.concatenate((edges.kind, np.full(len(src), EdgeKind.USE, np.uint8))),
+            edges.unmatched,
+        )
 
     def _lost_ends(self, edges: Edges, kind: npt.NDArray[np.uint8], channel: npt.NDArray[np.uint32]) -> I64:
         """The JOINs with the ends of children that left none: they were killed, or not recorded, and waited for."""

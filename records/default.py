@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clew.records.plan import LogCapture, Plan, Rule, Target
 
-ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http")
+ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets")
 BUDGET = 0.03
 QUOTA = 2 << 30
 

@@ -95,7 +95,7 @@ class Plan(NamedTuple):
     rules: tuple[Rule, ...] = ()
     adapters: tuple[str, ...] = ()
     """Names of `clew.instrument.adapters` modules: threads, locks, callbacks, executors, queues,
-    tasks, processes, http."""
+    tasks, processes, http, sockets."""
     logs: LogCapture | None = None
     levels: tuple[Level, ...] = ()
     budget: float | None = None

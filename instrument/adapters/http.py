@@ -10,7 +10,7 @@ from typing import Any
 from clew.instrument.adapters import web
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
 from clew.instrument.context import CHANNEL, forward_from, new_header, receive_header
-from clew.instrument.recorder.select import core
+from clew.instrument.recorder.select import core, native
 
 _PREFIX = CHANNEL.encode() + b":"
 
@@ -24,17 +24,26 @@ def install() -> None:
 def _patch_client(module: Any) -> None:
     site = adapter_site(module.HTTPConnection.endheaders)
 
-    def add_header(connection: Any) -> None:
+    def add_header(connection: Any) -> bool | None:
         lines = connection._buffer
         if not lines or not core.active():
-            return
+            return None
         for line in lines:
             if line[: len(_PREFIX)].lower() == _PREFIX:
                 forward_from({CHANNEL: line[len(_PREFIX) :].strip().decode("latin-1")}, site)
-                return
-        lines.append(_PREFIX + b" " + new_header(site).encode("ascii"))
+                break
+        else:
+            lines.append(_PREFIX + b" " + new_header(site).encode("ascii"))
+        if native is not None:
+            native.mute_streams(True)
+        return True
 
-    hook(module.HTTPConnection.endheaders, add_header)
+    def sent(_token: bool, _result: None) -> None:
+        if native is not None:
+            native.mute_streams(False)
+
+    # What is sent here has its edge by the header: its bytes need no second one.
+    hook(module.HTTPConnection.endheaders, add_header, sent)
 
 
 def _patch_server(module: Any) -> None:

@@ -35,6 +35,8 @@ _SENT = {
     "process.start": "started a process",
     "process.end": "ended",
     "traceparent": "sent its trace headers",
+    "socket": "wrote bytes to a connection",
+    "pipe": "wrote bytes to a pipe",
 }
 _TOOK = {
     "thread.start": "began as a thread",
@@ -52,6 +54,8 @@ _TOOK = {
     "process.start": "began as a process",
     "process.end": "went on after a process's end",
     "traceparent": "got trace headers",
+    "socket": "read bytes from a connection",
+    "pipe": "read bytes from a pipe",
 }
 _LED = {
     "thread.start": "{target} began as a thread that {source} started",
@@ -67,6 +71,8 @@ _LED = {
     "process.start": "{target} began in a process that {source} started",
     "process.end": "{target} went on when {source} had ended",
     "traceparent": "{target} handled a request that {source} sent",
+    "socket": "{target} read from a connection what {source} had written",
+    "pipe": "{target} read from a pipe what {source} had written",
 }
 
 _LET_IN = {

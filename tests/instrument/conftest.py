@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import clew.instrument.startup
-from clew.records.event import Kind
+from clew.records.event import FLAG_BYTES, Kind
 from clew.records.plan import LogCapture, Plan, Rule, Target, dump
 from clew.records.reader import Event, ProcessRecords, read_run
 from clew.records.run import create_run
@@ -108,12 +108,14 @@ class Recording:
         return Counter((target.channel, str(source), str(target)) for source, target in pairs)
 
     def pairs(self, *channels: str, kinds: tuple[set[Kind], set[Kind]] = USES) -> list[tuple[Placed, Placed]]:
-        """(source, target) of the same edges, by time."""
+        """(source, target) of the same edges, by time; without those of raw bytes, which no time tells."""
         sources, targets = kinds
         last: dict[tuple[int, int], Placed] = {}
         anywhere: dict[int, Placed] = {}
         found = []
         for placed in sorted(self.events, key=lambda placed: placed.event.ticks):
+            if placed.event.extension and placed.event.extension.flags & FLAG_BYTES:
+                continue
             if placed.event.kind in sources:
                 last[placed.process.header.uid, placed.key] = anywhere[placed.key] = placed
             elif placed.event.kind in targets:

@@ -2,7 +2,7 @@
  *
  * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, slab.h the
  * memory of probes, probes.h these and the budget, operands.h what adapters put into the standard library, tasks.h what
- * of it is asyncio's and queues.h what is of queues. They are one translation unit, so that a probe's whole path is inlined.
+ * of it is asyncio's and queues.h what is of queues, transfers.h and courses.h which bytes went from whom to whom. They are one translation unit, so that a probe's whole path is inlined.
  *
  * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
  * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
@@ -28,6 +28,7 @@
 #include "signals.h"
 #include "store.h"
 #include "tasks.h"
+#include "transfers.h"
 
 #define ATTEMPTS 3
 
@@ -313,6 +314,11 @@ static PyMethodDef methods[] = {
     {"signal_cause", core_signal_cause, METH_O, "signal_cause(number): the key of who sent it, once; 0 when not known."},
     {"watch_contexts", core_watch_contexts, METH_VARARGS,
      "watch_contexts(copy_context, channel, copy_site, run_site): record who copies a context that something is run in."},
+    {"watch_streams", core_watch_streams, METH_VARARGS, "watch_streams(...): record which bytes sockets and pipes carry."},
+    {"watch_transfer", core_watch_transfer, METH_VARARGS, "watch_transfer(number, builtin function)."},
+    {"watch_transfers", core_watch_transfers, METH_O, "watch_transfers(object): the methods of its type."},
+    {"forget_stream", core_forget_stream, METH_O, "forget_stream(fd): record nothing of its bytes."},
+    {"mute_streams", core_mute_streams, METH_O, "mute_streams(on): what this thread sends has edges of its own."},
     {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},
     {NULL, NULL, 0, NULL},
 };
@@ -320,6 +326,7 @@ static PyMethodDef methods[] = {
 static void forked(void) {
     store_forked();
     locks_forked();
+    courses_forked();
     pthread_mutex_init(&definitions.lock, NULL);
     keys_renew();
 }

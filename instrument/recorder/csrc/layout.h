@@ -29,6 +29,7 @@
 #define MAX_TEXT ((MAX_SLOTS - 1) * 16)
 #define FLAG_TRUNCATED 1
 #define FLAG_AMBIGUOUS 4
+#define FLAG_BYTES 8
 
 enum clock_kind { CLOCK_CYCLES = 1, CLOCK_NANOSECONDS = 2 };
 

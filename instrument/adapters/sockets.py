@@ -1,0 +1,106 @@
+"""Causality of raw bytes: whoever reads from a socket or a pipe depends on those who wrote what it got.
+
+Channels: "socket", "pipe". Streams only (TCP, Unix, socket pairs, pipes), from their first byte. What the library sends over
+them with edges of its own (multiprocessing's connections, the loop's wake-ups, the head of an HTTP request) is left out.
+Invariant: an edge leads to each byte's reader from its writer; where that is not certain there is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import io
+import os
+import sys
+from typing import Any
+
+from clew.instrument.adapters.patching import Patch, adapter_site, hook, when_imported
+from clew.instrument.probes.sites import note, register
+from clew.instrument.recorder.select import native
+from clew.instrument.recorder.strings import intern
+from clew.records.keys import key_of
+from clew.records.run import boot_id
+
+_MODULES = {"socketpair": "_socket", "fcntl": "fcntl", "fork_exec": "_posixsubprocess", "set_wakeup_fd": "_signal"}
+"""Where a function is that is not of `os`."""
+
+
+def install() -> None:
+    if native is None:
+        note("which bytes went through sockets and pipes is not recorded: the C recorder is needed")
+        return
+    system = importlib.import_module(os.name)
+    site = (
+        register("_socket", "socket.send", "", 0, 0, "adapter"),
+        register("_socket", "socket.recv", "", 0, 0, "adapter"),
+    )
+    names = native.watch_streams(
+        _machine(),
+        (intern("socket"), *site),
+        (intern("pipe"), adapter_site(system.write), adapter_site(system.read)),
+    )
+    for number, name in enumerate(names):
+        module = "_socket" if number == len(names) - 1 else _MODULES.get(name, os.name)
+        if name:
+            _when_loaded(module, functools.partial(_watch, number, name))
+    with io.FileIO(os.devnull) as file:
+        native.watch_transfers(file)
+    _when_loaded("_socket", _watch_sockets)
+    when_imported("ssl", _patch_ssl)
+    when_imported("asyncio.selector_events", _patch_loop)
+    when_imported("multiprocessing.connection", _patch_connections)
+
+
+def _machine() -> int:
+    """What processes share whose own addresses are the same: a machine's network."""
+    network = 0
+    with contextlib.suppress(OSError):
+        network = os.stat("/proc/self/ns/net").st_ino
+    return key_of("sockets", (boot_id(), network))
+
+
+def _when_loaded(name: str, patch: Patch) -> None:
+    """As `when_imported`, of a module that may be built in, which no loader tells of."""
+    if name in sys.builtin_module_names:
+        importlib.import_module(name)
+    when_imported(name, patch)
+
+
+def _watch(number: int, name: str, module: Any) -> None:
+    if hasattr(module, name):
+        native.watch_transfer(number, getattr(module, name))
+
+
+def _watch_sockets(module: Any) -> None:
+    sample = module.socket()
+    try:
+        native.watch_transfers(sample)
+    finally:
+        sample.close()
+
+
+def _patch_ssl(module: Any) -> None:
+    """Its own C code reads and writes."""
+
+    def begin(connection: Any) -> None:
+        native.forget_stream(connection.fileno())
+
+    hook(module.SSLSocket.do_handshake, begin)
+
+
+def _patch_loop(module: Any) -> None:
+    """What wakes the loop up is a handle's business, and signals write to it, too."""
+
+    def made(loop: Any, _result: None) -> None:
+        for end in (loop._ssock, loop._csock):
+            native.forget_stream(end.fileno())
+
+    hook(module.BaseSelectorEventLoop._make_self_pipe, lambda loop: loop, made)
+
+
+def _patch_connections(module: Any) -> None:
+    def made(_connection: Any, handle: Any) -> None:
+        native.forget_stream(handle)
+
+    hook(module._ConnectionBase.__init__, made, parameters=2)

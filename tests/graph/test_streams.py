@@ -1,0 +1,85 @@
+"""Bytes of streams: every read depends on exactly the writes whose bytes it got, or on nothing where that is not certain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.graph.streams import pair_bytes
+from clew.records.event import Kind
+
+W, R = int(Kind.SEND), int(Kind.JOIN)
+
+
+def pairs(*records, key=7):
+    """(time of the write, time of the read) of each edge; records are (kind, process, claim), one a nanosecond."""
+    src, dst = pair_bytes(
+        np.array([record[0] for record in records], np.uint8),
+        np.full(len(records), key, np.uint64),
+        np.arange(len(records), dtype=np.int64),
+        np.array([record[1] for record in records], np.uint32),
+        [record[2] for record in records],
+    )
+    return list(zip(src.tolist(), dst.tolist(), strict=True))
+
+
+def test_a_read_depends_on_each_write_of_which_it_got_a_byte():
+    found = pairs((W, 0, "+0-10"), (W, 0, "10-20"), (W, 0, "20-30"), (R, 1, "+0-5"), (R, 1, "5-11"), (R, 1, "11-20"))
+    assert found == [(0, 3), (0, 4), (1, 4), (1, 5)]
+
+
+def test_what_a_write_claimed_and_did_not_write_is_the_next_ones():
+    found = pairs((W, 0, "+0-100"), (W, 0, "40-100"), (R, 1, "+0-40"), (R, 1, "40-100"))
+    assert found == [(0, 2), (1, 3)]
+    assert pairs((W, 0, "+0-100"), (W, 0, "0-100"), (R, 1, "+0-100")) == [(1, 2)]
+
+
+@pytest.mark.parametrize("side", [W, R])
+def test_bytes_of_two_processes_and_all_that_follow_have_no_edge(side):
+    other = R if side == W else W
+    mine, theirs = (
+        [(side, 0, "+0-10"), (side, 0, "10-20"), (side, 5, "10-15")],
+        [(other, 1, "+0-10"), (other, 1, "10-40")],
+    )
+    records = mine + theirs if side == W else theirs + mine
+    assert [(records[source][2], records[target][2]) for source, target in pairs(*records)] == [("+0-10", "+0-10")]
+
+
+def test_nothing_is_known_of_what_a_process_gave_up():
+    assert pairs((W, 0, "+0-10"), (W, 0, "10-"), (R, 1, "+0-10"), (R, 1, "10-20")) == [(0, 2)]
+    assert pairs((W, 0, "+0-10"), (W, 0, "10-20"), (R, 2, "+0-10"), (R, 2, "10-"), (R, 1, "10-20")) == [(0, 2)]
+    assert pairs((W, 0, "+0-10"), (W, 0, "0-"), (R, 1, "+0-10")) == []
+
+
+def test_two_connections_of_one_name_have_no_edges():
+    assert pairs((W, 0, "+0-10"), (R, 1, "+0-10"), (W, 0, "+0-10"), (R, 1, "+0-10")) == []
+
+
+def test_a_read_before_its_write_betrays_another_writer():
+    assert pairs((W, 0, "+0-10"), (R, 1, "+0-10"), (R, 1, "10-20"), (W, 0, "10-20")) == []
+
+
+def test_what_is_no_claim_is_passed_over():
+    assert pairs((W, 0, "+0-10"), (W, 0, "damaged"), (R, 1, ""), (R, 1, "+0-10")) == [(0, 3)]
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(1, 12), st.integers(0, 12)), max_size=30),
+    st.lists(st.integers(1, 20), min_size=1, max_size=12),
+)
+def test_edges_are_those_of_every_single_byte(steps, requests):
+    # A stream that is simulated byte by byte: each byte remembers the write that it came from.
+    written, taken, records, expected = [], 0, [], set()
+    for place, (writes, size, short) in enumerate(steps):
+        if writes:
+            records.append((W, 0, f"{len(written)}-{len(written) + size}"))
+            written += [len(records) - 1] * (size - min(short, size))
+        else:
+            size = min(requests[place % len(requests)], len(written) - taken)
+            if size:
+                records.append((R, 1, f"{taken}-{taken + size}"))
+                expected |= {(writer, len(records) - 1) for writer in written[taken : taken + size]}
+                taken += size
+    assert set(pairs(*records) if records else ()) == expected
