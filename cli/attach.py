@@ -156,7 +156,7 @@ def _change(entry: Entry, plan: Plan) -> dict[str, Any]:
     except ask.AskError:
         save_plan(run, before)
         raise
-    say(f"process {entry.pid} is recorded by the new plan from now on: run {run.name}, {_functions(answer)} changed")
+    say(f"process {entry.pid} is recorded by the new plan from now on: run {run.name}, changed in {_functions(answer)}")
     return {"pid": entry.pid, **answer, "run": run.name, "folder": str(run)}
 
 

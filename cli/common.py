@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -93,12 +94,19 @@ def print_problems(run: Run) -> None:
     places: dict[str, list[str]] = {}
     for it in run.problems:
         what = wording.within(run.folder, it.what + (f" ({it.lost})" if it.lost else ""))
-        places.setdefault(what, []).append(wording.within(run.folder, it.where))
+        places.setdefault(what, []).append(_where(wording.within(run.folder, it.where)))
     notes = []
     for what, where in places.items():
         others = len(dict.fromkeys(where)) - 1
-        notes.append(f"{where[0]}{f' and {others} more' if others else ''}: {what}")
+        said = not others and what.startswith(f"{where[0]} ")  # it names the process itself
+        notes.append(what if said else f"{where[0]}{f' and {others} more' if others else ''}: {what}")
     print_notes(notes)
+
+
+def _where(file: str) -> str:
+    """A process's trace file by the process; a place in it stays what it is."""
+    process = re.fullmatch(r"(\d+)-[0-9a-f]{16}\.clewz?", file)
+    return f"process {process[1]}" if process else file
 
 
 def print_notes(notes: Sequence[str], limit: int = 3) -> None:

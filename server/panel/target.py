@@ -143,7 +143,7 @@ def _source_line(session: Session, run: Run, location: Location, task: Task, dir
     text = session.text(location.path)
     function = function_at(table, location.path, location.line, text)
     if function is None:
-        inside = "" if outline(text or "") else " (the file does not parse at the moment)"
+        inside = "" if text is None or outline(text) else " (the file does not parse at the moment)"
         raise NothingFound(
             f"{location.path}:{location.line}: run {run.info.name} has no call of a function there{inside}; "
             + (f"it recorded {wording.count(len(table.in_file(location.path)), 'function')} of the file"

@@ -95,7 +95,11 @@ def test_the_json_of_why_keeps_its_keys(shop):
         (["zzz"], 1, "of 4 log lines, none is near"),
         (["--run", "nope"], 2, "no run is called 'nope'"),
         (["--at", "app.py"], 2, "--at is a file and a line, as in app.py:42, not 'app.py'"),
-        (["--at", "nowhere.py:3"], 1, "it recorded nothing of the file, only of shop/"),
+        (
+            ["--at", "nowhere.py:3"],
+            1,
+            "has no call of a function there; it recorded nothing of the file, only of shop/",
+        ),
         (["--at", "ap.py:3"], 1, "it recorded nothing of the file, only of shop/app.py"),
         (["--event", "99999999"], 1, "has no event 99999999"),
         (["a", "--event", "3"], 2, "give one of TEXT, --at and --event"),
@@ -303,12 +307,14 @@ def test_notes_name_files_within_the_run_and_equal_ones_are_one(shop, tmp_path, 
     from clew.records.errors import Problem
 
     torn = [Problem(str(tmp_path / f"{pid}-{pid:x}.clew@4096"), "a chunk is torn", "7 records") for pid in (10, 11, 12)]
-    there = Problem(str(tmp_path / "13-d.clew"), f"{tmp_path / 'store'} is not there")
-    print_problems(SimpleNamespace(folder=tmp_path, problems=[*torn, there]))
+    there = Problem(str(tmp_path / "13-000000000000000d.clew"), f"{tmp_path / 'store'} is not there")
+    died = Problem(str(tmp_path / "14-000000000000000e.clew"), "process 14 (app) died")
+    print_problems(SimpleNamespace(folder=tmp_path, problems=[*torn, there, died]))
     print_notes(["a", "b", "a", "c", "d"])
     assert capsys.readouterr().err.splitlines() == [
         "clew: note: 10-a.clew@4096 and 2 more: a chunk is torn (7 records)",
-        "clew: note: 13-d.clew: store is not there",
+        "clew: note: process 13: store is not there",
+        "clew: note: process 14 (app) died",
         "clew: note: a (2 times)", "clew: note: b", "clew: note: c", "clew: note: and 1 more; --json has them all",
     ]  # fmt: skip
 
