@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from clew.graph.arrays import lengths
 from clew.graph.calls import nest
-from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand
+from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Site, Strand
 from clew.graph.regions import CallEnds, split
 from clew.graph.times import call_times, idle_gaps, waits
 from clew.records.errors import Problem
@@ -62,6 +62,7 @@ class Tables:
     sites: list[Site]
     strands: list[Strand]
     processes: list[Process]
+    machines: tuple[Machine, ...] = ()
     levels: tuple[Level, ...] = ()
     counted: Mapping[int, int] = field(default_factory=dict)
 
@@ -111,6 +112,7 @@ def assemble(
         sites=tables.sites,
         strands=tables.strands,
         processes=tables.processes,
+        machines=tables.machines,
         levels=tables.levels,
         counted=dict(tables.counted),
     )

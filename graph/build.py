@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.alignment import Alignment, Correction, Messages, align
 from clew.graph.assemble import Events, Joined, Tables, assemble
 from clew.graph.clocks import monotonic_ns
 from clew.graph.decode import Columns, decode
-from clew.graph.model import ExecutionGraph, Extensions, Process, Site, Strand, Texts
+from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Site, Strand, Texts
 from clew.graph.names import process_names
-from clew.graph.pairing import Edges, pair
+from clew.graph.pairing import Edges, crossings, pair
 from clew.graph.strands import Demultiplexer
 from clew.graph.streams import pair_bytes
 from clew.records.alive import is_abandoned
@@ -132,6 +133,7 @@ class _Builder:
 
     def build(self) -> ExecutionGraph:
         parts = [self._process(index, trace) for index, trace in enumerate(self.processes)]
+        machines = self._align(parts)
         stream = _Stream.of(parts)
         # Rows: by strand, in a strand by time when it ran on several threads, else in the thread's order.
         strand = stream.strand
@@ -172,6 +174,7 @@ class _Builder:
             self.shared.sites,
             self._strands(parts, strand_start),
             self._processes(parts),
+            machines,
             self.plan.levels if self.plan else (),
             self.counted,
         )
@@ -196,6 +199,33 @@ class _Builder:
             np.concatenate((edges.kind, np.full(len(src), EdgeKind.USE, np.uint8))),
             edges.unmatched,
         )
+
+    def _align(self, parts: Sequence[_Part]) -> tuple[Machine, ...]:
+        """Puts the processes' times onto the first machine's clock."""
+        boots = list(dict.fromkeys(records.boot_id for records in self.processes))
+        clock_of = [boots.index(records.boot_id) for records in self.processes]
+        names = [str(self.processes[clock_of.index(clock)].info.get("host", "")) for clock in range(len(boots))]
+        alignment = Alignment((Correction(),) * len(boots))
+        if len(boots) > 1:
+            alignment = align(len(boots), _messages(parts, clock_of))
+            for part in parts:
+                part.times[:] = [alignment.corrections[clock_of[part.index]].apply(ts) for ts in part.times]
+        machines = tuple(
+            Machine(
+                clock, name or self.info.host, boot, found.offset_ns, found.rate, found.below_ns, found.above_ns,
+                found.messages,
+            )
+            for clock, (name, boot, found) in enumerate(zip(names, boots, alignment.corrections, strict=True))
+        )  # fmt: skip
+        for machine in machines[1:]:
+            self.problems.append(Problem(machine.name, f"clock: {machine.clock}"))
+        if alignment.backward_ns:
+            what = (
+                f"the machines' clocks contradict each other by {alignment.backward_ns / 1e6:.3g} ms, "
+                "as when one is set while it is recorded: some effects come before their causes, and lack their edges"
+            )
+            self.problems.append(Problem(self._where(), what))
+        return machines
 
     def _lost_ends(self, edges: Edges, kind: npt.NDArray[np.uint8], channel: npt.NDArray[np.uint32]) -> I64:
         """The JOINs with the ends of children that left none: they were killed, or not recorded, and waited for."""
@@ -283,6 +313,7 @@ class _Builder:
         parents = [by_uid.get(part.records.header.parent_uid, -1) for part in parts]
         # One that executed another program leaves its file open, and goes on in a new one under the same number.
         newest = {(str(part.records.info.get("host")), part.records.header.pid): part.index for part in parts}
+        boots = list(dict.fromkeys(records.boot_id for records in self.processes))
         processes = []
         for part, argv, name in zip(parts, commands, process_names(commands, parents), strict=True):
             header, info = part.records.header, part.records.info
@@ -311,6 +342,7 @@ class _Builder:
                     dropped=header.dropped,
                     first_ns=first,
                     last_ns=last,
+                    machine=boots.index(part.records.boot_id),
                 )
             )
         return processes
@@ -382,6 +414,29 @@ class _Stream:
     def extensions(self) -> Extensions:
         start = np.concatenate(([0], np.cumsum(self.text_length))).astype(np.int64)
         return Extensions(self.key, self.channel, self.flags, Texts(start, self.texts))
+
+
+def _messages(parts: Sequence[_Part], clock_of: Sequence[int]) -> Messages:
+    """What the machines sent each other, as their own clocks show it."""
+    kinds: list[npt.NDArray[np.uint8]] = []
+    keys: list[npt.NDArray[np.uint64]] = []
+    times: list[I64] = []
+    clocks: list[npt.NDArray[np.intp]] = []
+    for part in parts:
+        for columns, ts in zip(part.columns, part.times, strict=True):
+            keyed = np.flatnonzero(columns.ext >= 0)
+            kinds.append(columns.kind[keyed])
+            keys.append(columns.key[columns.ext[keyed]])
+            times.append(ts[keyed])
+            clocks.append(np.full(len(keyed), clock_of[part.index], np.intp))
+    kind, key, ts, clock = (
+        _join(kinds, np.uint8),
+        _join(keys, np.uint64),
+        _join(times, np.int64),
+        _join(clocks, np.intp),
+    )
+    src, dst = crossings(kind, key, clock)
+    return Messages(clock[src], ts[src], clock[dst], ts[dst])
 
 
 def _join(parts: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:

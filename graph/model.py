@@ -7,6 +7,7 @@ in exactly one region, and all fall-through inside a region is causal.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,6 +86,46 @@ class Process:
     dropped: int
     first_ns: int
     last_ns: int
+    machine: int = 0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine of the run, and what its clock was found to be off by against the first one's."""
+
+    index: int
+    name: str
+    boot_id: str
+    offset_ns: int = 0
+    """What was added to its times in the middle of the run."""
+    rate: float = 0.0
+    """What was added to each nanosecond besides."""
+    below_ns: float = 0.0
+    """The true offset is at least this much below the one given; infinite when no message bounds it."""
+    above_ns: float = 0.0
+    messages: int = 0
+    """How many the correction was found from."""
+
+    @property
+    def clock(self) -> str:
+        """How its clock stands to the first one's, in words."""
+        if not self.index:
+            return "the clock that the others are put to"
+        bounds = f"at most {_length(self.below_ns)} less and {_length(self.above_ns)} more"
+        if not self.messages:
+            return "no message from or to it is recorded: its own clock is believed"
+        drift = f" and {self.rate * 1e6:+.1f} µs a second" if self.rate else ""
+        sign = "+" if self.offset_ns >= 0 else "−"
+        return f"{sign}{_length(abs(self.offset_ns))}{drift} ({bounds}, by {self.messages} messages)"
+
+
+def _length(ns: float) -> str:
+    if math.isinf(ns):
+        return "without bound"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(ns) >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.0f} ns"
 
 
 @dataclass(frozen=True)
@@ -197,6 +238,7 @@ class ExecutionGraph:
     sites: list[Site]
     strands: list[Strand]
     processes: list[Process]
+    machines: tuple[Machine, ...] = ()
     levels: tuple[Level, ...] = ()
     """The spec's own aggregation levels."""
     counted: dict[int, int] = field(default_factory=dict)

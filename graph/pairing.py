@@ -133,3 +133,32 @@ def _follow_hand_overs(
         found[position] = source
         if source >= 0 and process[source] != here:
             handed_over.add(source)
+
+
+def crossings(kind: npt.NDArray[np.uint8], key: U64, clock: npt.NDArray[np.intp]) -> tuple[I64, I64]:
+    """Messages between clocks that cannot be compared yet: positions of sends and of what they were received by.
+
+    Only keys that every clock sends once at most, and a receive that one other clock has sent for: what was sent on, or
+    again, would need the times to be told apart.
+    """
+    nothing = np.zeros(0, np.int64)
+    use = FAMILIES[0]
+    sources = np.flatnonzero(kind == use[1])
+    targets = np.flatnonzero(np.isin(kind, [int(target) for target in use[2]]) & (key != 0))
+    if not len(sources) or not len(targets):
+        return nothing, nothing
+    sources = sources[np.argsort(key[sources], kind="stable")]
+    first = np.searchsorted(key[sources], key[targets], "left")
+    count = np.searchsorted(key[sources], key[targets], "right") - first
+    found: list[I64] = []
+    # One send, by another clock; or two, of which one is by the receiver's own.
+    single = np.flatnonzero(count == 1)
+    found.append(np.stack((sources[first[single]], targets[single])))
+    double = np.flatnonzero(count == 2)
+    one, other = sources[first[double]], sources[np.minimum(first[double] + 1, len(sources) - 1)]
+    own = clock[targets[double]]
+    found.append(np.stack((one, targets[double]))[:, clock[other] == own])
+    found.append(np.stack((other, targets[double]))[:, clock[one] == own])
+    src, dst = np.concatenate(found, axis=1)
+    across = clock[src] != clock[dst]
+    return src[across], dst[across]

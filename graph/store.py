@@ -22,13 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clew.graph.build import build
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
+from clew.graph.model import Calls, ExecutionGraph, Extensions, Machine, Process, Regions, Site, Strand, Texts
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.plan import Level, Target, plain
 from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, record_files
 
-STORE_FORMAT = 4
+STORE_FORMAT = 5
 """Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
 EVENT_COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle")
@@ -92,6 +92,7 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
             "fingerprint": of,
             "arrays": {name: len(array) for name, array in arrays.items()},
             "strings": graph.strings,
+            "machines": [asdict(machine) for machine in graph.machines],
             "levels": [plain(level) for level in graph.levels],
             "counted": [[site, count] for site, count in graph.counted.items()],
             "problems": [problem._asdict() for problem in problems],
@@ -136,6 +137,7 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
             sites=[Site(**row) for row in _rows(store, "sites")],
             strands=[Strand(**row) for row in _rows(store, "strands")],
             processes=[Process(**{**row, "argv": tuple(row["argv"])}) for row in _rows(store, "processes")],
+            machines=tuple(Machine(**machine) for machine in manifest["machines"]),
             levels=tuple(_level(level) for level in manifest["levels"]),
             counted=dict(manifest["counted"]),
             index_columns=index,

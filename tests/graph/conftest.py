@@ -121,6 +121,7 @@ class ProcessFile:
     clock: ClockNow
     argv: list[str]
     host: str = "host"
+    boot_id: str = "boot"
     state: h.State = h.State.CLOSED
     started: int = 0
     threads: dict[int, Thread] = field(default_factory=dict)
@@ -189,7 +190,9 @@ class ProcessFile:
             page, 0, h.MAGIC, h.VERSION, h.HEADER_SIZE, h.CHUNK_SIZE, self.pid, 1, h.Clock.MONOTONIC, self.state, 0, 0,
             START, START, wall_start + self.started, end, end, len(chunks), 0, self.pid * 7919, 0,
         )  # fmt: skip
-        info = json.dumps({"host": self.host, "boot_id": "boot", "executable": "/usr/bin/python", "argv": self.argv})
+        info = json.dumps(
+            {"host": self.host, "boot_id": self.boot_id, "executable": "/usr/bin/python", "argv": self.argv}
+        )
         page[h.INFO_OFFSET : h.INFO_OFFSET + 4] = len(info).to_bytes(4, "little")
         page[h.INFO_OFFSET + 4 : h.INFO_OFFSET + 4 + len(info)] = info.encode()
         return bytes(page) + b"".join(chunks)
