@@ -45,9 +45,9 @@ _UNIT = struct.Struct("<QQ")
 _SLOTS = re.compile(rb"[^\0]")
 
 
-def split(data: bytes) -> tuple[list[bytes], list[int]]:
+def split(data: bytes | memoryview) -> tuple[list[bytes], list[int]]:
     """The streams, and where in the stream of steps those of another word begin, at the least `_CUT` bytes apart."""
-    data = data.rstrip(b"\0")
+    data = bytes(data).rstrip(b"\0")
     data += b"\0" * (-len(data) % RECORD_SIZE)
     records, firsts, texts = _units(data)
     times, words = records[0::2].tolist(), records[1::2].tolist()

@@ -69,7 +69,7 @@ def pack(chunk: bytes) -> bytes:
     """A frame that holds `chunk`, at most `MAX_CHUNK` bytes."""
     if len(chunk) > MAX_CHUNK:
         raise ValueError(f"{len(chunk)} bytes are no chunk")
-    return frame(CHUNK, len(chunk), chunk[:CHUNK_HEADER_SIZE] + streams.pack(chunk[CHUNK_HEADER_SIZE:]))
+    return frame(CHUNK, len(chunk), chunk[:CHUNK_HEADER_SIZE] + streams.pack(memoryview(chunk)[CHUNK_HEADER_SIZE:]))
 
 
 def frame(kind: int, length: int, body: bytes) -> bytes:

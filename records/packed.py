@@ -34,6 +34,7 @@ class PackedFiles:
         self._droppable = droppable
         self._sizes: dict[int, int] = {}
         """Of every file, by its number; 0 is the first one."""
+        self._paths: dict[int, Path] = {}
         self.known: set[Key] = set()
         """Chunks that an earlier collector packed."""
         self.chunks = 0
@@ -86,8 +87,11 @@ class PackedFiles:
         self._write(0, pack.frame(pack.DROPPED, pack.DROPPED_BODY.size, pack.DROPPED_BODY.pack(*self._dropped)))
 
     def _path(self, number: int) -> Path:
-        middle = f".{number}" if number else ""
-        return self._trace.with_name(self._trace.stem + middle + PACKED_SUFFIX)
+        path = self._paths.get(number)
+        if path is None:
+            middle = f".{number}" if number else ""
+            path = self._paths[number] = self._trace.with_name(self._trace.stem + middle + PACKED_SUFFIX)
+        return path
 
     def _write(self, number: int, frame: bytes) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)

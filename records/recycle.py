@@ -150,7 +150,7 @@ class Recycled:
 
     def _pack(self, slot: int, key: Key) -> None:
         chunk = os.pread(self._file, CHUNK_SIZE, _offset(slot))
-        if chunk[CHUNK_HEADER_SIZE:][:8].strip(b"\0") and key not in self._packed.known:
+        if chunk[CHUNK_HEADER_SIZE : CHUNK_HEADER_SIZE + 8].strip(b"\0") and key not in self._packed.known:
             if self._make_room(key):
                 self._packed.append(chunk)
             else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from clew.records import codec
 
-split: Callable[[bytes], tuple[list[bytes], list[int]]]
+split: Callable[[bytes | memoryview], tuple[list[bytes], list[int]]]
 join: Callable[[Sequence[bytes]], bytes]
 try:
     from clew.records import _codec
@@ -34,7 +34,7 @@ _HUFFMAN = frozenset({codec.STEPS, codec.TAILS, codec.NEAR})
 """Streams in which none do, only some bytes are more frequent than others; five times as fast."""
 
 
-def pack(data: bytes) -> bytes:
+def pack(data: bytes | memoryview) -> bytes:
     parts, cuts = split(data)
     body = []
     for number, part in enumerate(parts):

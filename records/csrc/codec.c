@@ -48,12 +48,25 @@ typedef struct {
 static Work shared;
 
 static inline uint64_t load(const uint8_t *from, int size) {
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (size == 8) {
+        uint64_t value;
+        memcpy(&value, from, 8);
+        return value;
+    }
+#endif
     uint64_t value = 0;
     for (int place = 0; place < size; place++) value |= (uint64_t)from[place] << 8 * place;
     return value;
 }
 
 static inline void store(uint8_t *to, uint64_t value, int size) {
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (size == 8) {
+        memcpy(to, &value, 8);
+        return;
+    }
+#endif
     for (int place = 0; place < size; place++) to[place] = (uint8_t)(value >> 8 * place);
 }
 
