@@ -14,7 +14,8 @@ from typing import Any
 from clew.records.alive import died
 from clew.records.codec import extended
 from clew.records.event import RECORD_SIZE, Kind, unpack_extension
-from clew.records.reader import ProcessRecords, read_run
+from clew.records.found import ProcessRecords
+from clew.records.reader import read_run
 from clew.records.run import RunInfo, disk_bytes
 from clew.server import wording
 
@@ -134,7 +135,7 @@ class _Counted:
         self.degraded.update(names[site] for site in process.counters if site in names)
         words: set[int] = set()
         for thread in process.threads.values():
-            size = sum(len(extent) for extent in thread.extents)
+            size = thread.extents.bytes
             if self.bytes + size > COUNTED_BYTES:
                 self.whole = False
                 continue

@@ -28,10 +28,11 @@ from clew.graph.streams import pair_bytes
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.event import FLAG_BYTES, EdgeKind, Kind, SiteInfo
+from clew.records.found import ProcessRecords
 from clew.records.header import State
 from clew.records.match import matches
 from clew.records.plan import Level, Plan, load
-from clew.records.reader import ProcessRecords, RunRecords, read_run
+from clew.records.reader import RunRecords, read_run
 from clew.records.run import PLAN_FILE, RunInfo, load_run
 
 I64 = npt.NDArray[np.int64]

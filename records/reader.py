@@ -1,11 +1,11 @@
 """Reads trace files: any bytes whatsoever give what is whole in them, and problems that say what is not.
 
 Invariants: no exception and no endless loop, whatever the files hold; they may still be growing, and a collector may be
-moving chunks from the trace file to packed ones, while they are read. A thread's `extents` are whole records, in its order.
+moving chunks from the trace file to packed ones, while they are read. Memory is bounded however large they are: each chunk is
+looked at once, and its records are read again when they are wanted (`clew.records.found.Extents`).
 
 A chunk is in the trace file until it is in a packed one. So the trace file is read first, the packed ones after it, and what
-is met twice is taken once. What is read of a chunk counts only if its header is the same after it as before: else the chunk
-was packed meanwhile, and will be met there.
+is met twice is taken once (`clew.records.chunks`, `clew.records.packed_chunks`).
 """
 
 from __future__ import annotations
@@ -13,135 +13,40 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
 
-from clew.records import clocks, header, pack, run
+from clew.records import clocks, header, run
+from clew.records.chunks import Chunk, Gone, InMemory, OnDisk, Source, find_raw
+from clew.records.definitions import MAX_COUNT, MAX_NS, count, define, thread_of
 from clew.records.errors import Problem, RunError
-from clew.records.event import RECORD_SIZE, Extension, Kind, SiteInfo, unpack_extension
-from clew.records.header import ChunkKind, ChunkState, Clock, State
-
-_T = TypeVar("_T")
+from clew.records.event import Kind
+from clew.records.extents import find_end, records
+from clew.records.found import Header, Note, ProcessRecords
+from clew.records.header import ChunkKind, Clock, State
+from clew.records.packed_chunks import Dropped, PackedFile, find_packed, packed_beside, packed_in_memory
 
 MAX_PROBLEMS = 50
 """Per file; a file that is rubbish throughout need not say so a thousand times."""
+_KEPT_BYTES = 32 << 20
+"""Of records of one process that are kept in memory from the first look on: most runs have no more."""
 
 _EVENT_KINDS = bytes(kind for kind in Kind if kind < Kind.SITE)
-_EXTENDED = re.compile(rb"[^\0]")
-_NO_TICKS = bytes(8)
-_MAX_RECORD = RECORD_SIZE * 256
-_NUMBERED = frozenset({Kind.SITE, Kind.STRING, Kind.THREAD})
-"""Definitions whose keys are the numbers that records and chunks carry in 32 bits, from 1."""
-_NUMBERS = 1 << 32
-_MAX_NS = (1 << 62) - 1
-"""Differences of times up to this, a hundred and forty years, fit 64 bits with a sign."""
-_MAX_COUNT = (1 << 48) - 1
 _MOST_MISSING = 1 << 20
-_CHUNK_MAGIC = header.CHUNK_MAGIC.to_bytes(4, "little")
-_READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})
+_MOVES = 4
+"""A chunk moves once, or twice while we look; what goes on moving is damage."""
 
 _MOST = {
-    "start_monotonic_ns": _MAX_NS,
-    "start_wall_ns": _MAX_NS,
-    "last_monotonic_ns": _MAX_NS,
-    "dropped": _MAX_COUNT,
+    "start_monotonic_ns": MAX_NS,
+    "start_wall_ns": MAX_NS,
+    "last_monotonic_ns": MAX_NS,
+    "dropped": MAX_COUNT,
 }
 """The greatest plausible values of the header's fields; what is beyond them is read as 0."""
 
-
-class Header(NamedTuple):
-    """The first page's numbers, see `clew.records.header.HEADER`; all 0 when the file is not readable."""
-
-    version: int = 0
-    pid: int = 0
-    parent_pid: int = 0
-    clock: int = 0
-    state: int = 0
-    flags: int = 0
-    start_ticks: int = 0
-    start_monotonic_ns: int = 0
-    start_wall_ns: int = 0
-    last_ticks: int = 0
-    last_monotonic_ns: int = 0
-    chunks: int = 0
-    dropped: int = 0
-    uid: int = 0
-    parent_uid: int = 0
-
-
-class Event(NamedTuple):
-    """One record. `extension` is None for a plain one."""
-
-    thread: int
-    ticks: int
-    kind: Kind
-    site: int
-    flags: int
-    extension: Extension | None
-
-
-class StrandInfo(NamedTuple):
-    kind: str
-    name: str
-    thread: int
-
-
-class Note(NamedTuple):
-    """A sentence for the user, about the function whose site's id is `key`, if there is one."""
-
-    key: int
-    text: str
-
-
-@dataclass
-class ThreadRecords:
-    """One thread's stream: `extents` are whole records only, in order."""
-
-    serial: int
-    native_id: int = 0
-    name: str = ""
-    daemon: bool = False
-    extents: list[memoryview] = field(default_factory=list)
-
-
-@dataclass
-class ProcessRecords:
-    """What one trace file holds. `readable` is False when it is no trace file that this version reads."""
-
-    path: str
-    readable: bool = False
-    header: Header = field(default_factory=Header)
-    info: dict[str, Any] = field(default_factory=dict)
-    threads: dict[int, ThreadRecords] = field(default_factory=dict)
-    sites: dict[int, SiteInfo] = field(default_factory=dict)
-    strings: dict[int, str] = field(default_factory=dict)
-    strands: dict[int, StrandInfo] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    counters: dict[int, int] = field(default_factory=dict)
-    """Calls that were counted instead of recorded, by site."""
-    pairs: list[clocks.Pair] = field(default_factory=list)
-    """(ticks, monotonic ns) of the same instants."""
-    problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def boot_id(self) -> str:
-        value = self.info.get("boot_id")
-        return value if isinstance(value, str) else ""
-
-    @property
-    def bytes(self) -> int:
-        """Of records that are whole."""
-        return sum(len(extent) for thread in self.threads.values() for extent in thread.extents)
-
-    def events(self, serial: int | None = None) -> Iterator[Event]:
-        """Every record, or one thread's, thread by thread: simple and slow, for tests and tools."""
-        for thread in self.threads.values() if serial is None else [self.threads[serial]]:
-            for extent in thread.extents:
-                for ticks, word, extension in _records(extent):
-                    yield Event(thread.serial, ticks, Kind(word & 0xFF), word >> 32, word >> 16 & 0xFFFF, extension)
+_Key = tuple[ChunkKind, int, int]
+"""Kind, thread's serial, number: names a chunk within its process."""
 
 
 @dataclass
@@ -193,170 +98,43 @@ def read_process(path: Path | str) -> ProcessRecords:
     """The records of one trace file. Never raises: what is wrong is in `problems`."""
     name = os.fspath(path)
     try:
-        file = os.open(name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        file = OnDisk(name)
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be opened ({getattr(error, 'strerror', None) or error})")
     try:
-        return _Reader(
-            name,
-            lambda: os.fstat(file).st_size,
-            lambda offset, length: os.pread(file, length, offset),
-            lambda: _packed(name),
-        ).read()
+        return _Reader(name, file, lambda: packed_beside(name)).read()
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be read ({getattr(error, 'strerror', None) or error})")
     finally:
-        os.close(file)
+        file.close()
 
 
 def parse_process(data: bytes, where: str, packed: Iterable[tuple[str, bytes]] = ()) -> ProcessRecords:
     """As `read_process`, of bytes in memory: the trace file's, and names and bytes of packed ones."""
-    return _Reader(
-        where, lambda: len(data), lambda offset, length: data[offset : offset + length], lambda: packed
-    ).read()
-
-
-def _packed(name: str) -> Iterator[tuple[str, bytes]]:
-    paths = run.packed_files(name)
-    gone = False
-    for path in paths:
-        try:
-            yield str(path), path.read_bytes()
-        except FileNotFoundError:
-            gone = True
-        except OSError as error:
-            yield f"{path}: {error.strerror}", b""
-    if gone:  # it was the oldest, and the quota is reached: the first one says so now
-        with contextlib.suppress(OSError):
-            yield str(paths[0]), paths[0].read_bytes()
+    files = [packed_in_memory(name, content) for name, content in packed]
+    return _Reader(where, InMemory(data), lambda: files).read()
 
 
 def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords:
     return ProcessRecords(path, problems=[Problem(path, what, lost)])
 
 
-def _records(extent: memoryview) -> Iterator[tuple[int, int, Extension | None]]:
-    """(ticks, word, extension) of whole records."""
-    words = extent.cast("Q")
-    at = 0
-    while at < len(words):
-        word = words[at + 1]
-        slots = word >> 8 & 0xFF
-        after = at + 2 + 2 * slots
-        yield words[at], word, unpack_extension(extent[at * 8 + 16 : after * 8]) if slots else None
-        at = after
-
-
-def find_end(chunk: memoryview, kinds: bytes) -> tuple[int, str]:
-    """Where the whole records of a chunk's data end, in bytes, and what is wrong there; "" for an ordinary end.
-
-    Only records with an extension are visited one by one; runs of plain ones are checked by searching in them.
-    """
-    body = bytes(chunk[: len(chunk) // RECORD_SIZE * RECORD_SIZE])
-    kind_bytes, slot_bytes = body[8::RECORD_SIZE], body[9::RECORD_SIZE]
-    count = len(kind_bytes)
-    at = 0
-    while at < count:
-        slots = slot_bytes[at]
-        if (
-            slots
-            and at + slots < count
-            and kind_bytes[at] in kinds
-            and not body.startswith(_NO_TICKS, at * RECORD_SIZE)
-        ):
-            at += 1 + slots
-            continue
-        match = _EXTENDED.search(slot_bytes, at)
-        extended = match.start() if match else count
-        # Plain records at ... extended - 1, then one with an extension.
-        heads = min(extended + 1, count)
-        unfinished = _first_without_ticks(body, at, heads)
-        strange = kind_bytes[at:unfinished].translate(None, kinds)
-        if strange:
-            place = kind_bytes.index(strange[:1], at)
-            return place * RECORD_SIZE, f"a record of unknown kind {strange[0]}"
-        if unfinished < heads:
-            rest = len(body.rstrip(b"\0")) - unfinished * RECORD_SIZE
-            # What follows the end can only be a record that was being written.
-            return unfinished * RECORD_SIZE, "" if rest <= _MAX_RECORD else "an unfinished record in the middle"
-        if extended == count:
-            break
-        at = extended + 1 + slot_bytes[extended]
-        if at > count:
-            return extended * RECORD_SIZE, "a record that reaches beyond its chunk"
-    return count * RECORD_SIZE, ""
-
-
-def _first_without_ticks(body: bytes, first: int, stop: int) -> int:
-    """The first 16-byte unit of first ... stop - 1 whose ticks are 0, or `stop`."""
-    place = first * RECORD_SIZE
-    while True:
-        place = body.find(_NO_TICKS, place, stop * RECORD_SIZE - 8)
-        if place < 0:
-            return stop
-        unit, inside = divmod(place, RECORD_SIZE)
-        if not inside:
-            return unit
-        place = (unit + 1) * RECORD_SIZE
-
-
-def _state(head: bytes) -> int:
-    return int.from_bytes(head[header.CHUNK_STATE_OFFSET : header.CHUNK_STATE_OFFSET + 4], "little")
-
-
-def _identity(head: bytes) -> bytes:
-    """What two copies of a chunk's header have in common."""
-    return head[: header.CHUNK_STATE_OFFSET]
-
-
-class _Chunk(NamedTuple):
-    """A chunk that was found, not yet looked into."""
-
-    where: str
-    """The file, with `@offset` of the chunk or of the frame that holds it."""
-    head: bytes
-    """Its header, but for the state: equal for two copies of one chunk."""
-    native_id: int
-    data: Callable[[], bytes]
-    """Gives its bytes, header included; fewer when the file was cut. Raises `ValueError` when they can't be unpacked."""
-    raw: bool
-
-    def inside(self, end: int) -> str:
-        """The place of byte `end` of its data; a packed one is named as a whole."""
-        path, _, offset = self.where.rpartition("@")
-        return f"{path}@{int(offset) + header.CHUNK_HEADER_SIZE + end}" if self.raw else self.where
-
-    @property
-    def empty(self) -> bool:
-        try:
-            return not self.data()[header.CHUNK_HEADER_SIZE :][: len(_NO_TICKS)].strip(b"\0")
-        except ValueError:
-            return True
-
-
 class _Reader:
     """One pass over one process's files."""
 
-    def __init__(
-        self,
-        path: str,
-        size: Callable[[], int],
-        part: Callable[[int, int], bytes],
-        packed: Callable[[], Iterable[tuple[str, bytes]]],
-    ) -> None:
+    def __init__(self, path: str, file: Source, packed: Callable[[], Iterable[PackedFile]]) -> None:
         self._path = path
-        self._size_now = size
-        self._part = part
+        self._file = file
         self._packed = packed
-        self._size = 0
         self._found = ProcessRecords(path)
         self._more_problems = 0
         self._notes: dict[Note, None] = {}
-        self._chunks: dict[tuple[ChunkKind, int, int], _Chunk] = {}
-        """By (kind, thread's serial, number)."""
+        self._chunks: dict[_Key, Chunk] = {}
+        self._moved: dict[_Key | None, Chunk] = {}
+        """Where chunks are packed that were elsewhere when they were found."""
         self._said: set[tuple[str, str]] = set()
-        self._dropped = (0, 0)
-        """To stay within the quota: records, and the ticks of the last of them."""
+        self._dropped = Dropped()
+        self._kept = 0
 
     def read(self) -> ProcessRecords:
         found = self._found
@@ -369,18 +147,8 @@ class _Reader:
             self._find_chunks()
             self._chunks = {key: chunk for key, chunk in self._chunks.items() if key in seen or key in missing}
         self._check_numbers()
-        for (kind, serial, _), chunk in sorted(self._chunks.items()):
-            try:
-                data = memoryview(chunk.data())[header.CHUNK_HEADER_SIZE :]
-            except ValueError:
-                self._problem("a packed chunk is damaged", chunk.where, lost="the chunk")
-                continue
-            if kind is ChunkKind.EVENTS:
-                self._read_events(serial, chunk, data)
-            elif kind is ChunkKind.DEFINITIONS:
-                self._read_definitions(chunk, data)
-            else:
-                self._read_counters(chunk, data)
+        for key, chunk in sorted(self._chunks.items()):
+            self._read_chunk(key, chunk)
         found.threads = dict(sorted(found.threads.items()))
         found.notes = list(self._notes)
         self._report_dropped()
@@ -400,7 +168,7 @@ class _Reader:
         self._found.problems.append(Problem(where, what, lost))
 
     def _read_header(self) -> bool:
-        page = self._part(0, header.HEADER_SIZE)
+        page = self._file.part(0, header.HEADER_SIZE)
         if not page.strip(b"\0"):
             self._problem("empty: the process ended before it recorded anything", lost="all of it")
             return False
@@ -464,73 +232,80 @@ class _Reader:
 
     def _find_chunks(self) -> None:
         """Everything in the trace file, then everything in packed ones, see above."""
-        self._size = self._size_now()
-        whole, rest = divmod(max(self._size - header.HEADER_SIZE, 0), header.CHUNK_SIZE)
+        size = self._file.size()
+        whole, rest = divmod(max(size - header.HEADER_SIZE, 0), header.CHUNK_SIZE)
         if rest:
-            self._problem("cut short inside a chunk", self._size)
+            self._problem("cut short inside a chunk", size)
         claimed = self._found.header.chunks
         over = self._found.header.flags & header.FLAG_PACKED
         if claimed > whole + (rest > 0) and not over:
             lost = claimed - whole - (rest > 0)
-            self._problem(
-                "cut short", self._size, f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks"
-            )
-        for index in range(whole + (rest > header.CHUNK_HEADER_SIZE)):
-            if not self._find_raw(header.HEADER_SIZE + index * header.CHUNK_SIZE):
-                break
-        for name, data in self._packed():
-            if not data and not name.endswith(run.PACKED_SUFFIX):
-                self._problem("a packed file cannot be read", name, "what it held")
-            self._find_packed(name, data)
+            self._problem("cut short", size, f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks")
+        for chunk in find_raw(self._file, self._path, whole + (rest > header.CHUNK_HEADER_SIZE), self._problem):
+            self._add(chunk)
+        for chunk in self._find_packed():
+            self._add(chunk)
         if over and claimed > len(self._chunks):
             lost = claimed - len(self._chunks)
             lost_chunks = f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks"
             self._problem("what was packed of it is not all there", lost=lost_chunks)
 
-    def _find_raw(self, offset: int) -> bool:
-        """False when the file ends before it."""
-        head = self._part(offset, header.CHUNK_HEADER_SIZE)
-        if len(head) < header.CHUNK_HEADER_SIZE:  # it was cut off while we read
-            return False
-        if head[:4] != _CHUNK_MAGIC:
-            if head.strip(b"\0") and head[:4].strip(b"\0"):
-                self._problem("a chunk's header is damaged", offset, "the chunk")
-            return True
-        if _state(head) not in _READABLE:
-            return True
-        data = self._part(offset, header.CHUNK_SIZE)
-        again = self._part(offset, header.CHUNK_HEADER_SIZE)
-        if _identity(again) == _identity(head) and _state(again) in _READABLE:
-            self._add(f"{self._path}@{offset}", head, lambda: data, raw=True)
-        return True
+    def _find_packed(self) -> Iterator[Chunk]:
+        for file in self._packed():
+            for found in find_packed(file, self._problem):
+                if isinstance(found, Dropped):
+                    self._dropped = max(self._dropped, found)
+                else:
+                    yield found
 
-    def _find_packed(self, name: str, data: bytes) -> None:
-        for offset, frame in pack.frames(data):
-            if frame is None:
-                self._problem("a packed chunk is damaged", f"{name}@{offset}", "the chunk")
-            elif frame.kind == pack.CHUNK and len(frame.header) == header.CHUNK_HEADER_SIZE:
-                self._add(f"{name}@{offset}", frame.header, frame.unpack, raw=False)
-            elif frame.kind == pack.DROPPED and len(frame.body) == pack.DROPPED_BODY.size:
-                self._dropped = max(self._dropped, pack.DROPPED_BODY.unpack(frame.body))
-
-    def _add(self, where: str, head: bytes, data: Callable[[], bytes], *, raw: bool) -> None:
-        _, kind, _, native_id, serial, number, ticks, monotonic_ns = header.CHUNK_HEADER.unpack_from(head)
+    def _add(self, chunk: Chunk) -> None:
+        _, kind, _, _, serial, number, ticks, monotonic_ns = header.CHUNK_HEADER.unpack_from(chunk.header)
         if kind not in set(ChunkKind) or (kind == ChunkKind.EVENTS and not serial):
-            self._problem("a chunk of unknown kind", where, "the chunk")
+            self._problem("a chunk of unknown kind", chunk.where, "the chunk")
             return
         key = (ChunkKind(kind), serial, number)
-        chunk = _Chunk(where, _identity(head), native_id, data, raw)
         other = self._chunks.get(key)
-        if other and other.where != where:
+        if other and other.where != chunk.where:
             # Of two copies the trace file's is the newer one, if they differ: it may have grown.
-            if other.head == chunk.head and not (raw and other.raw):
+            if other.identity == chunk.identity and not (chunk.raw and other.raw):
                 return
             if not other.empty:
-                self._problem(f"chunk {number} of thread {serial} is there twice", where, "the second one")
+                what = f"chunk {number} of thread {serial} is there twice"
+                self._problem(what, chunk.where, "the second one")
                 return
         self._chunks[key] = chunk
-        if ticks and 0 < monotonic_ns <= _MAX_NS:
+        if ticks and 0 < monotonic_ns <= MAX_NS:
             self._found.pairs.append((ticks, monotonic_ns))
+
+    def _load(self, key: _Key, chunk: Chunk) -> memoryview:
+        """A chunk's data; wherever it is by now; nothing when it is dropped. Raises `ValueError` when it can't be unpacked."""
+        for _ in range(_MOVES):
+            try:
+                return memoryview(chunk.load())[header.CHUNK_HEADER_SIZE :]
+            except Gone:
+                moved = self._moved.get(key)
+                if moved is None or moved is chunk:
+                    with contextlib.suppress(OSError):  # the folder is gone
+                        self._moved = {_key_of(found): found for found in self._find_packed()}
+                    moved = self._moved.get(key)
+                if moved is None:
+                    break
+                chunk = moved
+        return memoryview(b"")
+
+    def _read_chunk(self, key: _Key, chunk: Chunk) -> None:
+        kind, serial, _ = key
+        try:
+            data = self._load(key, chunk)
+        except ValueError:
+            self._problem("a packed chunk is damaged", chunk.where, lost="the chunk")
+            return
+        if kind is ChunkKind.EVENTS:
+            self._read_events(serial, key, chunk, data)
+        elif kind is ChunkKind.DEFINITIONS:
+            self._read_definitions(chunk, data)
+        elif count(self._found, data):
+            self._problem("a counter of calls is damaged", chunk.where, "one counter")
 
     def _report_dropped(self) -> None:
         records, ticks = self._dropped
@@ -563,92 +338,37 @@ class _Reader:
                 self._problem(f"chunks {before} to {number - 1} of {whose} are missing", chunk.where, "what they held")
             expected[kind, serial] = number + 1
 
-    def _thread(self, serial: int) -> ThreadRecords:
-        return self._found.threads.setdefault(serial, ThreadRecords(serial))
-
-    def _read_events(self, serial: int, chunk: _Chunk, data: memoryview) -> None:
+    def _read_events(self, serial: int, key: _Key, chunk: Chunk, data: memoryview) -> None:
         end, wrong = find_end(data, _EVENT_KINDS)
         if wrong:
             self._problem(wrong, chunk.inside(end), "the rest of the chunk")
-        thread = self._thread(serial)
-        thread.native_id = thread.native_id or chunk.native_id
-        if end:
-            thread.extents.append(data[:end])
+        thread = thread_of(self._found, serial)
+        thread.native_id = thread.native_id or header.CHUNK_HEADER.unpack_from(chunk.header)[3]
+        if not end:
+            return
+        kept = data[:end] if self._kept + len(data) <= _KEPT_BYTES else None
+        if kept is not None:
+            self._kept += len(data)
+        thread.extents.add(end, lambda: kept if kept is not None else self._again(key, chunk, end))
 
-    def _read_definitions(self, chunk: _Chunk, data: memoryview) -> None:
+    def _again(self, key: _Key, chunk: Chunk, end: int) -> memoryview:
+        """The records of a chunk that was whole up to `end`; no more than that, and none of one that was damaged since."""
+        try:
+            data = self._load(key, chunk)
+        except ValueError:
+            return memoryview(b"")
+        return data[: min(end, find_end(data[:end], _EVENT_KINDS)[0])]
+
+    def _read_definitions(self, chunk: Chunk, data: memoryview) -> None:
         end, wrong = find_end(data, bytes(range(1, 256)))
         if wrong:
             self._problem(wrong, chunk.inside(end), "the rest of the definitions in the chunk")
-        for _, word, extension in _records(data[:end]):
-            if extension is None or not self._define(word & 0xFF, extension):
+        for _, word, extension in records(data[:end]):
+            if extension is None or not define(self._found, self._notes, word & 0xFF, extension):
                 what = f"a definition of kind {word & 0xFF} cannot be understood"
                 self._problem(what, chunk.where, "one definition")
 
-    def _define(self, kind: int, definition: Extension) -> bool:
-        found, key, text = self._found, definition.key, definition.text
-        if kind in _NUMBERED and not 0 < key < _NUMBERS:
-            return False
-        if kind == Kind.STRING:
-            found.strings[key] = text
-            return True
-        if kind == Kind.NOTE:
-            self._notes[Note(key, text)] = None
-            return True
-        try:
-            fields = json.loads(text)
-            if kind == Kind.SITE:
-                found.sites[key] = _site(key, fields)
-            elif kind == Kind.THREAD:
-                name, native_id = _checked(fields, "name", str, ""), _number(fields, "native_id", most=_MAX_NS)
-                daemon = _checked(fields, "daemon", bool, False)
-                thread = self._thread(key)
-                thread.name, thread.native_id, thread.daemon = name, native_id, daemon
-            elif kind == Kind.STRAND:
-                name, home = _checked(fields, "name", str, ""), _number(fields, "thread")
-                found.strands[key] = StrandInfo(_checked(fields, "kind", str, ""), name, home)
-            else:
-                return False
-        except (ValueError, TypeError, KeyError, RecursionError):
-            return False
-        return True
 
-    def _read_counters(self, chunk: _Chunk, data: memoryview) -> None:
-        numbers = data[: len(data) // 16 * 16].cast("Q")
-        counters = self._found.counters
-        for place in range(0, len(numbers), 2):
-            site, count = numbers[place], numbers[place + 1]
-            if not site:
-                return
-            if site >= _NUMBERS or count > _MAX_COUNT:
-                self._problem("a counter of calls is damaged", chunk.where, "one counter")
-                continue
-            counters[site] = counters.get(site, 0) + count
-
-
-def _checked(fields: Any, name: str, kind: type[_T], missing: _T) -> _T:
-    value = fields.get(name, missing) if isinstance(fields, dict) else None
-    if type(value) is not kind:
-        raise TypeError(name)
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # type: ignore[return-value]  # a str for a str
-    return value
-
-
-def _number(fields: Any, name: str, missing: int = 0, least: int = 0, most: int = _NUMBERS - 1) -> int:
-    value = _checked(fields, name, int, missing)
-    if not least <= value <= most:
-        raise ValueError(name)
-    return value
-
-
-def _site(key: int, fields: Any) -> SiteInfo:
-    return SiteInfo(
-        id=key,
-        module=_checked(fields, "module", str, ""),
-        qualname=_checked(fields, "qualname", str, ""),
-        file=_checked(fields, "file", str, ""),
-        line=_number(fields, "line"),
-        end_line=_number(fields, "end_line"),
-        kind=_checked(fields, "kind", str, ""),
-        rule=_number(fields, "rule", -1, least=-1),
-    )
+def _key_of(chunk: Chunk) -> _Key | None:
+    _, kind, _, _, serial, number, _, _ = header.CHUNK_HEADER.unpack_from(chunk.header)
+    return (ChunkKind(kind), serial, number) if kind in set(ChunkKind) else None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from clew.cli.summary import _Counted
 from clew.graph.decode import decode
 from clew.records.event import Kind, SiteInfo, pack_extension, pack_word
-from clew.records.reader import ProcessRecords, ThreadRecords
+from clew.records.found import Extents, ProcessRecords, ThreadRecords
 
 PLAIN = st.tuples(st.sampled_from([Kind.ENTER, Kind.EXIT, Kind.UNWIND]), st.integers(0, 5), st.just(b""))
 KEY, TEXT = st.integers(0, 2**64 - 1), st.binary(max_size=70)
@@ -33,7 +33,7 @@ def test_it_counts_what_the_store_counts(threads):
     process = ProcessRecords("", sites=sites)
     for serial, extents in enumerate(threads):
         joined = [memoryview(b"".join(map(bytes_of, extent))) for extent in extents]
-        process.threads[serial] = ThreadRecords(serial, extents=joined)
+        process.threads[serial] = ThreadRecords(serial, extents=Extents(joined))
     counted = _Counted()
     counted.add(process)
 

@@ -15,8 +15,9 @@ import pytest
 
 import clew.instrument.startup
 from clew.records.event import Kind
+from clew.records.found import ProcessRecords
 from clew.records.plan import LogCapture, Plan, Rule, Target, dump
-from clew.records.reader import ProcessRecords, read_run
+from clew.records.reader import read_run
 from clew.records.run import create_run
 
 HERE = Path(__file__).parent

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
+from clew.records.found import Event
 from clew.records.header import State
 from clew.records.plan import Plan, Rule, Target
-from clew.records.reader import Event
 from clew.records.run import trace_files
 
 CALLS = 100_000

@@ -16,8 +16,9 @@ import pytest
 
 import clew.instrument.startup
 from clew.records.event import FLAG_BYTES, Kind
+from clew.records.found import Event, ProcessRecords
 from clew.records.plan import LogCapture, Plan, Rule, Target, dump
-from clew.records.reader import Event, ProcessRecords, read_run
+from clew.records.reader import read_run
 from clew.records.run import create_run
 
 STARTUP = Path(clew.instrument.startup.__file__).parent

@@ -14,7 +14,8 @@ from types import ModuleType
 import pytest
 
 from clew.instrument.recorder import _core, reference
-from clew.records.reader import ProcessRecords, read_process
+from clew.records.found import ProcessRecords
+from clew.records.reader import read_process
 from clew.records.run import trace_files
 
 QUOTA = 1 << 30

@@ -22,7 +22,8 @@ from pathlib import Path
 from clew.instrument.recorder import _core, reference
 from clew.records import event, header, pack
 from clew.records.event import Kind, SiteInfo
-from clew.records.reader import MAX_PROBLEMS, ProcessRecords, parse_process
+from clew.records.found import ProcessRecords
+from clew.records.reader import MAX_PROBLEMS, parse_process
 
 EXAMPLES = """examples:
   python tests/recorder/fuzz.py                   100,000 inputs

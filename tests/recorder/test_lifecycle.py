@@ -10,8 +10,8 @@ import traceback
 import pytest
 
 from clew.instrument.recorder import _core, strings
+from clew.records.found import Note
 from clew.records.header import State
-from clew.records.reader import Note
 
 START = """
 from pathlib import Path

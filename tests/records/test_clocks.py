@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.records.clocks import fit
-from clew.records.reader import Header, ProcessRecords, RunRecords
+from clew.records.found import Header, ProcessRecords
+from clew.records.reader import RunRecords
 from clew.records.run import RunInfo
 
 RATE = 0.4137

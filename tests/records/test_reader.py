@@ -14,8 +14,9 @@ from clew.instrument.recorder import reference
 from clew.records import event, header
 from clew.records.errors import Problem
 from clew.records.event import Kind, SiteInfo
+from clew.records.found import Note, StrandInfo
 from clew.records.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, ChunkKind, State
-from clew.records.reader import MAX_PROBLEMS, Note, StrandInfo, parse_process, read_process, read_run
+from clew.records.reader import MAX_PROBLEMS, parse_process, read_process, read_run
 from clew.records.run import create_run
 
 

@@ -1,0 +1,136 @@
+"""The chunks of a trace file, found by their headers alone: their data is read when it is wanted, and not kept.
+
+Invariant: what is read of a chunk counts only if its header is the same after it as before: else the chunk was packed
+meanwhile (`Gone`), and is in a packed file by then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+from clew.records import header
+from clew.records.header import ChunkState
+
+CHUNK_MAGIC = header.CHUNK_MAGIC.to_bytes(4, "little")
+_READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})
+
+Say = Callable[[str, str | int, str], None]
+"""Tells of a problem: what, where (or the offset in the trace file), what is lost."""
+
+
+class Gone(Exception):
+    """The chunk is no longer where it was found."""
+
+
+class Source(Protocol):
+    """A file's bytes. What it does not have is missing from a part."""
+
+    def size(self) -> int: ...
+
+    def part(self, offset: int, length: int) -> bytes: ...
+
+
+class InMemory:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def size(self) -> int:
+        return len(self._data)
+
+    def part(self, offset: int, length: int) -> bytes:
+        return self._data[offset : offset + length]
+
+
+class OnDisk:
+    """Held open until `close`; after that, opened for each part. May raise `OSError`, until then."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = self._open()
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+
+    def size(self) -> int:
+        return os.fstat(self._file).st_size
+
+    def part(self, offset: int, length: int) -> bytes:
+        if self._file >= 0:
+            return os.pread(self._file, length, offset)
+        try:
+            file = self._open()
+        except OSError:
+            return b""
+        try:
+            return os.pread(file, length, offset)
+        except OSError:
+            return b""
+        finally:
+            os.close(file)
+
+    def close(self) -> None:
+        os.close(self._file)
+        self._file = -1
+
+
+class Chunk(NamedTuple):
+    """One that was found, not yet looked into."""
+
+    where: str
+    """The file, with `@offset` of the chunk or of the frame that holds it."""
+    header: bytes
+    load: Callable[[], bytes]
+    """Gives its bytes, header included; fewer of a file that was cut. Raises `Gone`, or `ValueError` for what can't be read."""
+    raw: bool
+
+    @property
+    def identity(self) -> bytes:
+        return _identity(self.header)
+
+    def inside(self, end: int) -> str:
+        """The place of byte `end` of its data; a packed one is named as a whole."""
+        path, _, offset = self.where.rpartition("@")
+        return f"{path}@{int(offset) + header.CHUNK_HEADER_SIZE + end}" if self.raw else self.where
+
+    @property
+    def empty(self) -> bool:
+        try:
+            return not self.load()[header.CHUNK_HEADER_SIZE : header.CHUNK_HEADER_SIZE + 8].strip(b"\0")
+        except (ValueError, Gone):
+            return True
+
+
+def find_raw(source: Source, path: str, whole: int, say: Say) -> Iterator[Chunk]:
+    """Those of the first `whole` chunks of a trace file that have data."""
+    for index in range(whole):
+        offset = header.HEADER_SIZE + index * header.CHUNK_SIZE
+        head = source.part(offset, header.CHUNK_HEADER_SIZE)
+        if len(head) < header.CHUNK_HEADER_SIZE:  # it was cut off while we read
+            return
+        if head[:4] != CHUNK_MAGIC:
+            if head[:4].strip(b"\0"):
+                say("a chunk's header is damaged", offset, "the chunk")
+        elif _state(head) in _READABLE:
+            yield Chunk(f"{path}@{offset}", head, _loader(source, offset, head), raw=True)
+
+
+def _loader(source: Source, offset: int, head: bytes) -> Callable[[], bytes]:
+    def load() -> bytes:
+        data = source.part(offset, header.CHUNK_SIZE)
+        again = source.part(offset, header.CHUNK_HEADER_SIZE)
+        if _identity(again) != _identity(head) or _state(again) not in _READABLE:
+            raise Gone
+        return data
+
+    return load
+
+
+def _state(head: bytes) -> int:
+    return int.from_bytes(head[header.CHUNK_STATE_OFFSET : header.CHUNK_STATE_OFFSET + 4], "little")
+
+
+def _identity(head: bytes) -> bytes:
+    """What two copies of a chunk's header have in common."""
+    return head[: header.CHUNK_STATE_OFFSET]

@@ -1,0 +1,133 @@
+"""What a trace file holds, as the reader gives it: plain data, but for the records, which are read when they are wanted.
+
+Invariant: none of it raises; what could not be read is in `problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from clew.records import clocks
+from clew.records.errors import Problem
+from clew.records.event import Extension, Kind, SiteInfo
+from clew.records.extents import records
+
+
+class Header(NamedTuple):
+    """The first page's numbers, see `clew.records.header.HEADER`; all 0 when the file is not readable."""
+
+    version: int = 0
+    pid: int = 0
+    parent_pid: int = 0
+    clock: int = 0
+    state: int = 0
+    flags: int = 0
+    start_ticks: int = 0
+    start_monotonic_ns: int = 0
+    start_wall_ns: int = 0
+    last_ticks: int = 0
+    last_monotonic_ns: int = 0
+    chunks: int = 0
+    dropped: int = 0
+    uid: int = 0
+    parent_uid: int = 0
+
+
+class Event(NamedTuple):
+    """One record. `extension` is None for a plain one."""
+
+    thread: int
+    ticks: int
+    kind: Kind
+    site: int
+    flags: int
+    extension: Extension | None
+
+
+class StrandInfo(NamedTuple):
+    kind: str
+    name: str
+    thread: int
+
+
+class Note(NamedTuple):
+    """A sentence for the user, about the function whose site's id is `key`, if there is one."""
+
+    key: int
+    text: str
+
+
+class Extents:
+    """Parts of a thread's stream, in order: whole records, as contiguous bytes.
+
+    Each is read when it is its turn, and not kept, unless there are few; so a stream may be larger than memory. One that is
+    gone by then, dropped for the quota, is passed over.
+    """
+
+    def __init__(self, parts: Iterable[memoryview] = ()) -> None:
+        self._loaders: list[Callable[[], memoryview]] = []
+        self.bytes = 0
+        """Of all together."""
+        for part in parts:
+            self.add(len(part), partial(memoryview, part))
+
+    def add(self, size: int, load: Callable[[], memoryview]) -> None:
+        self._loaders.append(load)
+        self.bytes += size
+
+    def __len__(self) -> int:
+        return len(self._loaders)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        return filter(len, (load() for load in self._loaders))
+
+
+@dataclass
+class ThreadRecords:
+    """One thread's stream."""
+
+    serial: int
+    native_id: int = 0
+    name: str = ""
+    daemon: bool = False
+    extents: Extents = field(default_factory=Extents)
+
+
+@dataclass
+class ProcessRecords:
+    """What one trace file holds. `readable` is False when it is no trace file that this version reads."""
+
+    path: str
+    readable: bool = False
+    header: Header = field(default_factory=Header)
+    info: dict[str, Any] = field(default_factory=dict)
+    threads: dict[int, ThreadRecords] = field(default_factory=dict)
+    sites: dict[int, SiteInfo] = field(default_factory=dict)
+    strings: dict[int, str] = field(default_factory=dict)
+    strands: dict[int, StrandInfo] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    counters: dict[int, int] = field(default_factory=dict)
+    """Calls that were counted instead of recorded, by site."""
+    pairs: list[clocks.Pair] = field(default_factory=list)
+    """(ticks, monotonic ns) of the same instants."""
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def boot_id(self) -> str:
+        value = self.info.get("boot_id")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def bytes(self) -> int:
+        """Of records that are whole."""
+        return sum(thread.extents.bytes for thread in self.threads.values())
+
+    def events(self, serial: int | None = None) -> Iterator[Event]:
+        """Every record, or one thread's, thread by thread: simple and slow, for tests and tools."""
+        for thread in self.threads.values() if serial is None else [self.threads[serial]]:
+            for extent in thread.extents:
+                for ticks, word, extension in records(extent):
+                    yield Event(thread.serial, ticks, Kind(word & 0xFF), word >> 32, word >> 16 & 0xFFFF, extension)
