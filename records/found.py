@@ -60,6 +60,10 @@ class Note(NamedTuple):
     text: str
 
 
+def _same(part: memoryview) -> memoryview:
+    return part
+
+
 class Extents:
     """Parts of a thread's stream, in order: whole records, as contiguous bytes.
 
@@ -72,7 +76,7 @@ class Extents:
         self.bytes = 0
         """Of all together."""
         for part in parts:
-            self.add(len(part), partial(memoryview, part))
+            self.add(len(part), partial(_same, part))
 
     def add(self, size: int, load: Callable[[], memoryview]) -> None:
         self._loaders.append(load)
