@@ -197,7 +197,7 @@ def test_as_completed_depends_on_each_future_that_it_hands_out_as_it_does(record
 
         one, two, never = Future(), Future(), Future()
         settle_one(one)
-        iterator = as_completed([one, two, never], timeout=0.01)
+        iterator = as_completed([one, two, never], timeout=0.5)
         assert first(iterator) is one
         settle_two(two)
         try: rest(iterator)

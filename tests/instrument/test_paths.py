@@ -72,7 +72,7 @@ def test_the_path_of_a_program_goes_into_the_tasks_it_ran(record, run, end):
     "wait",
     ["child.wait()", "child.communicate()", "child.stdout.read(); child.wait()", "[None for _ in iter(child.poll, 0)]"],
 )
-@pytest.mark.parametrize("program", ["[sys.executable, 'child.py']", "['sleep', '0.3']"])
+@pytest.mark.parametrize("program", ["[sys.executable, 'child.py']", "['sleep', '0.6']"])
 def test_waiting_for_a_child_process_is_no_work(record, wait, program):
     recording = record(
         f"""
@@ -83,15 +83,15 @@ def test_waiting_for_a_child_process_is_no_work(record, wait, program):
                 {wait}
         wait()
         """,
-        files={"child.py": "import time\ndef rest(): time.sleep(0.3)\nrest()\n"},
+        files={"child.py": "import time\ndef rest(): time.sleep(0.6)\nrest()\n"},
     )
     graph = graph_of(recording)
     (call,) = [n for n, enter in enumerate(graph.calls.enter) if graph.sites[graph.site[enter]].qualname == "wait"]
-    assert graph.calls.self_ns[call] < 100e6
+    assert graph.calls.self_ns[call] < 300e6
     assert graph.calls.waiting_ns[call] > 250e6
     if "sleep" not in program:
         work = work_ms(path_to_the_end_of(graph, "wait"))
-        assert work["wait"] < 100 and work["rest"] > 290
+        assert work["wait"] < 300 and work["rest"] > 590
 
 
 def test_a_killed_child_was_waited_for_and_is_no_problem(record):
@@ -101,8 +101,8 @@ def test_a_killed_child_was_waited_for_and_is_no_problem(record):
         def wait(): subprocess.run([sys.executable, "child.py"])
         wait()
         """,
-        files={"child.py": "import os, time\ntime.sleep(0.3)\nos.kill(os.getpid(), 9)\n"},
+        files={"child.py": "import os, time\ntime.sleep(0.6)\nos.kill(os.getpid(), 9)\n"},
     )
     graph = graph_of(recording)
     (call,) = [n for n, enter in enumerate(graph.calls.enter) if graph.sites[graph.site[enter]].qualname == "wait"]
-    assert graph.calls.self_ns[call] < 100e6
+    assert graph.calls.self_ns[call] < 300e6

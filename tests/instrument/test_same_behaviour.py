@@ -450,8 +450,8 @@ ENDS = {
         g()
         """,
     "the last threads": r"""
-        import threading, time
-        def f(): time.sleep(0.05); print('late')
+        import threading
+        def f(): threading.main_thread().join(); print('late')
         threading.Thread(target=f).start()
         print('main ends')
         """,

@@ -398,13 +398,15 @@ def test_the_first_of_several_does_not_depend_on_the_others(record):
 def test_run_in_executor_goes_there_and_back(record):
     run = record(
         """
-        import asyncio, time
+        import asyncio, threading
 
-        def work():
-            time.sleep(0.05)  # the loop has asked for the outcome by then
+        def work(): asked.wait()
 
         async def main():
+            asyncio.get_running_loop().call_soon(asked.set)  # once this waits
             return await asyncio.to_thread(work)
+
+        asked = threading.Event()
 
         asyncio.run(main())
         """

@@ -49,7 +49,7 @@ PROGRAMS = {
     "a working directory that is not there": "subprocess.run(['true'], cwd='/no/such')",
     "a function before the program that fails": "subprocess.run(['true'], preexec_fn=failing)",
     "a child that takes too long": "subprocess.run(['sleep', '9'], timeout=0.01)",
-    "a wait that takes too long": "subprocess.Popen(['sleep', '0.2']).wait(timeout=0.01)",
+    "a wait that takes too long": "subprocess.Popen(['sleep', '3'], stdout=-3, stderr=-3).wait(timeout=0.01)",
     "a child that fails": "subprocess.run(['false'], check=True)",
     "a process that was not started": "multiprocessing.Process(target=failing).join()",
     "an empty simple queue": "queue.SimpleQueue().get_nowait()",
