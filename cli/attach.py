@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
-from clew.cli.run import chosen_plan, program_name, say
+from clew.cli.run import SAMPLES_NOTHING, chosen_plan, program_name, samples_nothing, say
 from clew.instrument.launch import environment
 from clew.records import ask, control
 from clew.records.collector import start_collector
@@ -141,6 +141,8 @@ def _start(
         if not answers:
             remove_run(folder)
         raise
+    if samples_nothing(plan):
+        say(SAMPLES_NOTHING)
     start_collector(folder)  # which goes on until they are no longer recorded
     start_collector(folder)
     say(f"`clew detach {' '.join(str(entry.pid) for entry in entries)}` ends it")

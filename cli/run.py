@@ -31,6 +31,11 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+SAMPLES_NOTHING = (
+    "no `request` rule says where a flow begins, so sampling leaves nothing out; docs/esl.md has an example"
+)
+
+
 class CommandError(ClewError):
     """The program cannot be started."""
 
@@ -104,6 +109,8 @@ def run(  # noqa: PLR0917 - click passes them by name
         folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
     )
     told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
+    if samples_nothing(plan):
+        told_later(SAMPLES_NOTHING)
     attendant = Attendant(run_folder, at_once=plan.keep == "newest")
     at_the_end = ["clew.records.collect"] + ([] if quiet and not as_json else ["clew.cli.summary"])
 
@@ -148,6 +155,12 @@ def chosen_plan(
     except ValueError as error:
         raise click.UsageError(str(error), context) from None
     return plan
+
+
+def samples_nothing(plan: Plan) -> bool:
+    """Is a share of the request flows asked for, and nothing says where one begins?"""
+    requests = any(action.kind == "request" for rule in plan.rules for action in rule.actions)
+    return plan.sample is not None and plan.sample < 1 and not requests
 
 
 def _compiled(spec: Path, workspace: Path, context: click.Context) -> Plan:

@@ -188,6 +188,18 @@ def test_budget_and_quota_are_checked_and_override_the_spec(workspace):
         assert option[0] != "--sample" or "request flows" in done.stderr
 
 
+def test_a_sample_of_flows_that_nothing_begins_is_told(workspace):
+    (workspace / "app.esl").write_text("include standard;\nscope app;\nrequest app:work;\n")
+    for options, told in (
+        (["--sample", "10%"], True),
+        (["--sample", "10%", "--spec", "app.esl"], False),
+        (["--sample", "100%"], False),
+        (["-q", "--sample", "10%"], False),
+    ):
+        done = clew(workspace, "run", *options, "--", PYTHON, "app.py")
+        assert done.returncode == 0 and ("so sampling leaves nothing out" in done.stderr) == told, done.stderr
+
+
 def test_a_run_folder_that_cannot_be_made_starts_nothing(workspace):
     (workspace / ".clew").write_text("a file")
     done = clew(workspace, "run", "--", PYTHON, "app.py")
