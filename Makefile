@@ -87,8 +87,8 @@ cpython: $(VENV)/.installed ## CPython's own tests, plain and with every functio
 	@$(BIN)/python tests/cpython/run.py --jobs 2 test_asyncio test_generators test_coroutines test_contextlib \
 	  test_exceptions test_traceback test_inspect test_functools test_pickle test_descr
 
-cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about an hour
-	@$(BIN)/python tests/cpython/run.py
+cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about an hour (ALSO=FOLDER: for those not installed)
+	@$(BIN)/python tests/cpython/run.py $(if $(ALSO),--also $(ALSO))
 
 package: $(VENV)/.installed ## the tests of one package from PyPI under pytest --clew (of five: make packages)
 	$(SAY) "pyflakes' own tests, plain and recorded"

@@ -53,6 +53,12 @@ def test_what_cannot_be_compared_is_not_taken_for_equal(tmp_path):
     assert (found["tests"], found["different"], sorted(found["missing"])) == (0, {}, sorted([absent, without]))
 
 
+def test_a_module_that_ends_the_process_without_clew_is_not_taken_for_equal(tmp_path):
+    (tmp_path / "test_of_ours.py").write_text("import os\nos._exit(3)\n")
+    done = run("run.py", "--also", str(tmp_path), "test_of_ours")
+    assert done.returncode == 1 and "test_of_ours: failed without clew: exit code 3: \n" in done.stdout, done.stdout
+
+
 def test_what_an_interpreter_was_installed_without_can_be_elsewhere(tmp_path):
     (tmp_path / "test_of_ours.py").write_text(
         "import unittest\nclass Ours(unittest.TestCase):\n    def test_it(self): self.assertEqual(1 + 1, 2)\n"
