@@ -6,6 +6,7 @@ Invariant: nothing is loaded for them but the standard library and the reader: a
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 from array import array
 from pathlib import Path
@@ -95,7 +96,7 @@ def told(found: Summary, info: RunInfo) -> list[str]:
     if len(found.notes) > SHOWN_NOTES:
         lines.append(f"and {wording.count(len(found.notes) - SHOWN_NOTES, 'more note')} in the run")
     if found.functions or found.logLines:
-        following = f"clew why {_quoted(found.worst)}" if found.worst.strip() else "clew aggregate"
+        following = f"clew why {quoted(found.worst)}" if found.worst.strip() else "clew aggregate"
         lines.append(f"next: `{following}` or `clew view`")
     else:
         lines.append(_what_to_check(info))
@@ -172,5 +173,13 @@ class _Counted:
             self._level, self.worst = level, text
 
 
-def _quoted(text: str) -> str:
-    return shlex.quote(text.strip().splitlines()[0][:60])
+def quoted(text: str) -> str:
+    """The beginning of a message as a word for a shell, in the quotes that are easier to read."""
+    text = text.strip().splitlines()[0][:60]
+    if "'" in text and _DOUBLE_QUOTED.fullmatch(text):
+        return f'"{text}"'
+    return shlex.quote(text)
+
+
+_DOUBLE_QUOTED = re.compile(r"""(?:[^"$`!\\]|\\[^"$`!\\])*""")
+"""What a shell leaves as it is between double quotes."""

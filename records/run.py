@@ -26,6 +26,7 @@ TRACE_SUFFIX = ".clew"
 PACKED_SUFFIX = ".clewz"
 REFUSED = "refused-"
 """Followed by a pid: names the empty file of a process that said on stderr why it is not recorded."""
+SHOWN_NAMES = 8
 RUN_VARIABLE = "CLEW_RUN"
 """Environment variable that names the run's folder to every process of the run."""
 CAUSE_VARIABLE = "CLEW_CAUSE"
@@ -267,8 +268,10 @@ def find_run(workspace: Path, which: str | None = None) -> Path:
             return folder
     if (Path(which) / RUN_FILE).exists():
         return Path(which).resolve()
-    known = ", ".join(dict.fromkeys(info.name for _, info in runs[:8])) or "none"
-    raise RunError(f"no run is called {which!r} in {workspace / FOLDER}; known: {known}")
+    names = list(dict.fromkeys(info.name for _, info in runs))
+    known = ", ".join(names[:SHOWN_NAMES]) or "none"
+    more = ", …; `clew runs` lists them all" if len(names) > SHOWN_NAMES else ""
+    raise RunError(f"no run is called {which!r} in {workspace / FOLDER}; known: {known}{more}")
 
 
 def trace_files(folder: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from clew.cli.run import parse_share, parse_size, program_name
+from clew.cli.summary import quoted
 from clew.records.run import find_run, list_runs, load_run, trace_files
 
 PYTHON = sys.executable
@@ -358,6 +359,18 @@ def test_values_and_names_are_read_as_people_write_them():
         ("python -c pass", "python"), ("pytest tests/x.py", "pytest"), ("python", "python"),
     ):  # fmt: skip
         assert program_name(tuple(command.split())) == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["it's b'a\\n'", "plain", "'$HOME'", "a\\", "'a\\", "'\"'", "'`id`!", "'\\\\x", "'" * 70, "a'\nb", "ärger's"],
+)
+def test_the_words_that_are_offered_mean_the_message_to_a_shell(text):
+    (word,) = shlex.split(quoted(text))
+    assert word == text.splitlines()[0][:60]
+    said = subprocess.run(["sh", "-c", f"printf %s {quoted(text)}"], capture_output=True, text=True, check=True)
+    assert said.stdout == word
+    assert quoted("it's") == '"it\'s"'
 
 
 def test_the_command_is_shown_as_a_shell_would_take_it(workspace):
