@@ -26,6 +26,7 @@ setup(
     package_data={
         "clew": ["py.typed"],
         "clew.esl": ["*.lark", "packs/*.esl"],
+        "clew.graph": ["*.pyi", "csrc/*"],
         "clew.instrument.probes": ["*.pyi", "csrc/*"],
         "clew.instrument.recorder": ["*.pyi", "csrc/*"],
         "clew.records": ["*.pyi", "csrc/*"],
@@ -51,6 +52,14 @@ setup(
             sources=["instrument/probes/csrc/entry.c"],
             depends=sorted(glob("instrument/probes/csrc/*.h")),
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        ),
+        # Without it the graph answers with numpy.
+        Extension(
+            "clew.graph._kernel",
+            sources=["graph/csrc/kernel.c"],
+            depends=sorted(glob("graph/csrc/*.h")),
+            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),
     ],

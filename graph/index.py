@@ -1,83 +1,57 @@
-"""Edges sorted by (region, position) in both directions, so that a slice can follow just those a moving bound uncovers.
+"""The edges out of and into a region, by rows; what only the kernel of the structure plane asks is not here.
 
-Invariant: for every edge, `next` is where in the same index the edges begin that reaching its far end uncovers.
+Invariant: edges are in the order of their ends in the region, of one event in that of their numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.structure import Structure
+
 I64 = npt.NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class Direction:
-    """One direction's index. Places are positions in it, not edge ids."""
-
-    edge: I64
-    """Edge at each place."""
-    key: I64
-    """Region of the near end times the number of events, plus `near`: ascending."""
-    first: I64
-    """The places of region r's edges are `first[r]` up to `first[r + 1]`."""
-    near: I64
-    """Event at the edge's near end, ascending within a region."""
-    far: I64
-    """Event at its far end."""
-    far_region: I64
-    next: I64
-    """Forward: the first place in the far region whose near end is at or after `far`. Backward: one past the last place in
-    the far region whose near end is at or before `far`."""
+KEPT = 1000
+"""Regions whose edges are kept at hand."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeIndex:
-    out: Direction
-    into: Direction
+    structure: Structure
+    first: I64
+    """Per region its first row, -1 where it has none."""
+    src: I64
+    dst: I64
+    """Per edge its rows."""
+    kept: dict[tuple[int, bool], tuple[I64, I64]] = field(default_factory=dict, repr=False)
+    """The last answers: walks come to a region again and again, and a main loop has a million edges."""
 
-    @staticmethod
-    def of(region: npt.NDArray[np.uint32], regions: int, src: I64, dst: I64) -> EdgeIndex:
-        """Indexes the edges `src[i] -> dst[i]` of events whose regions are given. Takes O(E log E)."""
-        return EdgeIndex(
-            _direction(region, regions, src, dst, forward=True), _direction(region, regions, dst, src, forward=False)
-        )
+    def out(self, region: int) -> tuple[I64, I64]:
+        """The edges out of a region, and their sources."""
+        return self._of(region, self.src, forward=True)
 
-    def stored(self) -> dict[str, I64]:
-        """The columns that cost time to make; `restored` makes the others of them."""
-        return {
-            f"{name}_{column}": getattr(direction, column)
-            for name, direction in (("out", self.out), ("into", self.into))
-            for column in ("edge", "first", "next")
-        }
+    def into(self, region: int) -> tuple[I64, I64]:
+        """The edges into a region, and their targets."""
+        return self._of(region, self.dst, forward=False)
 
-    @staticmethod
-    def restored(region: npt.NDArray[np.uint32], src: I64, dst: I64, columns: Mapping[str, I64]) -> EdgeIndex:
-        """Inverse of `stored`."""
-        out, into = (
-            _completed(region, near, far, (columns[f"{name}_edge"], columns[f"{name}_first"], columns[f"{name}_next"]))
-            for name, near, far in (("out", src, dst), ("into", dst, src))
-        )
-        return EdgeIndex(out, into)
+    def _of(self, region: int, near: I64, *, forward: bool) -> tuple[I64, I64]:
+        found = self.kept.get((region, forward))
+        if found is None:
+            if len(self.kept) >= KEPT:
+                self.kept.clear()
+            found = self.kept[region, forward] = self._find(region, near, forward=forward)
+        return found
 
-
-def _direction(region: npt.NDArray[np.uint32], regions: int, near: I64, far: I64, *, forward: bool) -> Direction:
-    events = len(region)
-    near_region = region[near].astype(np.int64)
-    # One number sorts by region first; a graph of 2**31 events and as many regions still fits.
-    key = near_region * events + near
-    order = np.argsort(key, kind="stable").astype(np.int64)
-    first = np.searchsorted(near_region[order], np.arange(regions + 1)).astype(np.int64)
-    reached = region[far[order]].astype(np.int64) * events + far[order]
-    following = np.searchsorted(key[order], reached, "left" if forward else "right").astype(np.int64)
-    return _completed(region, near, far, (order, first, following))
-
-
-def _completed(region: npt.NDArray[np.uint32], near: I64, far: I64, columns: tuple[I64, I64, I64]) -> Direction:
-    edge, first, following = columns
-    near, far = near[edge], far[edge]
-    key = region[near].astype(np.int64) * len(region) + near
-    return Direction(edge, key, first, near, far, region[far].astype(np.int64), following)
+    def _find(self, region: int, near: I64, *, forward: bool) -> tuple[I64, I64]:
+        row = int(self.first[region])
+        if row < 0:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        edges = self.structure.edges_of(row, forward=forward).astype(np.int64)
+        rows = near[edges]
+        if len(rows) > 1 and not np.all(rows[1:] > rows[:-1]):
+            order = np.lexsort((edges, rows))
+            edges, rows = edges[order], rows[order]
+        return edges, rows

@@ -44,6 +44,8 @@ class Labels:
     """Does a label name a place in the source?"""
     of_site: Callable[[int], str] | None = None
     """The label of a code location, at levels that have one."""
+    of_strand: I64 | None = None
+    """Code per strand, at levels where all its events have the same."""
 
 
 def level_names(graph: ExecutionGraph) -> list[str]:
@@ -139,7 +141,7 @@ def _runtime(graph: ExecutionGraph, level: str) -> Labels:
     def running(rows: I64) -> I64:
         return np.where(graph.inner[rows] >= 0, of(rows), -1)
 
-    return Labels(level, of, running, texts.__getitem__, False)
+    return Labels(level, of, running, texts.__getitem__, False, of_strand=strand_code)
 
 
 def _by_function(graph: ExecutionGraph, function: LabelFunction) -> Labels:

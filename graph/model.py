@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.index import EdgeIndex
 from clew.graph.owners import OUTCOMES, owners
+from clew.graph.structure import Structure
 from clew.records.event import FLAG_FAILED, EdgeKind, Kind
 from clew.records.plan import Level
 from clew.records.run import RunInfo
@@ -243,17 +244,32 @@ class ExecutionGraph:
     """The spec's own aggregation levels."""
     counted: dict[int, int] = field(default_factory=dict)
     """Site to the number of its calls that were only counted."""
-    index_columns: Mapping[str, I64] | None = field(default=None, repr=False)
-    """Of a stored graph what `EdgeIndex.restored` needs."""
+    stored_structure: Structure | None = field(default=None, repr=False)
+    """Of a stored graph its structure."""
 
     def __len__(self) -> int:
         return len(self.ts)
 
     @cached_property
+    def structure(self) -> Structure:
+        """Regions and edges in the form that slices are made in; nothing hangs there on an edge that excludes."""
+        return self.stored_structure or Structure.of(
+            region=self.region,
+            regions=len(self.regions),
+            src=self.edge_src,
+            dst=self.edge_dst,
+            excluded=self.edge_excludes,
+            ts=self.ts,
+        )
+
+    @cached_property
     def index(self) -> EdgeIndex:
-        if self.index_columns is not None:
-            return EdgeIndex.restored(self.region, self.edge_src, self.edge_dst, self.index_columns)
-        return EdgeIndex.of(self.region, len(self.regions), self.edge_src, self.edge_dst)
+        return EdgeIndex(self.structure, self.regions.first, self.edge_src, self.edge_dst)
+
+    @cached_property
+    def answers(self) -> dict[str, Any]:
+        """What operators keep of the graph for the next question, under names of their own."""
+        return {}
 
     @cached_property
     def strand_process(self) -> U32:

@@ -23,17 +23,18 @@ import pyarrow.parquet as pq
 
 from clew.graph.build import build
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Machine, Process, Regions, Site, Strand, Texts
+from clew.graph.structure import Structure, StructureError
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.plan import Level, Target, plain
 from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, record_files
 
-STORE_FORMAT = 5
+STORE_FORMAT = 6
 """Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
 EVENT_COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle")
 EDGE_COLUMNS = ("edge_src", "edge_dst", "edge_kind", "edge_channel")
-INDEX_COLUMNS = ("out_edge", "out_first", "out_next", "into_edge", "into_first", "into_next")
+STRUCTURE_FOLDER = "structure"
 
 
 class StaleStore(Exception):
@@ -84,6 +85,7 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
             with (made / f"{name}.npy").open("wb") as file:
                 np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
                 file.write(np.ascontiguousarray(array).data)
+        graph.structure.save(made / STRUCTURE_FOLDER)
         for name, table in _tables(graph).items():
             with (made / f"{name}.parquet").open("wb") as file:
                 pq.write_table(table, file, compression="zstd")
@@ -124,7 +126,6 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
         if manifest["format"] != STORE_FORMAT or manifest["fingerprint"] != fingerprint(folder):
             raise StaleStore
         arrays = {name: _array(store, name, length) for name, length in manifest["arrays"].items()}
-        index = {name: arrays[f"index_{name}"] for name in INDEX_COLUMNS}
         graph = ExecutionGraph(
             info=info,
             **{name: arrays[name] for name in (*EVENT_COLUMNS, *EDGE_COLUMNS)},
@@ -140,10 +141,21 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
             machines=tuple(Machine(**machine) for machine in manifest["machines"]),
             levels=tuple(_level(level) for level in manifest["levels"]),
             counted=dict(manifest["counted"]),
-            index_columns=index,
+            stored_structure=Structure.load(store / STRUCTURE_FOLDER),
         )
+        if (graph.structure.events, graph.structure.edges) != (len(graph), len(graph.edge_src)):
+            raise StaleStore("its structure is of another graph")
         return graph, [Problem(**problem) for problem in manifest["problems"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, pa.ArrowException) as error:
+    except (
+        StructureError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        pa.ArrowException,
+    ) as error:
         raise StaleStore(str(error)) from error
 
 
@@ -168,8 +180,7 @@ def _arrays(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
     extensions = graph.extensions
     arrays |= {"ext_key": extensions.key, "ext_channel": extensions.channel, "ext_flags": extensions.flags}
     arrays |= {f"region_{field.name}": getattr(graph.regions, field.name) for field in fields(Regions)}
-    arrays |= {f"call_{field.name}": getattr(graph.calls, field.name) for field in fields(Calls)}
-    return arrays | {f"index_{name}": column for name, column in graph.index.stored().items()}
+    return arrays | {f"call_{field.name}": getattr(graph.calls, field.name) for field in fields(Calls)}
 
 
 def _tables(graph: ExecutionGraph) -> Mapping[str, pa.Table]:

@@ -1,7 +1,7 @@
 """HierarchicalAggregate (G2, section 3): each connected stretch of events with one label becomes one node.
 
 Invariants: every event of the slice is in exactly one node; two nodes of one label are never joined by a causal edge; merging
-nodes (`by_label`) keeps all sums.
+nodes (`by_label`) keeps all sums. What only a look at every event tells is found when it is asked for.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import components
+from clew.graph.layout import ARC
 from clew.graph.levels import LabelFunction, Labels, labels_of
 from clew.graph.model import ExecutionGraph, edge_kind_name
+from clew.graph.ops.condense import Condensed, Condenser, condenser
 from clew.graph.ops.slice import Slice
 from clew.records.event import Kind
 
@@ -111,6 +113,19 @@ class EdgeColumns:
         )
 
 
+class Detail(Protocol):
+    """What is found event by event."""
+
+    @property
+    def rows(self) -> I64: ...
+    @property
+    def node_of_row(self) -> I64: ...
+    @property
+    def sums(self) -> dict[str, I64]: ...
+    @property
+    def columns(self) -> EdgeColumns: ...
+
+
 @dataclass(frozen=True, eq=False)
 class AggregateGraph:
     """Nodes and edges as columns; `nodes` and `edges` give them as objects."""
@@ -118,17 +133,63 @@ class AggregateGraph:
     graph: ExecutionGraph
     level: str
     labels: Labels
-    rows: I64
-    """The events that were aggregated, ascending."""
-    node_of_row: I64
-    """Per event of `rows` its node."""
     codes: I64
     """Per node its label's code."""
-    sums: dict[str, I64]
-    columns: EdgeColumns
+    detail: Detail
     reduce: Reduce | None = None
     unplaced: int = 0
     """Calls that were only counted, at a level whose labels are no places of code, so that none has them."""
+    condensed: Condensed | None = None
+    """Nodes with their events and times, and edges with their counts, where they are known without looking at events."""
+
+    @property
+    def rows(self) -> I64:
+        """The events that were aggregated, ascending."""
+        return self.detail.rows
+
+    @property
+    def node_of_row(self) -> I64:
+        """Per event of `rows` its node."""
+        return self.detail.node_of_row
+
+    @property
+    def sums(self) -> dict[str, I64]:
+        return self.detail.sums
+
+    @property
+    def columns(self) -> EdgeColumns:
+        return self.detail.columns
+
+    @cached_property
+    def sizes(self) -> I64:
+        """Per node how many events it has."""
+        if self.condensed is not None:
+            return self.condensed.vertices["events"]
+        return np.bincount(self.node_of_row, minlength=len(self))
+
+    @cached_property
+    def spans(self) -> tuple[I64, I64]:
+        """Per node the times of its first and last event, in nanoseconds since the run's start."""
+        if self.condensed is not None:
+            return self.condensed.vertices["first"], self.condensed.vertices["last"]
+        ts, limits = self.graph.ts[self.rows], np.iinfo(np.int64)
+        first, last = np.full(len(self), limits.max), np.full(len(self), limits.min)
+        np.minimum.at(first, self.node_of_row, ts)
+        np.maximum.at(last, self.node_of_row, ts)
+        return first, last
+
+    @cached_property
+    def arcs(self) -> npt.NDArray[Any]:
+        """How many recorded edges lead from one node to another, by source and target; see `layout.ARC`."""
+        if self.condensed is not None:
+            return self.condensed.arcs
+        edges = self.columns
+        recorded = np.flatnonzero(edges.kind < CALL)
+        pairs, at = np.unique(edges.source[recorded] * len(self) + edges.target[recorded], return_inverse=True)
+        arcs = np.zeros(len(pairs), ARC)
+        arcs["source"], arcs["target"] = pairs // max(len(self), 1), pairs % max(len(self), 1)
+        arcs["count"] = _total(at, edges.count[recorded], len(pairs))
+        return arcs
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -208,15 +269,83 @@ class AggregateGraph:
         # In the order of the first node of each label.
         rank = np.empty(len(kept), np.int64)
         rank[np.argsort(first, kind="stable")] = np.arange(len(kept))
-        node = rank[merged]
         codes = np.empty(len(kept), np.int64)
         codes[rank] = kept
-        sums = {name: _total(node, column, len(kept)) for name, column in self.sums.items()}
-        edges = replace(self.columns, source=node[self.columns.source], target=node[self.columns.target]).merged()
-        return AggregateGraph(
-            self.graph, self.level, self.labels, self.rows, node[self.node_of_row], codes, sums, edges, self.reduce,
-            self.unplaced,
-        )  # fmt: skip
+        merged_ = _Merged(self.detail, rank[merged], len(kept))
+        return AggregateGraph(self.graph, self.level, self.labels, codes, merged_, self.reduce, self.unplaced)
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """A detail that has been found."""
+
+    rows: I64
+    node_of_row: I64
+    sums: dict[str, I64]
+    columns: EdgeColumns
+
+
+@dataclass(frozen=True, eq=False)
+class _Merged:
+    """The detail of merged nodes, found when it is asked for."""
+
+    of: Detail
+    node: I64
+    """The merged node of each node."""
+    nodes: int
+
+    @property
+    def rows(self) -> I64:
+        return self.of.rows
+
+    @cached_property
+    def node_of_row(self) -> I64:
+        return self.node[self.of.node_of_row]
+
+    @cached_property
+    def sums(self) -> dict[str, I64]:
+        return {name: _total(self.node, column, self.nodes) for name, column in self.of.sums.items()}
+
+    @cached_property
+    def columns(self) -> EdgeColumns:
+        edges = self.of.columns
+        return replace(edges, source=self.node[edges.source], target=self.node[edges.target]).merged()
+
+
+@dataclass(frozen=True, eq=False)
+class _OfRegions:
+    """The detail of nodes that were condensed region by region, found when it is asked for."""
+
+    condenser: Condenser
+    cut: Slice | None
+
+    @cached_property
+    def rows(self) -> I64:
+        return _inside(self.condenser.graph, self.cut)[0]
+
+    @cached_property
+    def node_of_row(self) -> I64:
+        return self.condenser.node_of_rows(self.cut, self.rows)
+
+    @cached_property
+    def _condensing(self) -> _Condensing:
+        graph = self.condenser.graph
+        return _Condensing(graph, self.condenser.labels, *_inside(graph, self.cut), node=self.node_of_row)
+
+    @cached_property
+    def sums(self) -> dict[str, I64]:
+        return self._condensing.sums()
+
+    @cached_property
+    def columns(self) -> EdgeColumns:
+        return self._condensing.edge_columns().merged()
+
+
+def _inside(graph: ExecutionGraph, cut: Slice | None) -> tuple[I64, I64]:
+    """The events and edges of a slice, or of the graph."""
+    if cut is not None:
+        return cut.events(), cut.edges()
+    return np.arange(len(graph), dtype=np.int64), np.arange(len(graph.edge_src), dtype=np.int64)
 
 
 def aggregate(of: Slice | ExecutionGraph, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateGraph:
@@ -225,13 +354,20 @@ def aggregate(of: Slice | ExecutionGraph, level: str | LabelFunction, reduce: Re
     `level` may be a function that gives an event's label, `reduce` one that gives a node's value from (graph, its events).
     Raises `ClewError` for an unknown level.
     """
-    graph = of.graph if isinstance(of, Slice) else of
-    rows = of.events() if isinstance(of, Slice) else np.arange(len(of), dtype=np.int64)
-    edges = of.edges() if isinstance(of, Slice) else np.arange(len(graph.edge_src), dtype=np.int64)
-    labels = labels_of(graph, level)
-    made = _Condensing(graph, labels, rows, edges, each_event=level == "event").result(reduce)
+    graph, cut = (of.graph, of) if isinstance(of, Slice) else (of, None)
+    fast = condenser(graph, level)
+    if fast is not None:
+        condensed = fast.slice(cut) if cut is not None else fast.whole()
+        codes = condensed.vertices["label"].astype(np.int64)
+        detail = _OfRegions(fast, cut)
+        made = AggregateGraph(graph, fast.labels.level, fast.labels, codes, detail, reduce, condensed=condensed)
+    else:
+        labels = labels_of(graph, level)
+        rows, edges = _inside(graph, cut)
+        node = np.arange(len(rows)) if level == "event" else None
+        made = _Condensing(graph, labels, rows, edges, node=node).result(reduce)
     # What was only counted is in no slice.
-    return made if isinstance(of, Slice) or not graph.counted else _with_counted(made)
+    return made if cut is not None or not graph.counted else _with_counted(made)
 
 
 def _with_counted(made: AggregateGraph) -> AggregateGraph:
@@ -248,13 +384,13 @@ def _with_counted(made: AggregateGraph) -> AggregateGraph:
         else:
             unplaced += calls
     sums = {**made.sums, "calls": made.sums["calls"] + counted, "counted": counted}
-    return replace(made, sums=sums, unplaced=unplaced)
+    return replace(made, detail=_Known(made.rows, made.node_of_row, sums, made.columns), unplaced=unplaced)
 
 
 class _Condensing:
-    """Positions are places in `rows`."""
+    """Positions are places in `rows`; `node` is given where nodes are known."""
 
-    def __init__(self, graph: ExecutionGraph, labels: Labels, rows: I64, edges: I64, *, each_event: bool) -> None:
+    def __init__(self, graph: ExecutionGraph, labels: Labels, rows: I64, edges: I64, *, node: I64 | None) -> None:
         self.graph, self.labels, self.rows = graph, labels, rows
         self.code = labels.of(rows)
         # Neighbours in a region, which are causal.
@@ -273,7 +409,7 @@ class _Condensing:
         own = graph.call[rows].astype(np.int64)
         self.call = self._position(own, np.arange(len(rows)))
         self.caller = self._caller()
-        self.node = np.arange(len(rows)) if each_event else self._condense()
+        self.node = node if node is not None else self._condense()
         self.nodes = int(self.node.max()) + 1 if len(rows) else 0
 
     def _position(self, events: I64, beside: I64) -> I64:
@@ -313,12 +449,10 @@ class _Condensing:
     def result(self, reduce: Reduce | None) -> AggregateGraph:
         code = np.zeros(self.nodes, np.int64)
         code[self.node] = self.code
-        edges = self._edges().merged()
-        return AggregateGraph(
-            self.graph, self.labels.level, self.labels, self.rows, self.node, code, self._sums(), edges, reduce
-        )
+        detail = _Known(self.rows, self.node, self.sums(), self.edge_columns().merged())
+        return AggregateGraph(self.graph, self.labels.level, self.labels, code, detail, reduce)
 
-    def _edges(self) -> EdgeColumns:
+    def edge_columns(self) -> EdgeColumns:
         graph, node = self.graph, self.node
         kind = graph.edge_kind[self.edges].astype(np.int64)
         channel = graph.edge_channel[self.edges].astype(np.int64)
@@ -338,7 +472,7 @@ class _Condensing:
             np.concatenate((latency, *zeros)),
         )
 
-    def _sums(self) -> dict[str, I64]:
+    def sums(self) -> dict[str, I64]:
         graph, rows, node, count = self.graph, self.rows, self.node, self.nodes
         enters = np.flatnonzero(graph.kind[rows] == Kind.ENTER)
         call = np.searchsorted(graph.calls.enter, rows[enters])

@@ -187,16 +187,16 @@ class _Walk:
 
     def back(self, event: int) -> _Entry:
         """Where the path to an event entered the event's region."""
-        graph, index = self.graph, self.graph.index.into
+        graph = self.graph
         region = int(graph.region[event])
-        low, high = int(index.first[region]), int(index.first[region + 1])
-        place = low + int(np.searchsorted(index.near[low:high], event, "right"))
-        while place > low:
+        edges, targets = graph.index.into(region)
+        place = int(np.searchsorted(targets, event, "right"))
+        while place > 0:
             # The edges into one run of passive records end one wait together.
-            target = int(index.near[place - 1])
+            target = int(targets[place - 1])
             begin = self._run_begin(target)
-            first = low + int(np.searchsorted(index.near[low:place], begin, "left"))
-            found = self._latest(index.edge[first:place], begin, region)
+            first = int(np.searchsorted(targets[:place], begin, "left"))
+            found = self._latest(edges[first:place], begin, region)
             if found is not None:
                 return found
             place = first

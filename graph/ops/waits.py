@@ -22,10 +22,9 @@ EDGES_SEARCHED = 50_000
 def edges_into(graph: ExecutionGraph, region: int, row: int, *, causal: bool = False) -> list[int]:
     """The edges from other regions to events of a region up to `row`, in the order of their targets; with `causal`, without
     those of mutual exclusion."""
-    index = graph.index.into
-    first, last = int(index.first[region]), int(index.first[region + 1])
-    last = first + int(np.searchsorted(index.near[first:last], row, "right"))
-    found = index.edge[first + np.flatnonzero(index.far_region[first:last] != region)]
+    found, targets = graph.index.into(region)
+    found = found[: int(np.searchsorted(targets, row, "right"))]
+    found = found[graph.region[graph.edge_src[found]] != region]
     if causal and graph.edge_excludes is not None:
         found = found[~graph.edge_excludes[found]]
     edges: list[int] = found.tolist()

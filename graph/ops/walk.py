@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clew.graph.index import Direction
 from clew.graph.model import I64, ExecutionGraph, RegionKind
 from clew.graph.ops.waits import edges_into, path_to_state
 from clew.graph.regions import opens
@@ -263,19 +262,20 @@ class _Chooser:
 
 def causes(graph: ExecutionGraph, event: int) -> list[Cause]:
     """The edges that lead to an event."""
-    return _at(graph, graph.index.into, event)
+    edges, targets = graph.index.into(int(graph.region[event]))
+    return _at(graph, event, edges, targets, graph.edge_src)
 
 
 def effects(graph: ExecutionGraph, event: int) -> list[Cause]:
     """The edges that lead from an event."""
-    return _at(graph, graph.index.out, event)
+    edges, sources = graph.index.out(int(graph.region[event]))
+    return _at(graph, event, edges, sources, graph.edge_dst)
 
 
-def _at(graph: ExecutionGraph, index: Direction, event: int) -> list[Cause]:
-    wanted = int(graph.region[event]) * len(graph) + event
-    places = slice(*np.searchsorted(index.key, [wanted, wanted + 1]).tolist())
-    ends = zip(index.edge[places].tolist(), index.far[places].tolist(), strict=True)
-    return [Cause(edge, far, _kind(graph, edge), _channel(graph, edge)) for edge, far in ends]
+def _at(graph: ExecutionGraph, event: int, edges: I64, near: I64, far: I64) -> list[Cause]:
+    here = edges[slice(*np.searchsorted(near, [event, event + 1]).tolist())]
+    ends = zip(here.tolist(), far[here].tolist(), strict=True)
+    return [Cause(edge, other, _kind(graph, edge), _channel(graph, edge)) for edge, other in ends]
 
 
 def _kind(graph: ExecutionGraph, edge: int) -> EdgeKind:

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import clew.graph.ops.slice as slice_module
+import clew.graph.structure as structure_module
+from clew.graph import _kernel, kernel_reference
 from clew.graph.ops.slice import slice_events
 from clew.records.errors import ClewError
 from clew.records.event import EdgeKind, Kind
+
+KERNELS = {"c": _kernel, "python": kernel_reference}
 
 
 def neighbours(graph, forward):
@@ -87,9 +90,9 @@ def graphs(draw, graph_of):
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("vector_round", [0, 3, 10**9])
-def test_the_interval_slice_equals_the_naive_one(graph_of, direction, vector_round, monkeypatch):
-    monkeypatch.setattr(slice_module, "VECTOR_ROUND", vector_round)
+@pytest.mark.parametrize("implementation", KERNELS)
+def test_the_interval_slice_equals_the_naive_one(graph_of, direction, implementation, monkeypatch):
+    monkeypatch.setattr(structure_module, "kernel", KERNELS[implementation])
 
     @settings(max_examples=400, deadline=None)
     @given(st.data())

@@ -1,0 +1,87 @@
+"""The structure plane's kernel, in C (`csrc/`) and, as `kernel_reference`, in numpy.
+
+Numbers are 32 bits wide and unsigned unless said otherwise, bitmaps 64-bit words; what goes out are bytes of them. A *place* is
+an edge's row in `out`, a *position* an event's place region by region; `csrc/plane.h` says what the arrays are.
+"""
+
+from collections.abc import Mapping
+from typing import final
+
+from typing_extensions import Buffer
+
+def build(
+    events: int, regions: int, run_row: Buffer, run_region: Buffer, src: Buffer, dst: Buffer, excluded: Buffer | None, /
+) -> dict[str, bytes]:
+    """The arrays of a plane. Runs are stretches of rows of one region, by row; `excluded` has a byte per edge, 1 for those
+    that no tree may hang on. Raises ValueError for what is no graph, OverflowError for one that is too large."""
+
+def times_ascend(
+    events: int,
+    regions: int,
+    run_row: Buffer,
+    run_region: Buffer,
+    src: Buffer,
+    dst: Buffer,
+    excluded: Buffer | None,
+    ts: Buffer,
+    /,
+) -> tuple[bool, bool]:
+    """Do times (64 bits, signed, by row) never go back inside a region; and never along an edge?"""
+
+def checksum(data: Buffer, /) -> tuple[int, int]:
+    """Two sums that tell whether bytes are the same as before."""
+
+@final
+class Plane:
+    def __init__(self, arrays: Mapping[str, Buffer], /) -> None:
+        """Raises ValueError, naming the array, when they are not as `build` makes them."""
+
+    def locate(self, rows: Buffer, /) -> tuple[bytes, bytes]:
+        """Regions and positions of rows (64 bits). Raises IndexError."""
+
+    def rows_of(self, regions: Buffer, positions: Buffer, /) -> bytes:
+        """Inverse of `locate`."""
+
+    def owners(self, bounds: Buffer, /) -> bytes:
+        """Per region the i for which its first row is at or after bounds[i] (64 bits) and before bounds[i + 1]."""
+
+    def slice(
+        self,
+        forward: bool,
+        regions: Buffer,
+        positions: Buffer,
+        allowed: Buffer | None,
+        crosses: Buffer | None,
+        max_hops: int,
+        max_network_hops: int,
+        /,
+    ) -> tuple[bytes, bytes, int]:
+        """The regions that are reached, the bound of each (a position), and how many edges were followed. `allowed` and
+        `crosses` are bitmaps by place; limits are -1 for none."""
+
+    def rows(self, forward: bool, regions: Buffer, bounds: Buffer, /) -> bytes:
+        """The rows (64 bits) of a slice, ascending."""
+
+    def condense(
+        self,
+        forward: bool,
+        regions: Buffer,
+        bounds: Buffer,
+        allowed: Buffer | None,
+        labels: Buffer,
+        ts: Buffer,
+        /,
+    ) -> tuple[bytes, bytes, bytes]:
+        """Vertices, the arcs between them, and the vertex of each region of a slice; `labels` is by region of the plane."""
+
+    def level(self, labels: Buffer, ts: Buffer, /) -> Level:
+        """For forward slices that are condensed at once. Times must ascend in regions and along edges."""
+
+@final
+class Level:
+    def condense(self, row: int, /) -> tuple[bytes, bytes] | None:
+        """Vertices and arcs of the forward slice from a row along all edges but excluded ones; None when it has to be asked
+        of the plane, as edges lead back to the row."""
+
+    def size(self) -> int:
+        """Bytes in memory, those for one query at a time included."""

@@ -1,0 +1,213 @@
+/* Slices by intervals: one bound per region, and each edge that a moving bound uncovers followed once.
+ *
+ * A bound is kept as a key, so that the better one is always the smaller: forward the position itself, backward its
+ * complement. Invariant: between two slices every region's bound is NONE; those that were reached are reset, not all. */
+#ifndef CLEW_SLICE_H
+#define CLEW_SLICE_H
+
+#include "memory.h"
+#include "plane.h"
+
+typedef struct {
+    uint32_t bound;   /* key, NONE where nothing was reached */
+    uint32_t covered; /* forward the first place that the bound covers, backward one past the last */
+} State;
+
+typedef struct {
+    const Plane *plane;
+    bool forward;
+    const uint64_t *allowed; /* bit per place of `out`, or NULL for all */
+    const uint64_t *crosses; /* likewise: does the edge lead to another process? */
+    State *state;            /* per region */
+    Numbers reached;
+    Ranges ranges;           /* yet to be followed */
+    uint64_t followed;
+} Slicing;
+
+static inline uint32_t key_of(const Slicing *s, uint32_t position) { return s->forward ? position : NONE - 1 - position; }
+
+static inline void reach(Slicing *s, uint32_t region, uint32_t key, uint32_t place) {
+    State *state = &s->state[region];
+    uint32_t low, high;
+    if (key >= state->bound) return;
+    if (state->bound == NONE) {
+        Numbers_push(&s->reached, region);
+        low = s->forward ? place : s->plane->in_first[region];
+        high = s->forward ? s->plane->out_first[region + 1] : place;
+    } else {
+        low = s->forward ? place : state->covered;
+        high = s->forward ? state->covered : place;
+    }
+    state->bound = key;
+    state->covered = place;
+    if (low < high) Ranges_push(&s->ranges, (Range){low, high});
+}
+
+static void reach_position(Slicing *s, uint32_t region, uint32_t position) {
+    reach(s, region, key_of(s, position),
+          s->forward ? first_out(s->plane, region, position) : last_in(s->plane, region, position));
+}
+
+/* Follows the edges of one range; those to other processes are put off when `later` is given. */
+static void follow_range(Slicing *s, Range range, Numbers *later) {
+    const Plane *plane = s->plane;
+    s->followed += range.high - range.low;
+    for (uint32_t i = range.low; i < range.high; i++) {
+        uint32_t place = s->forward ? i : plane->into[i].place;
+        if (s->allowed && !bit(s->allowed, place)) continue;
+        if (later && bit(s->crosses, place)) {
+            Numbers_push(later, i);
+            continue;
+        }
+        if (s->forward) {
+            if (i + 6 < range.high) __builtin_prefetch(&s->state[plane->out[i + 6].far_region], 1);
+            Out out = plane->out[i];
+            reach(s, out.far_region, out.far, out.next);
+        } else {
+            Into into = plane->into[i];
+            if (key_of(s, into.far) < s->state[into.far_region].bound) reach_position(s, into.far_region, into.far);
+        }
+    }
+}
+
+/* At most one of the limits is given; -1 stands for none. */
+static void slice_run(Slicing *s, int64_t max_hops, int64_t max_network_hops) {
+    if (max_hops >= 0) {
+        Ranges round = {0};
+        for (int64_t hops = 0; hops < max_hops && s->ranges.count && !s->ranges.failed; hops++) {
+            Ranges other = round;
+            round = s->ranges;
+            s->ranges = other;
+            s->ranges.count = 0;
+            for (size_t i = 0; i < round.count; i++) follow_range(s, round.items[i], NULL);
+        }
+        free(round.items);
+        return;
+    }
+    Numbers later = {0}, now = {0};
+    for (int64_t hops = 0;; hops++) {
+        while (s->ranges.count && !s->ranges.failed) {
+            Range range = s->ranges.items[--s->ranges.count];
+            follow_range(s, range, max_network_hops >= 0 ? &later : NULL);
+        }
+        /* Everything within so many network hops is known: only now the edges to other processes. */
+        if (hops == max_network_hops || !later.count || later.failed) break;
+        Numbers other = now;
+        now = later;
+        later = other;
+        later.count = 0;
+        for (size_t i = 0; i < now.count; i++) {
+            uint32_t at = now.items[i];
+            if (s->forward) reach(s, s->plane->out[at].far_region, s->plane->out[at].far, s->plane->out[at].next);
+            else reach_position(s, s->plane->into[at].far_region, s->plane->into[at].far);
+        }
+    }
+    s->ranges.failed |= later.failed;
+    free(later.items);
+    free(now.items);
+}
+
+/* Both limits at once: a region has a bound per number of network hops spent, as an event that was reached both by few hops
+ * and by few network hops keeps both. They are in a table by (region, network hops). */
+typedef struct {
+    uint64_t *keys; /* (region << 32 | network hops) + 1, 0 where free */
+    uint32_t *bounds;
+    size_t count, room; /* a power of two */
+} Spent;
+
+static size_t spent_at(const Spent *spent, uint64_t key) {
+    size_t at = (key * 0x9E3779B97F4A7C15ull >> 20) & (spent->room - 1);
+    while (spent->keys[at] && spent->keys[at] != key) at = (at + 1) & (spent->room - 1);
+    return at;
+}
+
+static bool spent_set(Spent *spent, uint64_t key, uint32_t bound) {
+    if (spent->count * 2 >= spent->room) {
+        Spent larger = {NULL, NULL, spent->count, spent->room ? spent->room * 2 : 1024};
+        larger.keys = calloc(larger.room, sizeof *larger.keys);
+        larger.bounds = malloc(larger.room * sizeof *larger.bounds);
+        if (!larger.keys || !larger.bounds) {
+            free(larger.keys);
+            free(larger.bounds);
+            return false;
+        }
+        for (size_t i = 0; i < spent->room; i++)
+            if (spent->keys[i]) {
+                size_t at = spent_at(&larger, spent->keys[i]);
+                larger.keys[at] = spent->keys[i];
+                larger.bounds[at] = spent->bounds[i];
+            }
+        free(spent->keys);
+        free(spent->bounds);
+        *spent = larger;
+    }
+    size_t at = spent_at(spent, key);
+    spent->count += !spent->keys[at];
+    spent->keys[at] = key;
+    spent->bounds[at] = bound;
+    return true;
+}
+
+typedef struct {
+    uint32_t region, network_hops, bound;
+} Reached;
+LIST(Frontier, Reached)
+
+static void limited_reach(Slicing *s, Spent *spent, Frontier *next, Reached at) {
+    for (uint32_t fewer = 0; fewer <= at.network_hops && spent->room; fewer++) {
+        uint64_t key = ((uint64_t)at.region << 32 | fewer) + 1;
+        size_t found = spent_at(spent, key);
+        if (spent->keys[found] && spent->bounds[found] <= at.bound) return;
+    }
+    if (!spent_set(spent, ((uint64_t)at.region << 32 | at.network_hops) + 1, at.bound)) next->failed = true;
+    Frontier_push(next, at);
+    State *state = &s->state[at.region];
+    if (state->bound == NONE) Numbers_push(&s->reached, at.region);
+    if (at.bound < state->bound) state->bound = at.bound;
+}
+
+static void limited_follow(Slicing *s, Spent *spent, Frontier *next, Reached at, uint32_t most) {
+    const Plane *plane = s->plane;
+    uint32_t position = s->forward ? at.bound : NONE - 1 - at.bound;
+    uint32_t low = s->forward ? first_out(plane, at.region, position) : plane->in_first[at.region];
+    uint32_t high = s->forward ? plane->out_first[at.region + 1] : last_in(plane, at.region, position);
+    s->followed += high - low;
+    for (uint32_t i = low; i < high; i++) {
+        uint32_t place = s->forward ? i : plane->into[i].place;
+        if (s->allowed && !bit(s->allowed, place)) continue;
+        uint32_t network_hops = at.network_hops + bit(s->crosses, place);
+        if (network_hops > most) continue;
+        uint32_t region = s->forward ? plane->out[i].far_region : plane->into[i].far_region;
+        uint32_t far = s->forward ? plane->out[i].far : plane->into[i].far;
+        limited_reach(s, spent, next, (Reached){region, network_hops, key_of(s, far)});
+    }
+}
+
+static void slice_limited(Slicing *s, const uint32_t *regions, const uint32_t *positions, size_t count, int64_t max_hops,
+                          uint32_t max_network_hops) {
+    Spent spent = {0};
+    Frontier round = {0}, next = {0};
+    for (size_t i = 0; i < count; i++)
+        limited_reach(s, &spent, &next, (Reached){regions[i], 0, key_of(s, positions[i])});
+    for (int64_t hops = 0; hops < max_hops && next.count && !next.failed; hops++) {
+        Frontier other = round;
+        round = next;
+        next = other;
+        next.count = 0;
+        /* Of several bounds that one round gave a region the best one covers the others. */
+        size_t kept = 0;
+        for (size_t i = 0; i < round.count; i++) {
+            Reached at = round.items[i];
+            size_t best = spent_at(&spent, ((uint64_t)at.region << 32 | at.network_hops) + 1);
+            if (spent.bounds[best] == at.bound) round.items[kept++] = at;
+        }
+        for (size_t i = 0; i < kept; i++) limited_follow(s, &spent, &next, round.items[i], max_network_hops);
+    }
+    s->ranges.failed |= next.failed || round.failed;
+    free(spent.keys);
+    free(spent.bounds);
+    free(round.items);
+    free(next.items);
+}
+
+#endif

@@ -1,0 +1,29 @@
+"""The structure plane's arrays and what condensing gives, as numpy types; all are little-endian.
+
+`csrc/plane.h` and `csrc/condense.h` are the same in C. Invariant: a change here is a change of `structure.FORMAT`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+VERTEX = np.dtype([("first", "<i8"), ("last", "<i8"), ("events", "<i8"), ("label", "<u4"), ("region", "<u4")])
+"""A connected stretch of one label: its times and events; `region` is the smallest one in it."""
+ARC = np.dtype([("source", "<u4"), ("target", "<u4"), ("count", "<u4")])
+"""The edges from one vertex to another."""
+ARRAYS = {
+    "start": np.dtype("<u4"),
+    "end": np.dtype("<u4"),
+    "out_first": np.dtype("<u4"),
+    "in_first": np.dtype("<u4"),
+    "out": np.dtype([("far", "<u4"), ("far_region", "<u4"), ("next", "<u4")]),
+    "out_near": np.dtype("<u4"),
+    "out_edge": np.dtype("<u4"),
+    "into": np.dtype([("far", "<u4"), ("far_region", "<u4"), ("place", "<u4")]),
+    "tree": np.dtype("<u8"),
+    "follow": np.dtype("<u8"),
+    "run_row": np.dtype("<u4"),
+    "run_pos": np.dtype("<u4"),
+    "by_row": np.dtype("<u4"),
+}
+"""The arrays of a plane."""
