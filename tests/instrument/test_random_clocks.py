@@ -13,6 +13,7 @@ import random
 import pytest
 
 from clew.graph.build import build
+from clew.instrument.recorder.select import native
 from clew.records.event import Kind
 
 COMMON = """
@@ -320,8 +321,126 @@ TASKS = """
     print(json.dumps(pasts))
     """
 
+PROCESSES = """
+    import json, os, random, socket, sys
+    import clew
 
-def graphs_pasts(folder):
+    seed = int(sys.argv[1])
+    log = []
+
+    class Way:
+        '''One direction of a stream; its bytes name the write that they are of.'''
+        def __init__(self, name, put, get): self.name, self.put, self.get, self.writes = name, put, get, 0
+
+    def pipe(name):
+        reads, writes = os.pipe()
+        for end in (reads, writes): os.set_blocking(end, False)
+        file = open(reads, "rb", buffering=0) if rng.random() < 0.5 else None  # it gives None where there is nothing
+        return [Way(name, lambda data: os.write(writes, data), file.read if file else lambda n: os.read(reads, n))]
+
+    def connection(name):
+        if rng.random() < 0.5:
+            one, other = socket.socketpair()
+        else:
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                one = socket.create_connection(listener.getsockname())
+                other = listener.accept()[0]
+        for end in (one, other):
+            end.setblocking(False)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # writes are cut
+        return [sockets_way(f"{name} there", one, other), sockets_way(f"{name} back", other, one)]
+
+    def sockets_way(name, near, far):
+        def into(size):
+            buffer = bytearray(size)
+            return bytes(buffer[: far.recv_into(memoryview(buffer))])
+        put = rng.choice([near.send, lambda data: near.sendmsg([data[:1], data[1:]])])
+        return Way(name, put, rng.choice([far.recv, into, lambda n: far.recvmsg(n)[0]]))
+
+    def run(me, writable, readable, rng, depth):
+        count, children = 0, []
+        for turn in range(rng.randrange(15, 30)):
+            what = rng.choice(["write", "write", "read", "read", "read", "fork"])
+            if what == "write" and writable:
+                way = rng.choice(writable)
+                log.append(["write", way.name, way.writes])
+                data = bytes([way.writes]) * rng.choice([1, 7, 100, 9000])
+                try: way.put(data)
+                except BlockingIOError: pass
+                way.writes += 1
+            elif what == "read" and readable:
+                way = rng.choice(readable)
+                try: data = way.get(rng.choice([1, 5, 50, 7000]))
+                except BlockingIOError: data = None
+                if data: log.append(["read", way.name, sorted(set(data))])
+            elif what == "fork" and depth < 2 and rng.random() < 0.5:
+                # What is handed over is the child's alone from here on.
+                given, taken = writable[::2], readable[::2]
+                del writable[::2], readable[::2]
+                children.append(fork(f"{me}.{len(children)}", given, taken, rng.random(), depth + 1))
+            count += 1
+            log.append(["event", f"{me}:{count}"])
+            clew.mark("event", f"{me}:{count}")
+        for name, pid in children:
+            os.waitpid(pid, 0)
+            log.append(["wait", name])
+
+    def fork(name, writable, readable, seed, depth):
+        log.append(["fork", name])
+        pid = os.fork()
+        if pid: return name, pid
+        log.clear()
+        run(name, writable, readable, random.Random(seed), depth)
+        with open(f"log.{name}", "w") as file: json.dump(log, file)
+        os._exit(0)
+
+    rng = random.Random(seed)
+    ways = [way for number in range(2) for way in pipe(f"pipe {number}") + connection(f"connection {number}")]
+    children = []
+    for number in range(3):
+        children.append(fork(str(number), ways[number::3], ways[(number + 1) % 3 :: 3], rng.random(), 0))
+    for name, pid in children:
+        os.waitpid(pid, 0)
+        log.append(["wait", name])
+    log.append(["event", "main:1"])
+    clew.mark("event", "main:1")
+    with open("log.main", "w") as file: json.dump(log, file)
+    """
+
+
+def replayed(logs):
+    """Name of each event -> the names of those before it, itself included, as the processes' own logs say."""
+    seen, pasts, written, ended = {"main": frozenset()}, {}, {}, {}
+    left = {name: list(reversed(log)) for name, log in logs.items()}
+    while left:
+        before = sum(map(len, left.values())), len(left)
+        for name in [name for name in left if name in seen]:
+            while left[name]:
+                what, other, *more = left[name][-1]
+                if what == "event":
+                    seen[name] |= {other}
+                    pasts[other] = seen[name]
+                elif what == "write":
+                    written[other, more[0]] = seen[name]
+                elif what == "fork":
+                    seen[other] = seen[name]
+                elif what == "wait" and other not in ended:
+                    break
+                elif what == "wait":
+                    seen[name] |= ended[other]
+                elif all((other, number) in written for number in more[0]):
+                    seen[name] = seen[name].union(*(written[other, number] for number in more[0]))
+                else:
+                    break
+                left[name].pop()
+            if not left[name]:
+                ended[name] = seen[name]
+                del left[name]
+        assert (sum(map(len, left.values())), len(left)) != before, "the logs are in no order"
+    return pasts
+
+
+def graphs_pasts(folder, numbers=int):
     """Number of each marked event -> bits of those that are before it: by edges and the order inside each region."""
     graph, problems = build(folder)
     assert not [problem.what for problem in problems if "no send of the same key" in problem.what]
@@ -337,7 +456,7 @@ def graphs_pasts(folder):
         for source in incoming.get(row, ()):
             seen |= sent[source]
         if int(graph.kind[row]) == Kind.MARK:
-            number = int(graph.text(row))
+            number = numbers(graph.text(row))
             seen |= 1 << number
             pasts[number] = seen
         regions[region] = seen
@@ -369,3 +488,26 @@ def test_the_graph_knows_exactly_what_happened_before_what(record, program):
                 f"seed {seed}, event {number} ({what}): missed {[(n, name[n]) for n in sorted(missed)]}, "
                 f"false {[(n, name[n]) for n in sorted(false)]}"
             )
+
+
+@pytest.mark.skipif(native is None, reason="the bytes of streams are recorded by the C recorder only")
+def test_the_graph_knows_exactly_what_happened_before_what_in_processes_that_write_to_one_another(record, tmp_path):
+    reads = 0
+    for seed in SEEDS:
+        run = record(PROCESSES, str(seed), rules=False, adapters=("processes", "sockets"), name=f"processes{seed}")
+        assert run.code == 0 and not run.stderr, (seed, run.stderr)
+        logs = {}
+        for file in (tmp_path / "workspace").glob("log.*"):
+            logs[file.name.removeprefix("log.")] = json.loads(file.read_text())
+            file.unlink()
+        carried = replayed(logs)
+        names = sorted(carried)
+        found = graphs_pasts(run.folder, names.index)
+        assert found.keys() == set(range(len(names))), seed
+        for number, name in enumerate(names):
+            past = {names[other] for other in bits(found[number])}
+            assert past == carried[name], (
+                f"seed {seed}, event {name}: missed {sorted(carried[name] - past)}, false {sorted(past - carried[name])}"
+            )
+        reads += sum(entry[0] == "read" for log in logs.values() for entry in log)
+    assert reads > 10 * len(SEEDS)
