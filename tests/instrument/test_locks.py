@@ -508,6 +508,31 @@ def test_an_interrupted_wait_leaves_nothing_behind(locks):
     assert run.syncs() == Counter()
 
 
+def test_a_wait_that_fails_before_it_begins_to_block_is_not_taken_for_a_later_locks(locks):
+    run = locks(
+        """
+    class Refusing:
+        def acquire(self): pass
+        def release(self): pass
+        def _is_owned(self): return True
+        def _release_save(self): raise InterruptedError
+
+    def fail():
+        condition = threading.Condition(Refusing())
+        try: condition.wait()
+        except InterruptedError: said.append(1)
+
+    for _ in range(50): fail()
+    assert len(said) == 50
+    # Where the locks of those waits were.
+    locks = [threading.Lock() for _ in range(200)]
+    for _ in range(2):
+        for lock in locks: lock.acquire(); lock.release()
+    """
+    )
+    assert run.syncs() == Counter() and not run.of(Kind.RELEASE)
+
+
 def test_without_the_c_recorder_the_trace_says_that_locks_are_missing(record):
     run = record(
         "import threading\nwith threading.Lock(): threading.Event().set()",

@@ -43,6 +43,7 @@ static struct {
     PyObject *at_once;  /* Owned: the arguments (False,) */
     struct method lock[6], rlock[6]; /* in the order of `lock_methods` and `rlock_methods` */
     PyCFunction is_owned;            /* of RLock */
+    destructor dealloc;              /* of a lock */
     bool ours;
 } locks;
 
@@ -116,18 +117,20 @@ static void locks_forked(void) {
 
 /* Records */
 
-static void record_acquire(struct awaited *place) {
-    if (place->key && place->mechanism != MUTED)
-        put_keyed(mechanisms[place->mechanism].acquired, place->key, mechanisms[place->mechanism].channel, 0);
-    place->key = 0;
+/* What a wait took up is told of last: a record may take a new chunk, and that may run anything. */
+static void record_acquire(uint8_t mechanism, uint64_t key) {
+    if (key && mechanism != MUTED)
+        put_keyed(mechanisms[mechanism].acquired, key, mechanisms[mechanism].channel, 0);
 }
 
 /* The lock was free at once. That is the end of a wait only if it was made for one and is released already. */
 static COLD void acquired_at_once(PyObject *lock) {
     struct awaited *place = awaited_find(lock);
     if (place && place->announced && place->key) {
-        record_acquire(place);
+        uint64_t key = place->key;
+        uint8_t mechanism = place->mechanism;
         awaited_remove(place);
+        record_acquire(mechanism, key);
     }
 }
 
@@ -135,9 +138,10 @@ static COLD void released(PyObject *lock) {
     struct awaited *place = awaited_find(lock);
     if (!place || !store.active)
         return;
-    place->key = key_fresh();
-    if (place->mechanism != MUTED)
-        put_keyed(mechanisms[place->mechanism].released, place->key, mechanisms[place->mechanism].channel, 0);
+    uint64_t key = place->key = key_fresh();
+    uint8_t mechanism = place->mechanism;
+    if (mechanism != MUTED)
+        put_keyed(mechanisms[mechanism].released, key, mechanisms[mechanism].channel, 0);
 }
 
 static bool wait_begins(PyObject *lock) {
@@ -152,12 +156,15 @@ static void wait_ends(PyObject *lock, bool acquired) {
     struct awaited *place = awaited_find(lock); /* not in a child that was forked meanwhile */
     if (!place)
         return;
+    uint64_t key = acquired ? place->key : 0;
+    uint8_t mechanism = place->mechanism;
     if (acquired)
-        record_acquire(place);
+        place->key = 0;
     if (place->waiting)
         place->waiting--;
     if (place->announced || !place->waiting)
         awaited_remove(place);
+    record_acquire(mechanism, key);
 }
 
 static COLD PyObject *acquire_waiting(PyObject *lock, PyObject *arguments, PyObject *keywords, PyCFunction original) {
@@ -234,6 +241,14 @@ static PyObject *rlock_acquire_restore(PyObject *lock, PyObject *arguments) {
     return result;
 }
 
+/* Of a condition's wait that was interrupted before it began to block: nobody comes back for its place. */
+static void lock_dealloc(PyObject *lock) {
+    struct awaited *place = UNLIKELY(awaited.count) ? awaited_find(lock) : NULL;
+    if (place)
+        awaited_remove(place);
+    locks.dealloc(lock);
+}
+
 struct lock_method {
     const char *name;
     int flags;
@@ -299,7 +314,6 @@ static PyObject *core_waiter(PyObject *module, PyObject *ignored) {
     if (lock && store.active) {
         uint8_t mechanism = mechanism_of_wait();
         struct awaited *place = awaited_add(lock);
-        /* Of an earlier wait that was interrupted before it began: a new lock has its address. */
         if (place)
             *place = (struct awaited){.lock = lock, .mechanism = mechanism, .announced = true};
     }
@@ -340,6 +354,8 @@ static PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
         if (!method_replace(lock_type, lock_methods[i].name, lock_methods[i].function, &locks.lock[i]) ||
             !method_replace(rlock_type, rlock_methods[i].name, rlock_methods[i].function, &locks.rlock[i]))
             return NULL;
+    locks.dealloc = lock_type->tp_dealloc;
+    lock_type->tp_dealloc = lock_dealloc;
     Py_RETURN_TRUE;
 }
 
