@@ -1,9 +1,9 @@
 """Finds the edges of raw bytes: each read joined to the writes whose bytes it got, by their places in the stream.
 
 A record claims bytes of a stream, one way ("120-480", "+" before the first of a process), or says that nothing is known from
-a place on ("480-"). Of the writes of one process each takes back what an earlier one claimed and did not write. Invariant: a
-byte that two may have written or read has no edge, nor has any that follows it; a stream that was read before it was
-written has none at all.
+a place on ("480-"). Of the writes of one process each takes back what an earlier one claimed beyond its beginning and did not
+write, also one of nothing ("300-300"). Invariant: a byte that two may have written or read has no edge, nor has any that
+follows it; a stream that was read before it was written has none at all.
 """
 
 from __future__ import annotations

@@ -34,6 +34,10 @@ def test_what_a_write_claimed_and_did_not_write_is_the_next_ones():
     found = pairs((W, 0, "+0-100"), (W, 0, "40-100"), (R, 1, "+0-40"), (R, 1, "40-100"))
     assert found == [(0, 2), (1, 3)]
     assert pairs((W, 0, "+0-100"), (W, 0, "0-100"), (R, 1, "+0-100")) == [(1, 2)]
+    # Another process goes on where it ended.
+    found = pairs((W, 0, "+0-100"), (W, 0, "40-40"), (W, 5, "40-50"), (R, 1, "+0-40"), (R, 1, "40-50"))
+    assert found == [(0, 3), (2, 4)]
+    assert pairs((W, 0, "+0-100"), (W, 0, "0-0"), (W, 5, "0-10"), (R, 1, "+0-10")) == [(2, 3)]
 
 
 @pytest.mark.parametrize("side", [W, R])

@@ -26,6 +26,7 @@
 enum { SURE, DOUBTFUL, LOST };           /* what this process knows of a course; DOUBTFUL is said when it matters */
 enum { NAMED, AS_CONNECTED, AS_ACCEPTED }; /* how to name a stream that is used for the first time */
 enum { MOST_DESCRIPTORS = 1 << 20 };
+#define ENDLESS UINT64_MAX
 
 struct course {
     uint64_t key, at; /* 0 for a pipe's way that there is not; bytes that went */
@@ -288,7 +289,7 @@ static inline char *put_number(char *text, struct course *course, uint64_t numbe
     return text + course->length;
 }
 
-/* `to` is 0 where nothing is known from `from` on. */
+/* `to` is ENDLESS where nothing is known from `from` on. */
 static void course_record(struct stream *stream, struct course *course, uint64_t from, uint64_t to) {
     char text[48], *end = text;
     bool sends = course == &stream->out;
@@ -299,7 +300,7 @@ static void course_record(struct stream *stream, struct course *course, uint64_t
     course->begun = true;
     end = put_number(end, course, from);
     *end++ = '-';
-    if (to)
+    if (to != ENDLESS)
         end = put_number(end, course, to);
     put_extended(sends ? KIND_SEND : KIND_JOIN, sends ? stream->send_site : stream->receive_site, course->key,
                  stream->channel, text, (size_t)(end - text), FLAG_BYTES);
@@ -310,7 +311,7 @@ static COLD void course_lose(struct stream *stream, struct course *course) {
     if (course->state == LOST)
         return;
     course->state = LOST;
-    course_record(stream, course, course->at, 0);
+    course_record(stream, course, course->at, ENDLESS);
 }
 
 static COLD void courses_note(void) {
@@ -335,14 +336,16 @@ static inline bool course_begin(struct stream *stream, struct course *course, ui
     return true;
 }
 
-/* After it: `length` bytes went. */
-static inline void course_end(struct stream *stream, struct course *course, uint64_t length) {
+/* After it: `length` bytes went, of those that were claimed. */
+static inline void course_end(struct stream *stream, struct course *course, uint64_t claimed, uint64_t length) {
     course->busy = false;
     if (UNLIKELY(course->state))
         return; /* somebody else's call came in between */
     if (course == &stream->in && length)
         course_record(stream, course, course->at, course->at + length);
     course->at += length;
+    if (UNLIKELY(length < claimed) && !courses_muted)
+        course_record(stream, course, course->at, course->at);
 }
 
 /* What another program may read or write from now on, too. */

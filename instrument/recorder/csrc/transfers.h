@@ -218,7 +218,7 @@ static inline PyObject *transfer_bytes(struct transfer *transfer, struct stream 
         bool all = transfer->does == SENDS_ALL && result;
         if (UNLIKELY(!result && (transfer->does == SENDS_ALL || transfer->does == RECEIVES_ALL)))
             course_lose(stream, course); /* some may have gone */
-        course_end(stream, course, all ? length : amount(result));
+        course_end(stream, course, length, all ? length : amount(result));
     }
     stream_leave(stream);
     return result;
