@@ -71,7 +71,7 @@ def host_name() -> str:
 def boot_id() -> str:
     """Names the boot that the cycle counter and the monotonic clock count from; the host's name where there is no id."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return host_name()
 
