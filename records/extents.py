@@ -6,7 +6,7 @@ Invariant: any bytes whatsoever have an end, and every record before it is whole
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from clew.records.event import RECORD_SIZE, Extension, unpack_extension
 
@@ -27,7 +27,7 @@ def records(extent: memoryview) -> Iterator[tuple[int, int, Extension | None]]:
         at = after
 
 
-def find_end(chunk: memoryview, kinds: bytes) -> tuple[int, str]:
+def python_find_end(chunk: bytes | memoryview, kinds: bytes) -> tuple[int, str]:
     """Where the whole records of a chunk's data end, in bytes, and what is wrong there; "" for an ordinary end.
 
     Only records with an extension are visited one by one; runs of plain ones are checked by searching in them.
@@ -73,3 +73,12 @@ def _first_without_ticks(body: bytes, first: int, stop: int) -> int:
         if not inside:
             return unit
         place = (unit + 1) * RECORD_SIZE
+
+
+find_end: Callable[[bytes | memoryview, bytes], tuple[int, str]]
+try:
+    from clew.records import _codec
+except ImportError:  # no compiler was at hand
+    find_end = python_find_end
+else:
+    find_end = _codec.find_end

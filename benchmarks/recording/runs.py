@@ -23,11 +23,14 @@ EVERYTHING = Plan(
 
 
 @contextmanager
-def recording(folder: Path, plan: Plan = EVERYTHING) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A new run's folder and the environment of a process to be recorded into it; a collector works as long as it is needed."""
+def recording(
+    folder: Path, plan: Plan = EVERYTHING, *, collected: bool = True
+) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A new run's folder and the environment of a process to be recorded into it; a collector works as long as needed, unless
+    it is not `collected`."""
     name = f"benchmark-{next(_numbers)}"
     run_folder, _ = create_run(folder, name=name, command=[name], spec="", plan=dump(plan))
-    collector = start_collector(run_folder)
+    collector = start_collector(run_folder) if collected else None
     try:
         yield run_folder, _cached(environment(run_folder))
     finally:

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import clew
+from clew.graph.decode import decode
+from clew.records.collect import collect_now
 from clew.records.default import default_plan
 from clew.records.event import Kind
-from clew.records.reader import read_run
+from clew.records.reader import read_process, read_run
+from clew.records.run import trace_files
 from recording.rounds import Worker
 from recording.runs import plain, recording
 
@@ -119,6 +122,33 @@ def size(folder: Path) -> Iterator[Row]:
     )
 
 
+def packing(folder: Path) -> Iterator[Row]:
+    """What packs beside a program, and what reads it afterwards, in CPU time."""
+    for name in ("fib", "asyncio"):
+        with recording(folder, collected=False) as (run, environment), Worker(name, "clew", environment) as worker:
+            for _ in range(4 * SLICES):
+                worker.ask("slice")
+        (trace,) = trace_files(run)
+        raw_mb = trace.stat().st_size / 1e6
+        started = time.process_time()
+        collect_now(run)
+        packing_s = time.process_time() - started
+        started = time.process_time()
+        threads = read_process(trace).threads.values()
+        extents = [part for thread in threads for part in thread.extents]
+        reading_s = time.process_time() - started
+        yield f"packing, {name}", "MB/s", round(raw_mb / packing_s), "VizTracer", None, None
+        millions = len(decode(extents)) / 1e6
+        yield (
+            f"reading, {name}",
+            "M records/s",
+            round(millions / reading_s, 1),
+            "VizTracer",
+            None,
+            None,
+        )
+
+
 def kill(folder: Path) -> Iterator[Row]:
     with recording(folder) as (run, environment):
         with Worker("jinja2", "clew", environment) as worker:
@@ -157,6 +187,7 @@ def memory(folder: Path) -> Iterator[Row]:
 MEASURES: dict[str, Callable[[Path], Iterator[Row]]] = {
     "start-up": start_up,
     "size": size,
+    "packing": packing,
     "kill": kill,
     "memory": memory,
 }

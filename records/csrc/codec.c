@@ -1,4 +1,5 @@
-/* Takes a chunk's data apart into streams of like bytes, and puts it together again: the twin of records/codec.py.
+/* Takes a chunk's data apart into streams of like bytes, and puts it together again: the twin of records/codec.py. And finds the
+   end of its records, as records/extents.py does.
 
    Invariants: the same streams as the Python twin gives, byte for byte; whatever is to be joined, nothing is read or stored
    outside its buffers, and what `split` never gave raises ValueError or gives some data. Numbers are little-endian whatever the
@@ -8,6 +9,7 @@
 #include <Python.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -546,7 +548,48 @@ done:
     return joined;
 }
 
+/* --- reading ----------------------------------------------------------------------------------------------------------- */
+
+/* The twin of `find_end` in records/extents.py. */
+static PyObject *find_end(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
+    Py_buffer data, kinds;
+    if (given != 2) return PyErr_Format(PyExc_TypeError, "find_end(data, kinds)");
+    if (PyObject_GetBuffer(arguments[0], &data, PyBUF_SIMPLE) < 0) return NULL;
+    if (PyObject_GetBuffer(arguments[1], &kinds, PyBUF_SIMPLE) < 0) {
+        PyBuffer_Release(&data);
+        return NULL;
+    }
+    bool known[256] = {false};
+    for (Py_ssize_t at = 0; at < kinds.len; at++) known[((const uint8_t *)kinds.buf)[at]] = true;
+    const uint8_t *bytes = data.buf;
+    Py_ssize_t units = data.len / RECORD, at = 0;
+    char wrong[64] = "";
+    while (at < units) {
+        const uint8_t *record = bytes + at * RECORD;
+        if (!load(record, 8)) {
+            Py_ssize_t length = units * RECORD;
+            while (length && !bytes[length - 1]) length--;
+            /* What follows the end can only be a record that was being written. */
+            if (length - at * RECORD > 256 * RECORD) strcpy(wrong, "an unfinished record in the middle");
+            break;
+        }
+        if (!known[record[8]]) {
+            snprintf(wrong, sizeof wrong, "a record of unknown kind %d", record[8]);
+            break;
+        }
+        if (at + 1 + record[9] > units) {
+            strcpy(wrong, "a record that reaches beyond its chunk");
+            break;
+        }
+        at += 1 + record[9];
+    }
+    PyBuffer_Release(&kinds);
+    PyBuffer_Release(&data);
+    return Py_BuildValue("(ns)", at * RECORD, wrong);
+}
+
 static PyMethodDef methods[] = {
+    {"find_end", (PyCFunction)(void (*)(void))find_end, METH_FASTCALL, "find_end(data, kinds): where whole records end, and why"},
     {"split", split, METH_O, "split(data): the streams of a chunk's data, and where those of steps are best cut"},
     {"join", join, METH_O, "join(streams): the data; ValueError for streams that are of none"},
     {NULL, NULL, 0, NULL},

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from clew.records import _codec, codec, streams
 from clew.records.event import Kind, pack_extension, pack_word
+from clew.records.extents import python_find_end
 
 STRIDE = 0x9E37_79B9_7F4A_7C15
 U64 = st.integers(0, 2**64 - 1)
@@ -103,6 +104,17 @@ def test_random_bytes_of_a_whole_chunk():
 def test_what_is_larger_than_a_chunk_is_refused():
     with pytest.raises(ValueError):
         _codec.split(bytes(codec.MAX_CHUNK + 1))
+
+
+@given(RECORDS, st.binary(max_size=40), st.integers(0, 6000), st.binary(min_size=1, max_size=255))
+@settings(max_examples=300)
+@example([], b"", 5000, b"\1")
+@example([(1, pack_word(1), b"")] * 3, b"\1", 4096, b"\1")
+@example([(1, pack_word(1), b"")] * 3, b"\1", 4081, b"\1")
+def test_both_find_the_same_end_of_records(records, rest, zeros, kinds):
+    data = as_bytes(records) + bytes(zeros) + rest
+    for known in (kinds, bytes(range(256))):
+        assert _codec.find_end(memoryview(data), known) == python_find_end(data, known)
 
 
 @given(RECORDS, st.data())
