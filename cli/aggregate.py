@@ -8,13 +8,13 @@ import click
 
 from clew.cli.common import (
     json_option,
+    open_session,
     place_cell,
     print_json,
     print_problems,
     run_option,
     show,
     table,
-    the_workspace,
     workspace_option,
 )
 from clew.records.errors import ClewError
@@ -55,11 +55,11 @@ def aggregate(
     from clew.server import wording
     from clew.server.panel.target import NothingFound, find_target, nothing_recorded
     from clew.server.protocol import Location, Target
-    from clew.server.session import Session, Task
+    from clew.server.session import Task
 
     if level == "event":
         raise ClewError("at level event there is nothing to sum; `clew slice` lists events")
-    session = Session(the_workspace(workspace))
+    session = open_session(workspace)
     if text is None:
         opened = session.open(run or "")
         summed = condense(opened.graph, level)

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
     from clew.graph.query import Run
     from clew.server.protocol import Location
+    from clew.server.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def run_option(function: F) -> F:
-    return click.option("--run", "run", metavar="RUN", help="A run's id, name or folder. Default: the newest run.")(
-        function
-    )
+    return click.option(
+        "--run",
+        "run",
+        metavar="RUN",
+        help="A run: id, name, folder, or a foreign trace. Default: the newest.",
+    )(function)
 
 
 def workspace_option(function: F) -> F:
@@ -44,6 +48,16 @@ def json_option(function: F) -> F:
 
 def the_workspace(given: Path | None) -> Path:
     return given.resolve() if given else workspace_of(Path.cwd())
+
+
+def open_session(workspace: Path | None) -> Session:
+    """The workspace's runs; the import of a foreign file that is given instead of a run shows a bar."""
+    from clew.cli.importing import ImportBar
+    from clew.server.session import Session
+
+    session = Session(the_workspace(workspace))
+    session.importing = ImportBar()
+    return session
 
 
 def print_json(value: object) -> None:

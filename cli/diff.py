@@ -8,12 +8,12 @@ import click
 
 from clew.cli.common import (
     json_option,
+    open_session,
     place_cell,
     print_json,
     print_notes,
     show,
     table,
-    the_workspace,
     workspace_option,
 )
 
@@ -42,9 +42,9 @@ def diff(*, before: str, after: str, level: str, rows: int, workspace: Path | No
     from clew.server import wording
     from clew.server.panel.diff import diff_view
     from clew.server.protocol import DiffParams
-    from clew.server.session import Session, Task
+    from clew.server.session import Task
 
-    found = diff_view(Session(the_workspace(workspace)), DiffParams(before, after, level, rows), Task())
+    found = diff_view(open_session(workspace), DiffParams(before, after, level, rows), Task())
     if as_json:
         print_json(found)
         return

@@ -36,6 +36,8 @@ COMMANDS = {
     "slice": Entry("clew.cli.slice", "List everything that led to some events, or followed from them."),
     "path": Entry("clew.cli.path", "Show where the time to an event went: its critical path."),
     "aggregate": Entry("clew.cli.aggregate", "Sum a run by function, class, module, component, process, …"),
+    "import": Entry("clew.cli.import_", "Make a run of others' traces: OTLP, Jaeger, Zipkin, Chrome, …"),
+    "export": Entry("clew.cli.export", "Write a run as OTLP or for Perfetto."),
     "runs": Entry("clew.cli.runs", "List the recorded runs."),
     "view": Entry("clew.cli.view", "Open the panel in a browser."),
     "check": Entry("clew.cli.check", "Check a spec against the source code."),
@@ -43,8 +45,8 @@ COMMANDS = {
 }
 """In the order of the help. The attribute of the module has the command's name; the text stands here, so that `clew --help`
 loads no command at all."""
-ATTRIBUTES = {"slice": "slice_"}
-"""Commands whose name would shadow a builtin."""
+ATTRIBUTES = {"slice": "slice_", "import": "import_"}
+"""Commands whose name is a builtin's or a keyword."""
 
 
 class ReaderIsGone(Exception):

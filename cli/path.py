@@ -8,13 +8,13 @@ import click
 
 from clew.cli.common import (
     json_option,
+    open_session,
     place_cell,
     print_json,
     print_notes,
     run_option,
     show,
     table,
-    the_workspace,
     workspace_option,
 )
 
@@ -57,12 +57,12 @@ def path(
     from clew.server.panel.critical_path import critical_path_view
     from clew.server.panel.target import NothingFound
     from clew.server.protocol import CriticalPathParams, Target
-    from clew.server.session import Session, Task
+    from clew.server.session import Task
 
     if sum(given is not None for given in (text, event, function)) > 1:
         raise click.UsageError("give one of TEXT, --event and --function")
     params = CriticalPathParams(Target(event=event, text=text, function=function), run or "", level, rows)
-    found = critical_path_view(Session(the_workspace(workspace)), params, Task())
+    found = critical_path_view(open_session(workspace), params, Task())
     if not found.segments:
         message = found.message or f"{found.title}: nothing led to it"
         raise NothingFound(message[:1].lower() + message[1:])

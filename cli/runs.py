@@ -39,8 +39,14 @@ def runs(workspace: Path | None, as_json: bool) -> None:
             row["id"],
             row["name"],
             wording.when(row["started"] * 1_000_000) if row["started"] else "",
-            "…" if not row["finished"] else "?" if row["exitCode"] is None else str(row["exitCode"]),
-            str(row["processes"]),
+            "…"
+            if not row["finished"]
+            else ""
+            if row["imported"]
+            else "?"
+            if row["exitCode"] is None
+            else str(row["exitCode"]),
+            "" if row["imported"] else str(row["processes"]),
             wording.size(row["bytes"]),
             "; ".join(row["problems"]),
         )
@@ -51,6 +57,7 @@ def _row(folder: Path, info: RunInfo | Exception) -> dict[str, Any]:
     return {
         **encode(run_ref(folder, info)),
         "folder": str(folder),
+        "imported": isinstance(info, RunInfo) and info.imported > 0,
         "processes": len(trace_files(folder)),
         "bytes": disk_bytes(folder),
     }

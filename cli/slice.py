@@ -10,12 +10,12 @@ import click
 
 from clew.cli.common import (
     json_option,
+    open_session,
     print_json,
     print_problems,
     run_option,
     show,
     table,
-    the_workspace,
     workspace_option,
 )
 
@@ -71,7 +71,6 @@ def slice_(
     from clew.server.panel.explain import summary
     from clew.server.panel.slice import numbers
     from clew.server.panel.target import NothingFound, but, no_such_text
-    from clew.server.session import Session
 
     if text is None and not conditions:
         raise click.UsageError("say which events it starts from: a part of a log message, or --where level=ERROR")
@@ -80,7 +79,7 @@ def slice_(
         if {"kind__eq", "text__contains"} & wanted.keys():
             raise click.UsageError("TEXT means log lines that contain it; give it or --where kind=… and text~…")
         wanted |= {"kind__eq": "log", "text__contains": text}
-    session = Session(the_workspace(workspace))
+    session = open_session(workspace)
     opened = session.open(run or "")
     start = opened.events.where(**wanted)
     if not start.count():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from clew.cli.common import json_option, print_json, run_option, the_workspace, workspace_option
+from clew.cli.common import json_option, open_session, print_json, run_option, workspace_option
 
 
 @click.command()
@@ -30,10 +30,9 @@ def view(*, run: str | None, workspace: Path | None, port: int, browser: bool, a
       clew view --run before --port 8123 --no-browser
     """
     from clew.server.http import PanelServer
-    from clew.server.session import Session
 
     logging.basicConfig(level=logging.WARNING, format="clew: %(message)s")
-    session = Session(the_workspace(workspace))
+    session = open_session(workspace)
     if run:
         session.select(run)
     server = PanelServer(session, port)

@@ -11,13 +11,13 @@ import click
 
 from clew.cli.common import (
     json_option,
+    open_session,
     place_cell,
     print_json,
     print_problems,
     run_option,
     show,
     table,
-    the_workspace,
     workspace_option,
 )
 
@@ -79,9 +79,9 @@ def why(
     from clew.server.panel.explain import explain
     from clew.server.panel.target import find_target
     from clew.server.panel.titles import event_title
-    from clew.server.session import Session, Task
+    from clew.server.session import Task
 
-    session = Session(the_workspace(workspace))
+    session = open_session(workspace)
     found = find_target(session, run or "", _target(text, at, event), Task(), every=every)
     graph = found.run.graph
     answers: list[Explanation] | list[Causes]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from clew.graph.execute import execute, execute_events, to_arrow, to_networkx
 from clew.graph.fields import FIELDS, check_condition, check_field
+from clew.graph.imports import run_folder
 from clew.graph.levels import LabelFunction
 from clew.graph.model import Event
 from clew.graph.nodes import (
@@ -42,7 +43,7 @@ from clew.graph.ops.diff import Diff, DiffRow
 from clew.graph.ops.slice import EdgeFilter, Slice
 from clew.graph.spelling import explain, spell
 from clew.graph.store import open_graph
-from clew.records.run import find_run, load_run, workspace_of
+from clew.records.run import load_run, workspace_of
 
 if TYPE_CHECKING:
     import networkx
@@ -56,10 +57,12 @@ class StepRefused(QueryError, AttributeError):
 
 
 def open_run(path: str | PathLike[str] | None = None, *, workspace: str | PathLike[str] | None = None) -> Run:
-    """A recorded run: by its folder, id or name, or the newest. `workspace` is where its `.clew` folder is, by default the
-    nearest one upwards. Builds the store when it is missing or old. Raises `RunError` when there is no such run."""
+    """A recorded run: by its folder, id or name, or the newest; or a trace that others wrote (OTLP, Jaeger, Zipkin, Chrome,
+    vector clocks), which is imported first. `workspace` is where its `.clew` folder is, by default the nearest one upwards.
+    Builds the store when it is missing or old. Raises `ClewError` when there is no such run, or the trace is damaged."""
     base = Path(workspace) if workspace is not None else workspace_of(Path.cwd())
-    folder = Path(path) if isinstance(path, Path) else find_run(base, None if path is None else str(path))
+    given = isinstance(path, Path) and path.is_dir()
+    folder = Path(str(path)) if given else run_folder(base, None if path is None else str(path))
     info = load_run(folder)
     graph, problems = open_graph(folder)
     return Run(info, folder.resolve(), problems, graph)

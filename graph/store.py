@@ -22,12 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clew.graph.build import build
+from clew.graph.formats.reading import read_again
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Machine, Process, Regions, Site, Strand, Texts
 from clew.graph.structure import Structure, StructureError
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
 from clew.records.plan import Level, Target, plain
-from clew.records.run import PLAN_FILE, STORE_FOLDER, load_run, record_files
+from clew.records.run import IMPORT_FILE, PLAN_FILE, STORE_FOLDER, load_run, record_files
 
 STORE_FORMAT = 6
 """Goes up with every change of what is stored or of how a graph is built."""
@@ -53,7 +54,7 @@ def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
         pass
     before = fingerprint(folder)
     over = info.finished is not None or is_abandoned(folder, info)
-    graph, problems = build(folder)
+    graph, problems = read_again(folder, info) if info.imported else build(folder)
     # What is still growing would be stale at once.
     if over and fingerprint(folder) == before:
         try:
@@ -68,7 +69,7 @@ def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
 def fingerprint(folder: Path) -> list[list[Any]]:
     """Name, size and time of change (ns) of the files that a graph is made of."""
     found = []
-    for path in [*record_files(folder), folder / PLAN_FILE]:
+    for path in [*record_files(folder), folder / PLAN_FILE, folder / IMPORT_FILE]:
         with contextlib.suppress(OSError):
             status = path.stat()
             found.append([path.name, status.st_size, status.st_mtime_ns])

@@ -22,6 +22,8 @@ FOLDER = ".clew"
 PLAN_FILE = "plan.json"
 RUN_FILE = "run.json"
 STORE_FOLDER = "store"
+IMPORT_FILE = "import.json"
+"""In the folder of a run that was imported: the files of others that it was made of."""
 TRACE_SUFFIX = ".clew"
 PACKED_SUFFIX = ".clewz"
 REFUSED = "refused-"
@@ -55,6 +57,8 @@ class RunInfo(NamedTuple):
     """The process that writes the run's end, 0 when that is not known."""
     attached: bool = False
     """The run began in the middle of a program; its processes write its end, each if it is the last one."""
+    imported: int = 0
+    """When the run was made of a trace that others wrote, 0 for one that was recorded."""
     notes: list[str] = []  # noqa: RUF012  # never changed
     format: int = RUN_FORMAT
 
@@ -250,7 +254,11 @@ def list_runs(workspace: Path) -> list[tuple[Path, RunInfo | RunError]]:
                 found.append((folder, load_run(folder)))
             except RunError as error:
                 found.append((folder, error))
-    return sorted(found, key=lambda entry: entry[1].started if isinstance(entry[1], RunInfo) else 0, reverse=True)
+    return sorted(found, key=lambda entry: _made(entry[1]), reverse=True)
+
+
+def _made(info: RunInfo | RunError) -> int:
+    return (info.imported or info.started) if isinstance(info, RunInfo) else 0
 
 
 def find_run(workspace: Path, which: str | None = None) -> Path:
@@ -296,9 +304,9 @@ def record_files(folder: Path) -> list[Path]:
 
 
 def disk_bytes(folder: Path) -> int:
-    """What the run's records take on disk; files with holes take less than their length."""
+    """What the run's records take on disk; files with holes take less than their length. An imported run has its store only."""
     total = 0
-    for path in record_files(folder):
+    for path in record_files(folder) or (folder / STORE_FOLDER).glob("*"):
         with contextlib.suppress(OSError):
             status = path.stat()
             total += min(status.st_size, getattr(status, "st_blocks", status.st_size) * 512)

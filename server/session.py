@@ -76,6 +76,8 @@ class Session:
         self.workspace = workspace
         self.overlay: Callable[[str], str | None] = lambda _path: None
         """The unsaved text of a file that is open in an editor."""
+        self.importing: Callable[[str, int, int], None] = lambda _name, _done, _size: None
+        """Hears how far the import of a foreign file is: its name, bytes read, bytes in all; the name is "" at the end."""
         self._selected = ""
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._folder_locks: dict[Path, threading.Lock] = {}
@@ -95,7 +97,7 @@ class Session:
 
     def select(self, which: str) -> RunsResult:
         """Uses this run from now on; "" for whichever is the newest. Raises `RunError` when there is no such run."""
-        selected = str(find_run(self.workspace, which)) if which else ""
+        selected = str(self._found(which)) if which else ""
         with self._lock:
             self._selected = selected
         return self.runs()
@@ -103,7 +105,7 @@ class Session:
     def folder(self, which: str = "") -> Path:
         """The folder of a run by id, name or path; without one the selected, else the newest. Raises `RunError`."""
         if which:
-            return find_run(self.workspace, which)
+            return self._found(which)
         if self._selected:
             try:
                 return find_run(self.workspace, self._selected)
@@ -111,6 +113,14 @@ class Session:
                 with self._lock:
                     self._selected = ""  # it was removed
         return find_run(self.workspace)
+
+    def _found(self, which: str) -> Path:
+        """A run's folder, made first where `which` is a trace that others wrote."""
+        if not Path(which).is_file():
+            return find_run(self.workspace, which)
+        from clew.graph.imports import run_folder
+
+        return run_folder(self.workspace, which, self.importing)
 
     def open(self, which: str = "", task: Task | None = None) -> Run:
         """The graph of a run. The first time that takes as long as building it does; `task` hears of it."""

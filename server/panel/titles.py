@@ -37,6 +37,10 @@ _SENT = {
     "traceparent": "sent its trace headers",
     "socket": "wrote bytes to a connection",
     "pipe": "wrote bytes to a pipe",
+    "span.start": "began other work",
+    "span.end": "ended",
+    "request": "sent a request",
+    "response": "answered",
 }
 _TOOK = {
     "thread.start": "began as a thread",
@@ -56,6 +60,10 @@ _TOOK = {
     "traceparent": "got trace headers",
     "socket": "read bytes from a connection",
     "pipe": "read bytes from a pipe",
+    "span.start": "began",
+    "span.end": "went on after other work's end",
+    "request": "took a request",
+    "response": "got the answer",
 }
 _LED = {
     "thread.start": "{target} began as a thread that {source} started",
@@ -73,6 +81,10 @@ _LED = {
     "traceparent": "{target} handled a request that {source} sent",
     "socket": "{target} read from a connection what {source} had written",
     "pipe": "{target} read from a pipe what {source} had written",
+    "span.start": "{target} was begun by {source}",
+    "span.end": "{target} went on when {source} had ended",
+    "request": "{target} handled a request that {source} sent",
+    "response": "{target} got the answer of {source}",
 }
 
 _LET_IN = {

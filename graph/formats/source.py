@@ -1,0 +1,128 @@
+"""Opens a foreign file, compressed or not, and says clearly what is wrong with one that cannot be read.
+
+Invariant: whatever bytes a file has, reading it ends with data, or with one `FormatError` that names file, place and remedy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from clew.records.errors import ClewError
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+CHUNK = 1 << 20
+Progress = Callable[[str, int, int], None]
+"""Hears of a file's name, the bytes of it that were read, and its size."""
+
+
+class FormatError(ClewError):
+    """A foreign file that cannot be read, or not as what it was said to be."""
+
+
+def nobody(_name: str, _done: int, _size: int) -> None:
+    """Progress that is not shown."""
+
+
+class Source:
+    """One file. `data` gives its bytes, decompressed; `start` the first of them without moving on."""
+
+    def __init__(self, path: Path, progress: Progress = nobody) -> None:
+        self.path = path
+        self.progress = progress
+        try:
+            self._file = path.open("rb")
+            self.size = path.stat().st_size
+        except IsADirectoryError:
+            raise FormatError(f"{path}: a folder; name the trace files in it") from None
+        except OSError as error:
+            raise FormatError(f"{path}: cannot be read ({error.strerror})") from None
+        head = self._file.read(4)
+        self._file.seek(0)
+        self.compression = "gzip" if head.startswith(GZIP) else "zstd" if head == ZSTD else ""
+        self._stream = self._decompressed()
+        self._ahead = b""
+        if not self.size:
+            raise FormatError(f"{path}: empty; was it written to the end?")
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError, pa.ArrowException):
+            self._stream.close()
+        self._file.close()
+
+    def _decompressed(self) -> IO[bytes]:
+        if self.compression == "gzip":
+            unzipped: Any = gzip.GzipFile(fileobj=self._file)
+            stream: IO[bytes] = unzipped
+            return stream
+        if self.compression == "zstd":
+            stream = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), "zstd")
+            return stream
+        return self._file
+
+    def read(self, count: int = CHUNK) -> bytes:
+        """At most so many bytes, b"" at the end. Raises `FormatError`."""
+        if self._ahead:
+            data, self._ahead = self._ahead[:count], self._ahead[count:]
+            return data
+        try:
+            data = self._stream.read(count)
+        except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException, OSError) as error:
+            at = self._file.tell()
+            what = f"damaged or cut off: its {self.compression or 'data'} cannot be read on after byte {at:,}"
+            raise FormatError(f"{self.path}: {what} ({error}); copy or write it again") from None
+        self.progress(self.path.name, self._file.tell(), self.size)
+        return data
+
+    def start(self, count: int) -> bytes:
+        """The first bytes; they are read again by `read`."""
+        while len(self._ahead) < count:
+            more = b"" if not self._stream else self._read_ahead()
+            if not more:
+                break
+            self._ahead += more
+        return self._ahead[:count]
+
+    def _read_ahead(self) -> bytes:
+        ahead, self._ahead = self._ahead, b""
+        more = self.read()
+        self._ahead = ahead
+        return more
+
+    def data(self) -> bytes:
+        """Everything that is left."""
+        whole = io.BytesIO()
+        while chunk := self.read():
+            whole.write(chunk)
+        return whole.getvalue()
+
+
+def as_text(value: object) -> str:
+    """What a file has where a text is expected, as one."""
+    return value if isinstance(value, str) else "" if value is None else to_json(value)
+
+
+def to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number)
+
+
+def _number(value: object) -> object:
+    return float(value) if isinstance(value, Decimal) else str(value)
+
+
+def dicts(value: object) -> Iterator[dict[str, Any]]:
+    """The objects of what should be an array of them."""
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))

@@ -1,0 +1,136 @@
+"""Runs made of foreign traces: by `clew import`, and wherever a run is asked for and a foreign file is given.
+
+Invariant: a file is imported once: as long as it does not change, the run that was made of it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from clew.graph.formats.reading import Imported, origins_text, read_files
+from clew.graph.formats.source import Progress, nobody
+from clew.graph.store import fingerprint, save
+from clew.records.errors import RunError
+from clew.records.plan import Plan, dump
+from clew.records.run import (
+    IMPORT_FILE,
+    PLAN_FILE,
+    RunInfo,
+    create_run,
+    find_run,
+    list_runs,
+    load_run,
+    save_plan,
+    save_run,
+)
+
+_SUFFIXES = (".gz", ".zst", ".json", ".jsonl", ".ndjson", ".pb", ".bin", ".log", ".txt")
+
+
+@dataclass(frozen=True)
+class NewRun:
+    folder: Path
+    info: RunInfo
+    read: Imported
+
+
+def import_run(
+    workspace: Path,
+    files: Sequence[Path],
+    *,
+    out: str = "",
+    format_: str = "auto",
+    pattern: str = "",
+    progress: Progress = nobody,
+) -> NewRun:
+    """Makes a run of foreign files. `out` is its name, or a folder for it when it has a path's separator; without it the run is
+    named after the first file. Raises `ClewError`; then there is no run."""
+    name = out if out and os.sep not in out else run_name(Path(out) if out else files[0])
+    command = ["clew", "import", *(str(file) for file in files)]
+    made = _place(workspace, name, command, out)
+    folder, info = made
+    try:
+        read = read_files(info, files, format_, pattern, progress)
+        now = time.time_ns()
+        done = read.graph.info._replace(imported=now, finished=now, launcher=0)
+        graph = read.graph
+        (folder / IMPORT_FILE).write_text(origins_text(read.origins, pattern), encoding="utf-8")
+        save_run(folder, done)
+        save(folder, graph, read.problems, fingerprint(folder))
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        why = getattr(error, "strerror", None) or str(error)
+        raise RunError(f"{folder}: the run cannot be kept there ({why}); make room, or name another place") from error
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return NewRun(folder, done, read)
+
+
+def _place(workspace: Path, name: str, command: list[str], out: str) -> tuple[Path, RunInfo]:
+    plan = dump(Plan())
+    if not out or os.sep not in out:
+        return create_run(workspace, name=name, command=command, spec="", plan=plan)
+    folder = Path(out).absolute()
+    if folder.exists():
+        raise RunError(f"{folder}: there is something already; name a folder that is not there yet, or remove it")
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be made ({error.strerror}); name another place") from None
+    info = RunInfo(folder.name, name, command, str(Path.cwd()), str(workspace), "", 0)
+    save_plan(folder, plan)
+    save_run(folder, info)
+    return folder, info
+
+
+def run_name(path: Path) -> str:
+    """A file's name without what says its format."""
+    name = path.name
+    while (stem := next((name.removesuffix(end) for end in _SUFFIXES if name.endswith(end)), "")) and stem != name:
+        name = stem
+    return name or "trace"
+
+
+def run_folder(workspace: Path, which: str | None = None, progress: Progress = nobody) -> Path:
+    """The folder of a run by path, id or name, as `find_run`; of a foreign file the run that is made of it, which the workspace
+    keeps. Raises `ClewError`."""
+    if not which or not Path(which).is_file() or _is_run(workspace, which):
+        return find_run(workspace, which)
+    file = Path(which).resolve()
+    known = _made_of(workspace, file)
+    return known or import_run(workspace, [file], progress=progress).folder
+
+
+def _is_run(workspace: Path, which: str) -> bool:
+    """A run may be called as a file that happens to be there, `app.py` say."""
+    return os.sep not in which and any(
+        which in (info.id, info.name) and not info.imported
+        for _, info in list_runs(workspace)
+        if isinstance(info, RunInfo)
+    )
+
+
+def _made_of(workspace: Path, file: Path) -> Path | None:
+    """The newest run made of this file alone, as it is now."""
+    status = file.stat()
+    for folder, info in list_runs(workspace):
+        if not isinstance(info, RunInfo) or not info.imported:
+            continue
+        try:
+            said = json.loads((folder / IMPORT_FILE).read_text(encoding="utf-8"))
+            origins = [(one["path"], one["size"], one["modified"]) for one in said["files"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if origins == [(str(file), status.st_size, status.st_mtime_ns)] and (folder / PLAN_FILE).exists():
+            load_run(folder)
+            return folder
+    return None
