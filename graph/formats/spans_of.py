@@ -74,13 +74,13 @@ class SpansOf:
 
     def _parents(self) -> I64:
         """The caller; of a call without one the span that caused its region; else its strand. Strands have none."""
-        graph, index = self.graph, self.graph.index.into
+        graph = self.graph
         parent = np.concatenate((self.caller, np.full(len(graph.strands), -1, np.int64)))
         for call in np.flatnonzero(self.caller < 0).tolist():
             row = int(graph.calls.enter[call])
             region = int(graph.region[row])
             parent[call] = self.calls + int(graph.strand[row])
-            for edge in index.edge[index.first[region] : index.first[region + 1]][:1].tolist():
+            for edge in graph.index.into(region)[0][:1].tolist():
                 source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
                 begun = graph.edge_kind[edge] == EdgeKind.USE and graph.ts[source] < graph.ts[row]
                 if begun and target <= row + 1 and opens(graph, target):
