@@ -24,7 +24,7 @@ from clew.records.collector import Attendant
 from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
-from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, trace_files
+from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, save_run, trace_files
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
@@ -238,7 +238,7 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
     missing = _why_nothing(run_folder, info)
     try:
-        finish_run(run_folder, info, code, [missing] if missing else [])
+        info = finish_run(run_folder, info, code, [missing] if missing else [])
     except FileNotFoundError:
         missing = f"run {info.id} is lost: its folder {run_folder} was removed while it was recorded"
     except OSError as error:
@@ -246,18 +246,22 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     if quiet and not as_json and not missing:
         return
     try:
-        from clew.cli.summary import as_document, summary, told  # when the program has run, not before
+        from clew.cli.summary import as_document, only_counted, summary, told  # when the program has run, not before
 
+        if missing and not as_json:
+            say(missing)
+            return
+        counted = summary(run_folder)
+        if counted.onlyCounted and info.finished:
+            save_run(run_folder, info._replace(notes=[*info.notes, only_counted(counted)]))  # for `clew runs`
         if as_json:
-            found = as_document(summary(run_folder))
+            found = as_document(counted)
             document = {"run": info.id, "folder": str(run_folder), "exitCode": code, **found}
             if missing:
                 document["notes"] = [missing]
             _write(json.dumps(document, ensure_ascii=False) + "\n")
-        elif missing:
-            say(missing)
         else:
-            for line in told(summary(run_folder), info):
+            for line in told(counted, info):
                 say(line)
     except Exception as error:
         say(f"run {info.id} is recorded, but cannot be summed up ({type(error).__name__}: {error})")

@@ -9,6 +9,7 @@ import dataclasses
 import re
 import shlex
 from array import array
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class Summary:
     """Functions that ran too often for the budget."""
     countedFunctions: list[str]
     """Their names."""
+    countedCalls: dict[str, int]
+    """By these names, how many calls were only counted."""
     killed: list[int]
     """Pids of processes that died while they were recorded."""
     notes: list[str]
@@ -62,7 +65,8 @@ def summary(run_folder: Path) -> Summary:
         processes=len(processes),
         bytes=disk_bytes(run_folder),
         onlyCounted=len(counted.degraded),
-        countedFunctions=sorted(f"{module}:{qualname}" for module, qualname in counted.degraded),
+        countedFunctions=sorted(counted.degraded),
+        countedCalls=dict(sorted(counted.degraded.items())),
         killed=sorted(died(run_folder)),
         notes=list(dict.fromkeys(wording.within(run_folder, note) for note in notes)),
         worst=counted.worst,
@@ -86,11 +90,7 @@ def told(found: Summary, info: RunInfo) -> list[str]:
     ]
     lines = [f"run {info.id}: {', '.join(parts)}"]
     if found.onlyCounted:
-        shown = ", ".join(found.countedFunctions[:SHOWN_NOTES])
-        more = ", …" if found.onlyCounted > SHOWN_NOTES else ""
-        were = "was" if found.onlyCounted == 1 else "were"
-        functions = wording.count(found.onlyCounted, "function")
-        lines.append(f"{functions} ran too often for the budget and {were} only counted from then on: {shown}{more}")
+        lines.append(only_counted(found))
     lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in found.killed]
     lines += [f"note: {text}" for text in found.notes[:SHOWN_NOTES]]
     if len(found.notes) > SHOWN_NOTES:
@@ -101,6 +101,15 @@ def told(found: Summary, info: RunInfo) -> list[str]:
     else:
         lines.append(_what_to_check(info))
     return lines
+
+
+def only_counted(found: Summary) -> str:
+    """Which functions, and how many of their calls."""
+    shown = ", ".join(f"{name} ({calls:,} calls)" for name, calls in list(found.countedCalls.items())[:SHOWN_NOTES])
+    more = ", …" if found.onlyCounted > SHOWN_NOTES else ""
+    were = "was" if found.onlyCounted == 1 else "were"
+    functions = wording.count(found.onlyCounted, "function")
+    return f"{functions} ran too often for the budget and {were} only counted for a time: {shown}{more}"
 
 
 def _what_to_check(info: RunInfo) -> str:
@@ -124,7 +133,7 @@ class _Counted:
 
     def __init__(self) -> None:
         self.functions: set[tuple[str, str]] = set()
-        self.degraded: set[tuple[str, str]] = set()
+        self.degraded: Counter[str] = Counter()
         self.events = self.lines = self.bytes = 0
         self.whole = True
         self.worst = ""
@@ -133,7 +142,9 @@ class _Counted:
 
     def add(self, process: ProcessRecords) -> None:
         names = {site.id: (site.module, site.qualname) for site in process.sites.values()}
-        self.degraded.update(names[site] for site in process.counters if site in names)
+        self.degraded.update(
+            {":".join(names[site]): calls for site, calls in process.counters.items() if site in names}
+        )
         words: set[int] = set()
         for thread in process.threads.values():
             size = thread.extents.bytes

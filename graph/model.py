@@ -19,7 +19,7 @@ import numpy.typing as npt
 from clew.graph.index import EdgeIndex
 from clew.graph.owners import OUTCOMES, owners
 from clew.graph.structure import Structure
-from clew.records.event import FLAG_FAILED, EdgeKind, Kind
+from clew.records.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
 from clew.records.plan import Level
 from clew.records.run import RunInfo
 
@@ -336,6 +336,11 @@ class ExecutionGraph:
         if row < 0 or kind == Kind.LOG or not int(self.extensions.flags[row]) & FLAG_FAILED:
             return ""
         return f"{'key' if kind in _KEYED else 'value'} failed: {self.extensions.text(row)}"
+
+    def is_over(self, event: int) -> bool:
+        """Does a GAP end here?"""
+        row = int(self.ext[event])
+        return row >= 0 and bool(int(self.extensions.flags[row]) & FLAG_OVER)
 
     def key(self, event: int) -> int:
         row = int(self.ext[event])

@@ -21,6 +21,8 @@ FLAG_FAILED = 2
 """Extension flag: an expression of the plan failed; the text names the error."""
 FLAG_AMBIGUOUS = 4
 """Extension flag: the key may name more than one object."""
+FLAG_OVER = 16
+"""Extension flag of a GAP: it ends here."""
 FLAG_BYTES = 8
 """Extension flag of a SEND or JOIN: the key is a stream's, one way, and the text says which of its bytes: "from-to", or "from-"
 where nothing is known from there on; "+" before the first of a process. They pair by bytes, not by time."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from clew.instrument.recorder.chunks import Chunk
 from clew.records.event import EXTENSION_HEAD, Kind
 from clew.records.header import CHUNK_HEADER_SIZE
 
@@ -19,13 +19,6 @@ _MARK = 0xC1E55A
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _MOST_KEYS, _MOST_STRANDS = 1 << 17, 1 << 15
 _KEYED_WORDS = 4
-
-
-class Chunk(Protocol):
-    """What is to be known of the thread's chunk: its 8-byte words, and the first free one."""
-
-    words: memoryview
-    place: int
 
 
 @dataclass

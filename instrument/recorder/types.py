@@ -19,12 +19,12 @@ class Probe(Protocol):
     def kind(self) -> int: ...
     @property
     def counting(self) -> bool:
-        """Did the budget switch the site to counting?"""
+        """Does the budget have the site counted?"""
         ...
 
     @property
     def count(self) -> int:
-        """Calls of the site since it counts; 0 before, and when nothing is recorded."""
+        """Calls of the site that were counted in this recording; 0 when nothing is recorded."""
         ...
 
     def __invert__(self) -> None: ...
@@ -128,6 +128,10 @@ class Recorder(Protocol):
     def book(self, ns: float, emitted: float, /) -> bool:
         """Tells the budget that a site's actions took `ns` and made so many records by `emit`. True when the budget is
         overdrawn and actions have the greater part in it: then the dearest is to be judged, once for every True."""
+        ...
+
+    def pretend(self, cpu_ns: int, cost: float, /) -> None:
+        """For tests of the budget: from here on the process CPU time is `cpu_ns`, and a plain record costs `cost` ns."""
         ...
 
     def calibrate(self) -> float:

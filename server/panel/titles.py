@@ -165,7 +165,7 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
                 return f"{channel} {text.removeprefix('value ')}"
             return f"{channel} = {text}" if text else channel or who
         case Kind.GAP:
-            return f"events are missing here: {text}"
+            return text if graph.is_over(event) else f"events are missing here: {text}"
         case Kind.STEP_BEGIN | Kind.STEP_END:
             strand = graph.strand_of(event)
             return f"{strand.kind} {strand.name} {'runs' if kind == Kind.STEP_BEGIN else 'pauses'}"

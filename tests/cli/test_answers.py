@@ -137,10 +137,14 @@ def test_calls_that_the_budget_only_counted_are_called_so(shell):
     (shell.folder / "loop.py").write_text(LOOP)
     for name, calls in (("few", 200_000), ("many", 600_000)):
         shell.process("run", "--workspace", ".", "--name", name, "--", sys.executable, "loop.py", calls)
+    listed = {run["name"]: run["problems"] for run in data(shell("runs", "--json"))["runs"]}
     answer = data(shell("diff", "few", "many", "--json"))
     tiny = next(row for row in answer["rows"] if row["label"] == "loop:tiny")
     assert (tiny["callsBefore"], tiny["callsAfter"]) == (200_000, 600_000)
     assert 0 < tiny["countedBefore"] < 200_000 and 0 < tiny["countedAfter"] < 600_000
+    assert listed["few"] == [
+        f"1 function ran too often for the budget and was only counted for a time: loop:tiny ({tiny['countedBefore']:,} calls)"
+    ]
     counted = tiny["countedBefore"] + tiny["countedAfter"]
     lines = shell("diff", "few", "many").stdout.splitlines()
     assert f"times of {counted:,} counted calls are missing" in lines[0]

@@ -125,6 +125,8 @@ def test_a_forked_pool_is_recorded_process_by_process(run_program, read_all):
         if __name__ == "__main__":
             with multiprocessing.get_context("fork").Pool(3) as pool:
                 pids = set(pool.map(work, range(100, 130), chunksize=1))
+                pool.close()
+                pool.join()  # else whoever has had no work is killed as it begins
             print(len(pids))
         """
     )

@@ -32,7 +32,9 @@ def test_file_layout_numbers_are_equal(name):
     assert DEFINES[name] == getattr(header, name)
 
 
-@pytest.mark.parametrize("name", ["RECORD_SIZE", "MAX_SLOTS", "FLAG_TRUNCATED", "FLAG_AMBIGUOUS", "FLAG_BYTES"])
+@pytest.mark.parametrize(
+    "name", ["RECORD_SIZE", "MAX_SLOTS", "FLAG_TRUNCATED", "FLAG_AMBIGUOUS", "FLAG_BYTES", "FLAG_OVER"]
+)
 def test_record_layout_numbers_are_equal(name):
     assert DEFINES[name] == getattr(event, name)
 

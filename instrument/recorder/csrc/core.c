@@ -1,8 +1,9 @@
 /* The C recorder: stores records in a file-backed shared mapping. This file is its Python face; see `_core.pyi`.
  *
- * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, slab.h the
- * memory of probes, probes.h these and the budget, operands.h what adapters put into the standard library, tasks.h what
- * of it is asyncio's and queues.h what is of queues, transfers.h and courses.h which bytes went from whom to whom. They are one translation unit, so that a probe's whole path is inlined.
+ * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, budget.h what
+ * they may cost, counting.h what is counted instead, slab.h the memory of probes, probes.h these, operands.h what adapters
+ * put into the standard library, tasks.h what of it is asyncio's and queues.h what is of queues, transfers.h and courses.h
+ * which bytes went from whom to whom. They are one translation unit, so that a probe's whole path is inlined.
  *
  * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
  * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
@@ -15,9 +16,11 @@
 #error "the C recorder relies on the GIL; an interpreter without it uses the Python recorder"
 #endif
 
+#include "budget.h"
 #include "clock.h"
 #include "collector.h"
 #include "contexts.h"
+#include "counting.h"
 #include "latch.h"
 #include "layout.h"
 #include "locks.h"
@@ -166,6 +169,15 @@ static PyObject *core_book(PyObject *module, PyObject *arguments) {
     return PyBool_FromLong(store.active && actions_booked(ns, emitted));
 }
 
+static PyObject *core_pretend(PyObject *module, PyObject *arguments) {
+    unsigned long long clock;
+    double cost;
+    if (!PyArg_ParseTuple(arguments, "Kd:pretend", &clock, &cost))
+        return NULL;
+    budget_pretend(clock, cost);
+    Py_RETURN_NONE;
+}
+
 static PyObject *core_sample(PyObject *module, PyObject *share) {
     double number = PyFloat_AsDouble(share);
     if (number == -1.0 && PyErr_Occurred())
@@ -285,6 +297,7 @@ static PyMethodDef methods[] = {
     {"calibrate", core_calibrate, METH_NOARGS, "calibrate(): ns that one plain record takes on this machine."},
     {"emitted", core_emitted, METH_NOARGS, "emitted(): how many records this thread made by emit."},
     {"book", core_book, METH_VARARGS, "book(ns, emitted): actions took that; True when they overdraw the budget."},
+    {"pretend", core_pretend, METH_VARARGS, "pretend(cpu_ns, cost): for tests, the CPU time and a record's cost."},
     {"sample", core_sample, METH_O, "sample(share): record this share of request flows, from now on; 1 for all."},
     {"flow", core_flow, METH_NOARGS, "flow(): 0 outside of sampled request flows, 1 in one that is kept, 2 in one that is not."},
     {"flows", core_flows, METH_NOARGS, "flows(): (kept, dropped), the flows that were decided about here."},

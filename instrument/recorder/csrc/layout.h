@@ -30,6 +30,7 @@
 #define FLAG_TRUNCATED 1
 #define FLAG_AMBIGUOUS 4
 #define FLAG_BYTES 8
+#define FLAG_OVER 16
 
 enum clock_kind { CLOCK_CYCLES = 1, CLOCK_NANOSECONDS = 2 };
 

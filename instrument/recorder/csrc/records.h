@@ -15,8 +15,8 @@
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14; older kernels answer EINVAL and pages come one by one */
 
 static void thread_define(void);                           /* core.c */
-static uint64_t chunk_filled(uint64_t units, uint64_t emitted); /* probes.h: the site that became too hot, or 0 */
-static void site_degraded(uint64_t site);                  /* probes.h */
+static uint64_t chunk_filled(uint64_t units, uint64_t emitted); /* budget.h: the site that became too hot, or 0 */
+static void site_degraded(uint64_t site);                  /* counting.h */
 
 static struct {
     char *cur, *end; /* Borrowed: the free part of the definition chunk */

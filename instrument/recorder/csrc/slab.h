@@ -15,15 +15,15 @@
 
 struct probe {
     PyObject_HEAD
-    uint64_t word; /* 0: counting */
+    uint64_t word; /* 0: it is to ask what to do, see counting.h */
     vectorcallfunc call;
 };
 
 /* What is not needed to store a record. */
 struct details {
     uint64_t site;
-    uint64_t epoch;              /* the recording in which it was switched to counting */
-    uint64_t *calls;             /* Borrowed: the site's number in a COUNTERS chunk of that recording */
+    uint64_t epoch;              /* the recording in which it was switched off */
+    struct counted *counted;     /* Borrowed: what is known of its site in that recording */
     struct probe *next, *before; /* in its bucket of `probes`; `next` also in a list of free ones */
     uint32_t kind;
 };
@@ -53,7 +53,15 @@ static struct details *details_of(const struct probe *probe) {
     return &slab->details[probe - slab->probe];
 }
 
+/* Every probe by site, so that a site's probes are found without a table in the hot path. Borrowed. */
+#define BUCKETS 4096u
+static struct probe *probes[BUCKETS];
+
 static struct pool *pool_of(uint32_t kind) { return &pools[kind == KIND_UNWIND]; }
+
+static uint64_t word_of(const struct probe *probe) {
+    return pack_word(details_of(probe)->kind, details_of(probe)->site, 0, 0);
+}
 
 /* Memory for a probe, its details zeroed, or NULL. */
 static struct probe *probe_allocate(uint32_t kind) {

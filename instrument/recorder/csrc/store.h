@@ -87,6 +87,9 @@ struct thread {
     struct flow flow;
     struct flow_stack *stack; /* Owned; NULL until it is needed: thread-local memory is scarce */
     uint32_t frames_used;
+    uint32_t depths;      /* numbers there are in `depth`, of the recording `depth_epoch`; see counting.h */
+    uint32_t *depth;      /* Owned */
+    uint64_t depth_epoch;
 };
 
 struct segment {
@@ -452,6 +455,9 @@ static void thread_end(void *value) {
     thread_reset(thread);
     free(thread->stack);
     thread->stack = NULL;
+    free(thread->depth);
+    thread->depth = NULL;
+    thread->depths = 0;
     pthread_mutex_unlock(&store.lock);
 }
 
