@@ -68,6 +68,10 @@ def stop() -> None:
 
 def _stop(turn: Turn) -> None:
     _store.close()
+    # What is mapped goes now: a handler's exception that came while it is unmapped, by a finalizer, would be lost.
+    _self.chunk = None
+    _definitions.clear()
+    _counting.forget()
 
 
 def active() -> bool:
