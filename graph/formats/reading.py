@@ -70,8 +70,9 @@ def read_files(
         names = ", ".join(str(path) for path in files)
         raise FormatError(f"{names}: no span and no log in it; was the trace still empty when it was written?")
     progress("", 1, 1)
-    spans = sum(not flags & PSEUDO for flags in collector.spans.columns["flags"])
-    logs = sum(kind == Kind.LOG for kind in collector.points.columns["kind"])
+    kinds = collector.points.columns["kind"]
+    spans = sum(not flags & PSEUDO for flags in collector.spans.columns["flags"]) + kinds.count(Kind.ENTER)
+    logs = kinds.count(Kind.LOG)
     graph, problems = make_graph(info, collector)
     return Imported(graph, problems, origins, spans, logs)
 

@@ -27,7 +27,7 @@ from clew.graph.formats.points import (
     told,
 )
 from clew.graph.formats.strands import Inner, Lanes, inline, lanes
-from clew.graph.model import ExecutionGraph, Extensions, Process, Strand, Texts
+from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Strand, Texts
 from clew.records.errors import Problem
 from clew.records.event import Kind
 from clew.records.run import RunInfo
@@ -172,7 +172,9 @@ class _Layout:
         self.strand_start = np.append(self.strand_start[used], self.strand_start[-1])
         events = Events(ts, kind, site, ext, np.arange(count), self.strand_start, extensions)
         strands = self._strands(used.tolist())
-        tables = Tables(list(collector.strings), collector.sites, strands, self._processes(strands, ts))
+        machines = tuple(Machine(index, host, host) for host, index in self._hosts().items())
+        processes = self._processes(strands, ts)
+        tables = Tables(list(collector.strings), collector.sites, strands, processes, machines=machines)
         info = self.info._replace(started=started)
         graph, problems = assemble(info, events, edges, tables)
         return graph, [*collector.found(info.name), *problems]
@@ -220,6 +222,12 @@ class _Layout:
             )  # fmt: skip
         return made
 
+    def _hosts(self) -> dict[str, int]:
+        hosts: dict[str, int] = {}
+        for info in self.collector.processes:
+            hosts.setdefault(info.host, len(hosts))
+        return hosts
+
     def _processes(self, strands: list[Strand], ts: I64) -> list[Process]:
         first: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -229,6 +237,7 @@ class _Layout:
             last[strand.process] = max(end, last.get(strand.process, end))
         names = [info.service or "unnamed" for info in self.collector.processes]
         often, seen = Counter(names), Counter[str]()
+        hosts = self._hosts()
         made = []
         for index, (info, name) in enumerate(zip(self.collector.processes, names, strict=True)):
             seen[name] += 1
@@ -249,6 +258,7 @@ class _Layout:
                     dropped=0,
                     first_ns=first.get(index, 0),
                     last_ns=last.get(index, 0),
+                    machine=hosts[info.host],
                 )
             )
         return made

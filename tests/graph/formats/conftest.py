@@ -1,0 +1,119 @@
+"""Foreign files written by the tests themselves, and what is to be read from a graph that was made of them."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.graph.formats.reading import read_files
+from clew.records.event import EdgeKind, Kind
+from clew.records.run import RunInfo
+
+INFO = RunInfo("20200101-000000-trace", "trace", [], "/", "/", "", 0)
+SHARED = Path(os.environ.get("CLEW_SHARED_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
+
+
+@pytest.fixture(scope="session")
+def shared_file():
+    """A real file; the test is skipped where those are not."""
+
+    def found(*parts):
+        path = SHARED.joinpath(*parts)
+        if not path.exists():
+            pytest.skip(f"no real traces: {path} is not there; CLEW_SHARED_DATA names their folder")
+        return path
+
+    return found
+
+
+class Looked:
+    """What came of files, by the names of spans."""
+
+    def __init__(self, read):
+        self.read, self.graph = read, read.graph
+        graph = self.graph
+        self.started = graph.info.started
+        self.problems = [problem.what for problem in read.problems]
+        self.calls = graph.calls.enter.tolist()
+
+    def name(self, row):
+        return self.graph.sites[int(self.graph.site[row])].qualname
+
+    def spans(self):
+        """Name, start, end, each in nanoseconds since 1970."""
+        graph = self.graph
+        return sorted(
+            (self.name(enter), graph.wall_ns(enter), graph.wall_ns(exit_))
+            for enter, exit_ in zip(self.calls, graph.calls.exit.tolist(), strict=True)
+        )
+
+    def parents(self):
+        """Name to the name of the caller, else of the span that an edge into its beginning comes from; None for a root."""
+        graph = self.graph
+        found = {}
+        opened = {}
+        for edge, target in enumerate(graph.edge_dst.tolist()):
+            if graph.kind[target] == Kind.RECEIVE:
+                opened[graph.call_of(target)] = graph.call_of(int(graph.edge_src[edge]))
+        for enter, caller in zip(self.calls, graph.calls.caller.tolist(), strict=True):
+            above = caller if caller >= 0 else opened.get(enter, -1)
+            found[self.name(enter)] = self.name(above) if above >= 0 else None
+        return found
+
+    def requests(self):
+        return sorted(self.graph.channel(row) for row in self.graph.rows_of([Kind.REQUEST]).tolist())
+
+    def logs(self):
+        """Text, level, time, and the span around."""
+        graph = self.graph
+        return sorted(
+            (graph.text(row), graph.key(row), graph.wall_ns(row), self.name(call) if (call := graph.call_of(row)) >= 0 else "")
+            for row in graph.rows_of([Kind.LOG]).tolist()
+        )  # fmt: skip
+
+    def edges(self):
+        """Channel, times of both ends in nanoseconds since 1970, and their spans."""
+        graph = self.graph
+        rows = zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), graph.edge_channel.tolist(), strict=True)
+        return sorted(
+            (graph.strings[channel], graph.wall_ns(source), graph.wall_ns(target), self.at(source), self.at(target))
+            for source, target, channel in rows
+        )
+
+    def at(self, row):
+        call = self.graph.call_of(row)
+        return self.name(call) if call >= 0 else ""
+
+    def check(self):
+        """What holds in every imported graph."""
+        graph = self.graph
+        same = graph.strand[1:] == graph.strand[:-1]
+        assert (np.diff(graph.ts)[same] >= 0).all(), "times fall along a strand"
+        assert len(graph.calls.enter) == self.read.spans
+        assert self.read.origins[0].format == "vector-clock" or (graph.calls.exit >= 0).all()
+        assert (np.bincount(graph.kind, minlength=256)[Kind.LOG]) == self.read.logs
+        bounds = [(strand.start, strand.stop) for strand in graph.strands]
+        assert [start for start, _ in bounds[1:]] == [stop for _, stop in bounds[:-1]]
+        assert all(stop > start for start, stop in bounds)
+        assert set(graph.edge_kind.tolist()) <= set(map(int, EdgeKind))
+        return self
+
+
+@pytest.fixture
+def look(tmp_path):
+    """Imports contents (an object is written as JSON) or paths."""
+
+    def looked(*contents, format_="auto", pattern=""):
+        paths = []
+        for number, content in enumerate(contents):
+            path = content
+            if not isinstance(content, Path):
+                path = tmp_path / f"trace{number}"
+                data = content if isinstance(content, bytes | str) else json.dumps(content)
+                path.write_bytes(data if isinstance(data, bytes) else data.encode())
+            paths.append(path)
+        return Looked(read_files(INFO, paths, format_, pattern)).check()
+
+    return looked

@@ -1,0 +1,120 @@
+"""Real traces that others wrote: as many spans and lines as an independent count finds, and every operator works on them."""
+
+import gzip
+import json
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from clew.graph.ops.aggregate import aggregate
+from clew.graph.ops.critical_path import critical_path
+from clew.graph.ops.slice import slice_events
+from clew.graph.ops.walk import why
+from clew.records.event import Kind
+
+TRAINTICKET = [
+    f"{name}{part}" for name in ("healthy-0129", "healthy-0130", "fault-a", "fault-d") for part in ("", "-logs")
+]
+
+
+def use(found):
+    """Asks the graph all kinds of questions; none may fail, or take time that is not there."""
+    graph = found.graph
+    last = int(np.argmax(graph.ts))
+    cut = slice_events(graph, [last], "backward")
+    path = critical_path(graph, cut)
+    assert path.total_ns == sum(segment.self_ns + segment.wait_ns for segment in path.segments)
+    nodes = aggregate(cut, "component").by_label().nodes
+    assert sum(node.events for node in nodes) == len(cut.events())
+    assert why(graph, last)[0].event == last
+    for request in graph.rows_of([Kind.REQUEST]).tolist()[:20]:
+        slice_events(graph, [request], "forward").events()
+
+
+@pytest.mark.parametrize("name", ["chord.log", "tsviz_fslock_24t_4sp.log"])
+def test_logs_with_vector_clocks(look, shared_file, name):
+    file = shared_file("shiviz", name)
+    text = file.read_text()
+    clocks = re.findall(r"^\S+ \{.*\}$", text, re.M)
+    found = look(file)
+    kinds = Counter(found.graph.kind.tolist())
+    calls = len(re.findall(r"(?:Entering|Exiting) ", text))
+    assert kinds[Kind.ENTER] + kinds[Kind.EXIT] == calls
+    assert kinds[Kind.LOG] == len(clocks) - calls
+    assert len(found.graph.strands) == len({clock.split()[0] for clock in clocks})
+
+
+@pytest.mark.parametrize("name", ["async_simple.json", "multithread.json"])
+def test_chrome(look, shared_file, name):
+    file = shared_file("chrome", name)
+    events = json.loads(file.read_text())["traceEvents"]
+    found = look(file)
+    slices = [event for event in events if event["ph"] == "X"]
+    assert found.read.spans == len(slices) and found.problems == []
+    assert len(found.graph.strands) == len({(event["pid"], event["tid"]) for event in slices})
+    total = sum(end - start for _, start, end in found.spans())
+    assert total == pytest.approx(sum(event["dur"] for event in slices) * 1000, abs=len(slices))
+    use(found)
+
+
+def test_jaeger(look, shared_file):
+    found = look(shared_file("jaeger", "flamegraph.json"))
+    assert found.read.spans == 4 and len(found.requests()) == 1
+    use(found)
+    one, other = (look(shared_file("jaeger", f"otlp2jaeger-{end}.json")) for end in ("in", "out"))
+    # The same trace in two formats, one of them without nanoseconds; its only span is in it twice.
+    assert [name for name, *_ in one.spans()] == [name for name, *_ in other.spans()] == ["okey-dokey-0"] * 2
+    assert [(start // 1000, end // 1000) for _, start, end in one.spans()] == [
+        (start // 1000, end // 1000) for _, start, end in other.spans()
+    ]
+    assert any("its id was there before" in problem for problem in one.problems)
+
+
+@pytest.mark.parametrize("name", ["messaging-kafka.json", "smartthings-mobile-web-install.json"])
+def test_zipkin(look, shared_file, name):
+    file = shared_file("zipkin", name)
+    spans = json.loads(file.read_text())
+    found = look(file)
+    assert found.read.spans == len(spans)
+    assert found.read.logs == sum(len(span.get("annotations", [])) for span in spans)
+    named = Counter(span.get("name", "") for span in spans)
+    assert Counter(call for call, *_ in found.spans()) == named
+    places = {(s["localEndpoint"]["serviceName"], s["localEndpoint"].get("ipv4"), s["localEndpoint"].get("port"))
+              for s in spans if s.get("localEndpoint")}  # fmt: skip
+    assert len(found.graph.processes) == len(places)
+    use(found)
+
+
+def test_otlps_own_examples(look, shared_file):
+    found = look(shared_file("otlp", "trace.json"), shared_file("otlp", "logs.json"))
+    assert found.spans() == [("I'm a server span", 1544712660000000000, 1544712661000000000)]
+    # The line has the span's ids, and a time inside it.
+    assert found.logs() == [("Example log record", 20, 1544712660300000000, "I'm a server span")]
+
+
+@pytest.mark.parametrize("name", TRAINTICKET)
+def test_trainticket(look, shared_file, name):
+    file = shared_file("trainticket", f"{name}.jsonl.gz")
+    spans = logs = 0
+    with gzip.open(file, "rt") as lines:
+        for line in lines:
+            document = json.loads(line)
+            for resource in document.get("resourceSpans", []):
+                spans += sum(len(scope["spans"]) for scope in resource["scopeSpans"])
+            for resource in document.get("resourceLogs", []):
+                logs += sum(len(scope["logRecords"]) for scope in resource["scopeLogs"])
+    found = look(file)
+    assert (found.read.spans, found.read.logs) == (spans, logs)
+    use(found)
+
+
+def test_lines_find_their_spans_in_another_file(look, shared_file):
+    found = look(*(shared_file("trainticket", f"healthy-0129{part}.jsonl.gz") for part in ("", "-logs")))
+    graph = found.graph
+    inside = sum(1 for _, _, _, span in found.logs() if span)
+    beside = next(int(problem.split()[0].replace(",", "")) for problem in found.problems if "outside" in problem)
+    assert inside + beside <= found.read.logs and inside > 0.7 * found.read.logs
+    caused = np.isin(np.flatnonzero(graph.kind == Kind.RECEIVE), graph.edge_dst)
+    assert caused.mean() > 0.9
