@@ -23,7 +23,7 @@ from clew.records.event import Kind
 FORMS = (
     r"^(?<host>\S+) (?<clock>\{.*\})\n(?<event>.*)$",
     r"^(?<timestamp>\d+) (?<event>.*)\n(?<host>\S+) (?<clock>\{.*\})$",
-    r"^(?<event>.*)\n(?<host>\S+) (?<clock>\{.*\})$",
+    r"^(?<event>.+)\n(?<host>\S+) (?<clock>\{.*\})$",
     r"^(?<host>\S+) (?<clock>\{.*?\}) (?<event>.*)$",
 )
 """Tried in this order; that of the file's first event is taken."""

@@ -1,0 +1,171 @@
+"""Chrome's trace events: nesting by time, both halves, asynchronous slices, flows, and cut files."""
+
+import json
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.graph.formats.source import FormatError
+from clew.records.event import Kind
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+BASE = 10_000
+
+
+def slice_(name, start, end, tid=1, **more):
+    return {"ph": "X", "name": name, "pid": 1, "tid": tid, "ts": start, "dur": end - start, **more}
+
+
+@st.composite
+def threads(draw):
+    """Per thread a random sequence of openings and ends at times that never repeat, as (name, start, end, parent)."""
+    made, time = [], BASE
+    for tid in range(draw(st.integers(1, 3))):
+        stack, names = [], 0
+        for opens in draw(st.lists(st.booleans(), max_size=14)):
+            time += draw(st.integers(1, 5))
+            if opens:
+                made.append([f"t{tid}.{names}", time, None, stack[-1] if stack else None, tid])
+                stack.append(made[-1][0])
+                names += 1
+            elif stack:
+                name = stack.pop()
+                next(one for one in made if one[0] == name)[2] = time
+        for name in reversed(stack):
+            time += 1
+            next(one for one in made if one[0] == name)[2] = time
+    return made
+
+
+@pytest.mark.parametrize("halves", [False, True], ids=["X", "B and E"])
+@pytest.mark.parametrize("as_object", [False, True], ids=["array", "object"])
+def test_slices_nest_by_time(look, halves, as_object):
+    @QUICK
+    @given(threads(), st.randoms(use_true_random=False))
+    def check(made, chance):
+        if not made:
+            return
+        events = []
+        for name, start, end, _, tid in made:
+            if halves:
+                events.append({"ph": "B", "name": name, "pid": 1, "tid": tid, "ts": start})
+                events.append({"ph": "E", "pid": 1, "tid": tid, "ts": end})
+            else:
+                events.append(slice_(name, start, end, tid))
+        random.Random(chance.random()).shuffle(events)
+        found = look({"traceEvents": events} if as_object else events)
+        assert found.problems == []
+        assert found.spans() == sorted((name, start * 1000, end * 1000) for name, start, end, _, _ in made)
+        assert found.parents() == {name: parent for name, _, _, parent, _ in made}
+        # Every thread is a strand, and nothing of it is anywhere else.
+        assert len(found.graph.strands) == len({tid for *_, tid in made})
+        assert found.requests() == [] and found.edges() == []
+
+    check()
+
+
+def test_flows_lead_from_slice_to_slice(look):
+    flow = {"cat": "queue", "name": "item", "id": 7, "pid": 1}
+    found = look([
+        slice_("put", 10, 20), slice_("get", 30, 50, 2), slice_("use", 60, 70, 2),
+        flow | {"ph": "s", "tid": 1, "ts": 12},
+        flow | {"ph": "t", "tid": 2, "ts": 35},
+        # Without "bp": "e" an end belongs to the next slice.
+        flow | {"ph": "f", "tid": 2, "ts": 55},
+    ])  # fmt: skip
+    assert found.edges() == [("queue", 12_000, 35_000, "put", "get"), ("queue", 35_000, 60_000, "get", "use")]
+
+
+def test_a_flow_that_is_half_there_is_counted(look):
+    flow = {"cat": "q", "name": "n", "pid": 1, "tid": 1}
+    found = look([slice_("a", 10, 20), flow | {"ph": "f", "ts": 11, "id": 1}, flow | {"ph": "s", "ts": 12, "id": 2}])
+    assert found.problems == ["1 flow: it ends without a beginning; left out", "1 flow: it has no end"]
+
+
+def test_asynchronous_slices_follow_from_the_slice_that_began_them(look):
+    about = {"cat": "net", "id": "0x1", "pid": 1, "tid": 1}
+    found = look([
+        slice_("main", 10, 20),
+        about | {"ph": "b", "name": "fetch", "ts": 12},
+        about | {"ph": "b", "name": "connect", "ts": 13},
+        about | {"ph": "n", "name": "retry", "ts": 14},
+        about | {"ph": "e", "name": "connect", "ts": 15},
+        about | {"ph": "e", "name": "fetch", "ts": 40},
+        about | {"ph": "b", "name": "lost", "ts": 50, "id": "0x2"},
+    ])  # fmt: skip
+    assert found.spans() == [
+        ("connect", 13_000, 15_000), ("fetch", 12_000, 40_000), ("lost", 50_000, 50_000), ("main", 10_000, 20_000),
+    ]  # fmt: skip
+    assert found.parents() == {"main": None, "fetch": "main", "connect": "fetch", "lost": None}
+    assert found.logs() == [("retry", 20, 14_000, "connect")]
+    assert [edge[:3] for edge in found.edges()] == [
+        ("span.start", 12_000, 12_000), ("span.start", 50_000, 50_000),
+    ]  # fmt: skip
+
+
+def test_names_of_threads_and_processes_are_used_wherever_they_stand(look):
+    name = {"ph": "M", "pid": 1}
+    found = look([
+        slice_("a", 1, 2, 5), slice_("b", 1, 2, 6), slice_("c", 1, 2, 7),
+        name | {"tid": 0, "name": "process_name", "args": {"name": "app"}},
+        name | {"tid": 5, "name": "thread_name", "args": {"name": "main"}},
+        name | {"tid": 6, "name": "thread_name", "args": {"name": "pool"}},
+        name | {"tid": 7, "name": "thread_name", "args": {"name": "pool"}},
+    ])  # fmt: skip
+    assert [strand.name for strand in found.graph.strands] == ["main", "pool 6", "pool 7"]
+    assert {process.name for process in found.graph.processes} == {"app"}
+    assert found.graph.processes[0].pid == 1
+
+
+def test_viztracers_names_are_places_in_the_code(look):
+    found = look(
+        [slice_("run (/usr/lib/python3.12/asyncio/runners.py:86)", 1, 9), slice_("builtins.len", 2, 3, cat="FEE")]
+    )
+    sites = {(site.module, site.qualname, site.file, site.line) for site in found.graph.sites if site.module}
+    assert sites == {
+        ("asyncio.runners", "run", "/usr/lib/python3.12/asyncio/runners.py", 86),
+        ("builtins", "len", "", 0),
+    }
+
+
+def test_times_keep_their_nanoseconds(look):
+    text = '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1600000000000000.123,"dur":0.877}]'
+    assert look(text).spans() == [("a", 1600000000000000123, 1600000000000001000)]
+
+
+def test_counters_and_their_like_are_counted_not_read(look):
+    found = look([slice_("a", 1, 2), *({"ph": phase, "pid": 1, "tid": 1, "ts": 1, "name": "x"} for phase in "CCOP")])
+    assert found.read.spans == 1
+    assert found.problems == [
+        "2 counters: nothing that happens in time; left out",
+        "1 object: nothing that happens in time; left out",
+        "1 sample: nothing that happens in time; left out",
+    ]
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+@pytest.mark.parametrize("as_object", [False, True], ids=["array", "object"])
+def test_a_list_that_is_cut_off_is_read_up_to_there(look, cut, as_object):
+    events = [slice_(f"s{number}", number, number + 1) for number in range(100)]
+    text = json.dumps({"traceEvents": events} if as_object else events, separators=(",", ":"))
+    found = look(text[:-cut] if cut < 50 or as_object else text[:-cut])
+    assert 98 <= found.read.spans <= 100
+    assert any("the file ends inside its list" in problem for problem in found.problems)
+
+
+def test_a_slice_that_crosses_anothers_end_has_a_strand_of_its_own(look):
+    found = look([slice_("a", 10, 30), slice_("b", 20, 40)])
+    assert found.spans() == [("a", 10_000, 30_000), ("b", 20_000, 40_000)]
+    assert len(found.graph.strands) == 2 and "crosses" in found.problems[0]
+
+
+def test_a_failed_slice_ends_so(look):
+    found = look([slice_("a", 1, 2, args={"error": True})])
+    assert found.graph.kind[-1] == Kind.UNWIND
+
+
+def test_what_is_no_list_of_events_is_refused(look):
+    with pytest.raises(FormatError, match="a list of trace events is expected"):
+        look("17", format_="chrome")
