@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -83,5 +84,5 @@ def import_(
     click.echo(f"{made.folder}")
     for problem in made.read.problems:
         click.echo(f"  {problem.what}")
-    name = shlex.quote(made.info.name if not Path(out).is_dir() else out)
+    name = shlex.quote(out if os.sep in out else made.info.name)
     click.echo(f"`clew path --run {name}`, `clew why --run {name}` and `clew view --run {name}` show it")

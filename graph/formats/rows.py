@@ -209,6 +209,7 @@ class _Layout:
 
     def _strands(self, used: list[int]) -> list[Strand]:
         names = {number: name for (_, name), number in self.collector.threads.items()}
+        processes = list(self.collector.processes)
         bounds = self.strand_start.tolist()
         lanes = self.lanes
         made = []
@@ -216,7 +217,8 @@ class _Layout:
             number, known = lanes.number[lane], names.get(lanes.thread[lane], "")
             thread = known or f"lane {number + 1}"
             name = f"{known} ({number + 1})" if known and number else thread
-            kind = "thread" if known else "lane"
+            info = processes[lanes.process[lane]]
+            kind = "lane" if not known else "host" if known == info.service == info.host else "thread"
             made.append(
                 Strand(index, lanes.process[lane], lanes.thread[lane], 0, kind, name, thread, bounds[index], bounds[index + 1])
             )  # fmt: skip

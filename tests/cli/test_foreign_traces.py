@@ -1,0 +1,133 @@
+"""`clew import` and `clew export`, and foreign traces wherever a run is asked for."""
+
+import json
+import os
+
+import pytest
+
+from clew.graph.query import open_run
+from clew.records.run import list_runs
+
+TRACE = {"data": [{
+    "traceID": "a1", "processes": {"p1": {"serviceName": "shop"}, "p2": {"serviceName": "bank"}},
+    "spans": [
+        {"traceID": "a1", "spanID": "1", "operationName": "buy", "references": [], "startTime": 1_700_000_000_000_000,
+         "duration": 100_000, "processID": "p1"},
+        {"traceID": "a1", "spanID": "2", "operationName": "pay", "startTime": 1_700_000_000_010_000, "duration": 60_000,
+         "references": [{"refType": "CHILD_OF", "traceID": "a1", "spanID": "1"}], "processID": "p2",
+         "tags": [{"key": "error", "type": "bool", "value": True}],
+         "logs": [{"timestamp": 1_700_000_000_050_000,
+                   "fields": [{"key": "level", "value": "error"}, {"key": "message", "value": "card refused"}]}]},
+    ],
+}]}  # fmt: skip
+
+
+@pytest.fixture
+def trace(shell):
+    path = shell.folder / "checkout.json"
+    path.write_text(json.dumps(TRACE))
+    (shell.folder / ".clew" / "runs").mkdir(parents=True)
+    return path
+
+
+def test_an_import_says_what_came_of_it(shell, trace):
+    done = shell("import", trace)
+    assert done.stdout.startswith("run checkout: 2 spans, 1 log, 11 events, 2 edges, 2 processes, 2 strands (jaeger)\n")
+    assert "`clew path --run checkout`" in done.stdout
+    said = json.loads(shell("import", trace, "-o", "again", "--json").stdout)
+    assert (said["name"], said["spans"], said["logs"], said["problems"]) == ("again", 2, 1, [])
+    assert said["files"][0]["format"] == "jaeger"
+
+
+def test_the_newest_run_is_the_one_imported_last_however_old_its_trace(shell, trace):
+    shell("import", trace)
+    done = shell("why")
+    assert "ERROR card refused" in done.stdout
+    assert "bank.pay handled a request that shop.buy sent" in done.stdout
+    assert "request buy began in shop.buy" in done.stdout
+
+
+def test_every_command_takes_a_foreign_file_and_imports_it_once(shell, trace):
+    path = shell("path", "--run", trace.name).stdout
+    assert "bank:pay" in path and "0 ns of waiting" in path
+    assert "card refused" in shell("slice", "--run", trace.name, "--where", "level=ERROR").stdout
+    assert "bank" in shell("aggregate", "--run", trace.name, "--level", "component").stdout
+    assert "card refused" in shell("why", "refused", "--run", str(trace)).stdout
+    shell("diff", trace.name, trace.name)
+    assert len(list_runs(shell.folder)) == 1
+    # One that has changed is another trace.
+    os.utime(trace, ns=(0, 0))
+    shell("path", "--run", trace.name)
+    assert len(list_runs(shell.folder)) == 2
+
+
+def test_open_takes_a_foreign_file(shell, trace):
+    run = open_run(trace, workspace=shell.folder)
+    assert [event.text for event in run.events.where(level="ERROR")] == ["card refused"]
+    assert run.requests.named("buy").slice().aggregate("component").count() == 2
+
+
+def test_a_run_comes_before_a_file_of_its_name(shell, trace):
+    shell("import", trace, "-o", "first")
+    (shell.folder / "first").write_text("not a trace")
+    with pytest.raises(AssertionError, match="no format"):
+        shell("path", "--run", "./first")
+
+
+def test_out_is_a_name_or_a_folder(shell, trace):
+    shell("import", trace, "-o", "./kept/here")
+    assert "bank:pay" in shell("path", "--run", "./kept/here").stdout
+    assert "there is something already" in shell("import", trace, "-o", "./kept/here", code=2).stderr
+
+
+def test_a_store_that_is_lost_is_made_again_from_the_file(shell, trace):
+    import shutil
+
+    shell("import", trace, "-o", "./kept")
+    before = shell("slice", "--run", "./kept", "--where", "level=ERROR").stdout
+    shutil.rmtree(shell.folder / "kept" / "store")
+    assert shell("slice", "--run", "./kept", "--where", "level=ERROR").stdout == before
+    shutil.rmtree(shell.folder / "kept" / "store")
+    trace.write_text("{}")
+    error = shell("path", "--run", "./kept", code=2).stderr
+    assert "is gone or has changed; import it again" in error
+
+
+@pytest.mark.parametrize(
+    "content, said", [("{", "there is no trace in it"), ('{"data": [{"spans": [{"spanID": ', "ends in the middle")]
+)
+def test_a_damaged_file_is_one_message_and_leaves_no_run(shell, content, said):
+    file = shell.folder / "bad.json"
+    file.write_text(content)
+    for arguments in (["import", file], ["path", "--run", "./bad.json"]):
+        done = shell(*arguments, code=2)
+        assert done.stdout == "" and said in done.stderr and done.stderr.count("\n") == 1
+    assert [info for _, info in list_runs(shell.folder)] == []
+
+
+def test_a_missing_file_and_a_folder_are_told(shell):
+    assert "no.json: cannot be read" in shell("import", "no.json", code=2).stderr
+    (shell.folder / "d").mkdir()
+    assert "d: a folder; name the trace files in it" in shell("import", "d", code=2).stderr
+
+
+def test_a_pattern_of_ones_own(shell):
+    (shell.folder / "node.log").write_text('a|{"a": 1}|sent\nb|{"a": 1, "b": 1}|got\n')
+    done = shell("import", "node.log", "--pattern", r"^(?<host>\w+)\|(?<clock>\{.*\})\|(?<event>.*)$")
+    assert "2 logs" in done.stdout and "1 edge" in done.stdout
+    assert "no group clock" in shell("import", "node.log", "--pattern", "(?<host>a)(?<event>b)", code=2).stderr
+
+
+@pytest.mark.parametrize("format_", ["otlp", "otlp-proto", "chrome"])
+def test_an_export_can_be_imported(shell, trace, format_):
+    done = shell("export", trace.name, "--format", format_, "-o", "out.trace")
+    assert f"as {format_}" in done.stdout
+    said = json.loads(shell("import", "out.trace", "--json").stdout)
+    assert (said["spans"], said["logs"], said["edges"], said["problems"]) == (2, 1, 2, [])
+    assert not list(shell.folder.glob("*.part"))
+
+
+def test_runs_lists_what_was_imported(shell, trace):
+    shell("import", trace)
+    row = shell("runs").stdout.splitlines()[1]
+    assert "checkout" in row and "2023-11-14" in row and "0 B" not in row

@@ -1,0 +1,241 @@
+"""Runs written as OTLP and Chrome's trace events: others' readers accept them, and reading them back gives the same run."""
+
+import io
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.graph.formats.export_chrome import write_chrome
+from clew.graph.formats.export_otlp import write_json, write_protobuf
+from clew.records.event import Kind
+
+WRITERS = {"otlp": write_json, "otlp-proto": write_protobuf, "chrome": write_chrome}
+ACTIONS = (
+    "enter",
+    "exit",
+    "unwind",
+    "send",
+    "receive",
+    "join",
+    "log",
+    "mark",
+    "define",
+    "use",
+    "release",
+    "acquire",
+    "begin",
+)
+
+
+def written(graph, format_):
+    file = io.BytesIO()
+    WRITERS[format_](graph, file)
+    return file.getvalue()
+
+
+def scopes(graph):
+    """Every call: function, both ends' times, how it ended, its caller's beginning, and where it ran."""
+    rows = zip(graph.calls.enter.tolist(), graph.calls.exit.tolist(), graph.calls.caller.tolist(), strict=True)
+    return Counter(
+        (
+            graph.function(enter),
+            graph.wall_ns(enter),
+            graph.wall_ns(exit_),
+            int(graph.kind[exit_]),
+            graph.wall_ns(caller) if caller >= 0 else None,
+            graph.process_of(enter).name,
+            graph.strand_of(enter).name,
+        )
+        for enter, exit_, caller in rows
+    )
+
+
+def edges(graph):
+    rows = zip(
+        graph.edge_src.tolist(),
+        graph.edge_dst.tolist(),
+        graph.edge_kind.tolist(),
+        graph.edge_channel.tolist(),
+        strict=True,
+    )
+    return Counter(
+        (
+            graph.wall_ns(source),
+            graph.wall_ns(target),
+            kind,
+            graph.strings[channel],
+            int(graph.kind[source]),
+            int(graph.kind[target]),
+        )
+        for source, target, kind, channel in rows
+    )
+
+
+def lines(graph):
+    found = []
+    for row in graph.rows_of([Kind.LOG, Kind.MARK]).tolist():
+        level = graph.key(row) if graph.kind[row] == Kind.LOG else 0
+        found.append(
+            (graph.wall_ns(row), int(graph.kind[row]), graph.text(row), level, graph.channel(row), graph.location(row))
+        )
+    return sorted(found, key=repr)
+
+
+def record(run, actions):
+    """Threads of two processes that do as they are told; whatever is open at the end is left."""
+    threads = []
+    for name in ("client", "server"):
+        process = run.process(name)
+        threads += [process.thread("main"), process.thread("worker")]
+    open_ = [[] for _ in threads]
+    for number, what, value in actions:
+        thread, stack = threads[number], open_[number]
+        if what == "enter":
+            stack.append(f"app.{value}:f{value}")
+            thread.enter(stack[-1])
+        elif what in ("exit", "unwind"):
+            if stack:
+                getattr(thread, what)(stack.pop())
+        elif what == "log":
+            thread.log(f"line {value} ü", level=(10, 20, 40)[value % 3], function="app:f" if value % 2 else "", line=7)
+        elif what == "mark":
+            thread.put(Kind.MARK, channel=f"mark {value}", text=str(value))
+        elif what == "begin":
+            thread.begin(value, "handle").end() if value % 2 else thread.begin()
+        else:
+            getattr(thread, what)(value)
+    for thread, stack in zip(threads, open_, strict=True):
+        while stack:
+            thread.exit(stack.pop())
+    return run.graph()
+
+
+@pytest.mark.parametrize("format_", list(WRITERS))
+def test_a_run_comes_back(new_run, look, format_):
+    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(ACTIONS), st.integers(0, 4)), min_size=1, max_size=40))
+    def check(actions):
+        graph = record(new_run(), actions)
+        if not len(graph.calls.enter) and not len(graph.edge_src) and not len(graph.rows_of([Kind.LOG, Kind.MARK])):
+            return
+        back = look(written(graph, format_)).graph
+        assert scopes(back) == scopes(graph)
+        assert edges(back) == edges(graph)
+        assert lines(back) == lines(graph)
+
+    check()
+
+
+@pytest.fixture
+def graph(run):
+    server, client = run.process("server").thread(), run.process("client").thread()
+    client.enter("app:call").send("m").log("calling")
+    server.enter("app:serve").receive("m").enter("app:read").unwind("app:read").send("r").exit("app:serve")
+    client.join("r").exit("app:call")
+    return run.graph()
+
+
+def test_protobuf_is_what_the_protocols_own_reader_reads(graph):
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    data = TracesData.FromString(written(graph, "otlp-proto"))
+    spans = [span for resource in data.resource_spans for scope in resource.scope_spans for span in scope.spans]
+    by_id = {span.span_id: span for span in spans}
+    assert len(by_id) == len(spans) and all(len(span.trace_id) == 16 and len(span.span_id) == 8 for span in spans)
+    named = {span.name: span for span in spans}
+    assert by_id[named["read"].parent_span_id].name == "serve"
+    # Across processes the parent is the span that sent the message.
+    assert by_id[named["serve"].parent_span_id].name == "call"
+    assert named["read"].status.code == 2
+    assert {link.span_id for link in named["call"].links} == {named["serve"].span_id}
+    assert {resource.resource.attributes[0].value.string_value for resource in data.resource_spans} == {
+        "server",
+        "client",
+    }
+
+
+def test_json_and_protobuf_say_the_same(graph):
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    document = json.loads(written(graph, "otlp"))
+    data = TracesData.FromString(written(graph, "otlp-proto"))
+    told = [
+        (span["spanId"], span["name"], int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]), len(span["links"]))
+        for resource in document["resourceSpans"]
+        for span in resource["scopeSpans"][0]["spans"]
+    ]
+    assert told == [
+        (span.span_id.hex(), span.name, span.start_time_unix_nano, span.end_time_unix_nano, len(span.links))
+        for resource in data.resource_spans
+        for span in resource.scope_spans[0].spans
+    ]
+
+
+def test_ids_are_the_same_in_every_export(graph):
+    assert written(graph, "otlp") == written(graph, "otlp")
+
+
+def check_trace_events(events):
+    """What Perfetto's importer wants: slices of a thread nest, flows have both ends, asynchronous slices come in pairs."""
+    named = {(event["pid"], event["tid"]) for event in events if event["ph"] == "M"}
+    stacks, flows, pairs = {}, {}, Counter()
+    for event in sorted(
+        (event for event in events if event["ph"] == "X"), key=lambda event: (event["ts"], -event["dur"])
+    ):
+        stack = stacks.setdefault((event["pid"], event["tid"]), [])
+        while stack and stack[-1] <= event["ts"]:
+            stack.pop()
+        assert not stack or event["ts"] + event["dur"] <= stack[-1] + 1e-6
+        stack.append(event["ts"] + event["dur"])
+    for event in events:
+        assert isinstance(event["pid"], int) and isinstance(event["tid"], int) and event["name"]
+        assert event["ph"] == "M" or (event["pid"], event["tid"]) in named
+        if event["ph"] in "sf":
+            flows.setdefault((event["cat"], event["name"], event["id"]), []).append(event["ph"])
+        elif event["ph"] in "be":
+            pairs[event["id"]] += 1 if event["ph"] == "b" else -1
+    assert all(ends == ["s", "f"] for ends in flows.values()) and not any(pairs.values())
+
+
+def test_trace_events_are_what_perfetto_wants(graph):
+    document = json.loads(written(graph, "chrome"))
+    check_trace_events(document["traceEvents"])
+    assert Counter(event["ph"] for event in document["traceEvents"]) == {"M": 4, "X": 3, "s": 2, "f": 2, "i": 1}
+
+
+def test_calls_that_do_not_nest_are_asynchronous_slices(run, look):
+    thread = run.process().thread()
+    # A generator goes on inside another call, and ends there.
+    thread.enter("app:main").enter("app:gen").suspend("app:gen").enter("app:other")
+    thread.resume("app:gen").exit("app:gen").exit("app:other").exit("app:main")
+    graph = run.graph()
+    document = json.loads(written(graph, "chrome"))
+    check_trace_events(document["traceEvents"])
+    assert {event["name"] for event in document["traceEvents"] if event["ph"] == "b"} == {"app:other"}
+    for format_ in ("otlp", "chrome"):
+        back = look(written(graph, format_))
+        assert sorted(name for name, *_ in back.spans()) == ["gen", "main", "other"]
+        assert back.parents()["other"] == "main" or format_ == "chrome"
+
+
+def test_a_foreign_trace_goes_out_as_another(look):
+    place = {"localEndpoint": {"serviceName": "x"}, "traceId": "1"}
+    spans = [place | {"id": f"{n}", "name": f"s{n}", "timestamp": 1000 + n, "duration": 9 - n} for n in range(1, 5)]
+    for number, span in enumerate(spans[1:], 1):
+        span["parentId"] = f"{number}"
+    graph = look(spans).graph
+    for format_ in WRITERS:
+        back = look(written(graph, format_)).graph
+        assert scopes(back) == scopes(graph) and edges(back) == edges(graph)
+
+
+def test_an_empty_strand_is_left_out(run, look):
+    process = run.process()
+    process.thread("idle")
+    process.thread("busy").enter("app:f").exit("app:f")
+    back = look(written(run.graph(), "otlp")).graph
+    assert [strand.name for strand in back.strands] == ["busy"] and np.all(back.strand == 0)
