@@ -38,9 +38,10 @@ from clew.graph.nodes import (
     run_of,
 )
 from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode, Reduce
-from clew.graph.ops.critical_path import CriticalPath, Segment
+from clew.graph.ops.critical_path import Branch, CriticalPath, Segment
 from clew.graph.ops.diff import Diff, DiffRow
 from clew.graph.ops.slice import EdgeFilter, Slice
+from clew.graph.ops.what_if import WhatIf
 from clew.graph.spelling import explain, spell
 from clew.graph.store import open_graph
 from clew.records.run import load_run, workspace_of
@@ -316,6 +317,14 @@ class PathQuery(_Query):
     def project(self, level: str | LabelFunction) -> PathQuery:
         """The same path in another level's labels."""
         return PathQuery(PathNode(self.node.source, level))
+
+    def branches(self) -> list[Branch]:
+        """What was waited for beside the path, with the time it had to spare."""
+        return self.result.branches()
+
+    def what_if(self, label: str, percent: float) -> WhatIf:
+        """By how much sooner it would end if a label's work were `percent` % faster: `.what_if("app:parse", 10).saved_ns`."""
+        return self.result.what_if(label, percent)
 
     def count(self) -> int:
         return len(self.segments)

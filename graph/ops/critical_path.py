@@ -1,11 +1,12 @@
 """The critical path of a slice: the one chain of work and waiting that its duration consists of.
 
 Computed on events in time order, which is always acyclic. Invariant: `total_ns` is the sum of the segments' self and waiting
-times, and the time between the path's first and last event.
+times, and the time between the path's first and last event. `docs/critical-path.md` has an example computed by hand.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
@@ -16,8 +17,10 @@ import numpy.typing as npt
 from clew.graph.levels import LabelFunction, Labels, labels_of
 from clew.graph.model import ExecutionGraph
 from clew.graph.ops.slice import Slice
+from clew.graph.ops.what_if import WhatIf, gap_codes, sooner
 from clew.graph.regions import opens
 from clew.graph.times import passive_kinds
+from clew.records.errors import ClewError
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -51,6 +54,22 @@ class _Piece:
     rows: I64
     edge: int
     slack_ns: float
+    rivals: tuple[int, ...] = ()
+    """What else was waited for where the path came into the region."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Work beside the path that the path joined: it was done before what the path waited for."""
+
+    label: str
+    event: int
+    """Its last event; the other end of the path's jump came later."""
+    end: int
+    joined_by: int
+    """The path's event that waited for both."""
+    slack_ns: int
+    """How much later it could have been done without delaying the path there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +80,45 @@ class CriticalPath:
     """In the order of time."""
     total_ns: int
     pieces: tuple[_Piece, ...] = field(repr=False)
+    labels: Labels = field(repr=False)
     since_ns: int | None = None
     """The path was asked for from this time on only."""
+
+    def branches(self) -> list[Branch]:
+        """What was waited for beside the path and was done sooner, in the order in which the path joined it."""
+        ts, edge_src = self.graph.ts, self.graph.edge_src
+        return [
+            Branch(
+                label=self.labels.name(int(self.labels.of(np.array([event]))[0])),
+                event=event,
+                end=int(ts[event]),
+                joined_by=int(piece.rows[0]),
+                slack_ns=int(ts[edge_src[piece.edge]] - ts[event]),
+            )
+            for piece in self.pieces
+            if piece.edge >= 0
+            for event in piece.rivals
+            if ts[event] <= ts[edge_src[piece.edge]]
+        ]
+
+    def what_if(self, label: str, percent: float) -> WhatIf:
+        """How much sooner the path's end would come if all work of a label of its level were `percent` % faster (a negative
+        number: slower), wherever it was done: what was beside the path until now is waited for then.
+
+        Raises `ClewError` for a label that did no work, naming the nearest, and for more than 100 %.
+        """
+        if not percent <= 100 or not isfinite(percent):
+            raise ClewError(f"{percent:g} % faster: give at most 100, which is no time at all")
+        if not self.segments:
+            raise ClewError("this path is empty: nothing on it can be faster")
+        end = int(self.pieces[-1].rows[-1])
+        saved, work = sooner(self.graph, self.labels, label, percent, end=end, since_ns=self.since_ns)
+        if not work:
+            known = sorted({segment.label for segment in self.segments if segment.self_ns})
+            near = difflib.get_close_matches(label, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"on the path are {', '.join(known[:8])}"
+            raise ClewError(f"no {self.level} {label!r} did any work before the path's end; {hint}")
+        return WhatIf(label, percent, self.total_ns, saved, work)
 
     def project(self, level: str | LabelFunction) -> CriticalPath:
         """The same path with another level's labels; neighbours with one label become one segment."""
@@ -96,7 +152,8 @@ def critical_path(
     """
     rows = slice_.events()
     if not len(rows):
-        return CriticalPath(graph, str(level), [], 0, ())
+        labels = labels_of(graph, level)
+        return CriticalPath(graph, labels.level, [], 0, (), labels)
     event, found = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1]), None
     walk = _Walk(graph, slice_)
     pieces: list[_Piece] = []
@@ -111,7 +168,7 @@ def critical_path(
             edge = -1  # clocks that disagree can close a circle
         if since_ns is not None and graph.ts[rows[0]] <= since_ns:
             rows, edge = rows[max(0, int(np.searchsorted(graph.ts[rows], since_ns, "right")) - 1) :], -1
-        pieces.append(_Piece(rows, edge, slack))
+        pieces.append(_Piece(rows, edge, slack, found.rivals))
         if edge < 0 or (since_ns is not None and graph.ts[graph.edge_src[edge]] <= since_ns):
             break
         event = int(graph.edge_src[edge])
@@ -270,7 +327,7 @@ def _project(
                 )
             else:
                 segments.append(segment)
-    return CriticalPath(graph, labels.level, segments, segments[-1].end - segments[0].start, pieces, since_ns)
+    return CriticalPath(graph, labels.level, segments, segments[-1].end - segments[0].start, pieces, labels, since_ns)
 
 
 def _segments(graph: ExecutionGraph, piece: _Piece, labels: Labels, since_ns: int | None) -> Iterator[Segment]:
@@ -279,10 +336,7 @@ def _segments(graph: ExecutionGraph, piece: _Piece, labels: Labels, since_ns: in
     if len(rows) == 1:
         rows = np.repeat(rows, 2)
     begin, end = rows[:-1], rows[1:]
-    running = labels.running(begin)
-    # What follows a scope is no more the scope's.
-    after = (graph.kind[begin] == Kind.SCOPE_END) & (graph.region[begin] != graph.region[end])
-    code = np.where((running >= 0) & (len(piece.rows) > 1), running, labels.of(np.where(after, end, begin)))
+    code = gap_codes(graph, labels, begin, end) if len(piece.rows) > 1 else labels.of(begin)
     ts = graph.ts[rows] if since_ns is None else np.maximum(graph.ts[rows], since_ns)
     length = np.diff(ts)
     # Time in which the strand did something else, or nothing, is a pause.

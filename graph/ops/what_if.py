@@ -1,0 +1,204 @@
+"""How much sooner an event would have come, had some of the work before it been faster: the recording is timed again.
+
+Every event keeps what it waited for. Along a strand it follows the one before by the same work, or less where the work is
+faster; where edges lead to it, by the same delay after the latest of the event before and the edges' sources. Invariant: with
+no work changed every event keeps its time, and times are computed along edges that go forward in time only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.levels import Labels
+from clew.graph.model import ExecutionGraph
+from clew.graph.times import passive_kinds
+from clew.records.event import Kind
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+_PART = 1 << 22
+"""Events whose labels are found at a time."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a label's work being `percent` % faster would change. Times in nanoseconds."""
+
+    label: str
+    percent: float
+    total_ns: int
+    """From the path's beginning to its end, as it was."""
+    saved_ns: int
+    """How much sooner the end would have come; negative when a slower label delays it."""
+    work_ns: int
+    """The label's own work up to the end, on the path or beside it."""
+
+    @property
+    def after_ns(self) -> int:
+        return self.total_ns - self.saved_ns
+
+
+def gap_codes(graph: ExecutionGraph, labels: Labels, begin: I64, end: I64) -> I64:
+    """The label of what runs between some events and those that follow."""
+    running = labels.running(begin)
+    # What follows a scope is no more the scope's.
+    after = (graph.kind[begin] == Kind.SCOPE_END) & (graph.region[begin] != graph.region[end])
+    codes = running.copy()
+    outside = np.flatnonzero(running < 0)
+    codes[outside] = labels.of(np.where(after, end, begin)[outside])
+    return codes
+
+
+def sooner(
+    graph: ExecutionGraph, labels: Labels, label: str, percent: float, *, end: int, since_ns: int | None
+) -> tuple[int, int]:
+    """By how many nanoseconds `end` would come sooner if the label's work since a time were `percent` % faster, and how long
+    that work took."""
+    work = _Work.of(graph, labels, label, int(graph.ts[end]), since_ns)
+    if not len(work.rows):
+        return 0, 0
+    joins = _Joins(graph, work, percent / 100, int(graph.ts[end]))
+    return round(joins.saved(end)), int(work.until[-1])
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The gaps in which a label's work was done: the events they follow, and the sums of their lengths up to each."""
+
+    rows: I64
+    until: I64
+    first_ns: int
+
+    @classmethod
+    def of(cls, graph: ExecutionGraph, labels: Labels, label: str, end_ns: int, since_ns: int | None) -> _Work:
+        rows, lengths = [], []
+        for start in range(0, len(graph) - 1, _PART):
+            part = np.arange(start, min(start + _PART, len(graph) - 1))
+            busy = (graph.strand[part] == graph.strand[part + 1]) & ~graph.idle[part]
+            busy &= graph.ts[part] < end_ns
+            if since_ns is not None:
+                busy &= graph.ts[part + 1] > since_ns
+            part = part[busy]
+            codes = gap_codes(graph, labels, part, part + 1)
+            wanted = [code for code in np.unique(codes).tolist() if labels.name(code) == label]
+            part = part[np.isin(codes, wanted)]
+            begun = graph.ts[part] if since_ns is None else np.maximum(graph.ts[part], since_ns)
+            rows.append(part)
+            lengths.append(np.minimum(graph.ts[part + 1], end_ns) - begun)
+        chosen = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        until = np.cumsum(np.concatenate(([0], *lengths)), dtype=np.int64)
+        return cls(chosen, until, int(graph.ts[chosen].min()) if len(chosen) else 0)
+
+    def before(self, row: int) -> int:
+        """The work before an event, from whichever strand's: only differences along a strand mean something."""
+        return int(self.until[np.searchsorted(self.rows, row)])
+
+
+class _Joins:
+    """The events that edges lead to, in the order of rows; only those that the asked event depends on are timed again."""
+
+    def __init__(self, graph: ExecutionGraph, work: _Work, rate: float, end_ns: int) -> None:
+        self.graph = graph
+        self.work = work
+        self.rate = rate
+        edges = np.flatnonzero(graph.ts[graph.edge_dst] <= end_ns)
+        sources, at = graph.edge_src[edges], join_rows(graph, edges)
+        usable = (graph.ts[sources] <= graph.ts[at]) & (graph.strand[sources] != graph.strand[at])
+        sources, at = sources[usable], at[usable]
+        order = np.argsort(at, kind="stable")
+        self.sources, at = sources[order], at[order]
+        self.rows, self.first = np.unique(at, return_index=True)
+        self.first = np.append(self.first, len(at))
+        self.known: dict[int, float] = {}
+
+    def saved(self, event: int) -> float:
+        """By how much an event comes sooner."""
+        join = self._join_before(event)
+        if join >= 0:
+            self._solve(join)
+        return self._of(event, join)
+
+    def _join_before(self, event: int) -> int:
+        join = int(np.searchsorted(self.rows, event, "right")) - 1
+        return join if join >= 0 and self.rows[join] >= self.graph.strand_of(event).start else -1
+
+    def _of(self, event: int, join: int) -> float:
+        start = int(self.rows[join]) if join >= 0 else self.graph.strand_of(event).start
+        done = self.work.before(event) - self.work.before(start)
+        return (self.known[join] if join >= 0 else 0.0) + self.rate * done
+
+    def _solve(self, wanted: int) -> None:
+        """Depth first, each join after what it depends on; what depends on itself, as equal times may have it, is left out."""
+        graph, known = self.graph, self.known
+        stack, entered = [wanted], set[int]()
+        while stack:
+            join = stack[-1]
+            if join in known:
+                stack.pop()
+                continue
+            row = int(self.rows[join])
+            if graph.ts[row] <= self.work.first_ns:
+                known[join] = 0.0
+                continue
+            causes = self.sources[self.first[join] : self.first[join + 1]].tolist()
+            if row > graph.strand_of(row).start:
+                causes.append(row - 1)
+            before = [(cause, self._join_before(cause)) for cause in causes]
+            if join not in entered:
+                entered.add(join)
+                stack += [other for _, other in before if other >= 0 and other not in known and other not in entered]
+                continue
+            times = [
+                (int(graph.ts[cause]), self._of(cause, other)) for cause, other in before if other < 0 or other in known
+            ]
+            came = max((time for time, _ in times), default=0)
+            comes = max((time - sooner for time, sooner in times), default=0.0)
+            # A join right after its strand's own work comes sooner by what that work saves, too.
+            own = row > graph.strand_of(row).start and int(graph.ts[row - 1]) == came
+            gap = self.work.before(row) - self.work.before(row - 1) if own else 0
+            known[join] = came - comes + self.rate * gap
+
+
+def join_rows(graph: ExecutionGraph, edges: I64) -> I64:
+    """Per edge the event that could not come before the edge's source: the target, or where the wait is over that the target
+    is recorded after. All that a strand waits for at once is joined at one event, in whatever order it is recorded."""
+    targets, place = np.unique(graph.edge_dst[edges], return_inverse=True)
+    begin, first = (rows[place] for rows in _passive_begin(graph, targets))
+    target, came = graph.edge_dst[edges], graph.ts[graph.edge_src[edges]]
+    fresh = (begin == 0) | (graph.strand[np.maximum(begin - 1, 0)] != graph.strand[begin])
+    waited = fresh | (graph.ts[np.maximum(begin - 1, 0)] < came)
+    low, high = np.where(waited, begin, first), np.where(waited, target, first)
+    # Along a strand times never fall: the first of the run's events that is not before the source.
+    while np.any(low < high):
+        middle = (low + high) // 2
+        late = graph.ts[middle] >= came
+        high = np.where(late, middle, high)
+        low = np.where(late, low, np.minimum(middle + 1, high))
+    return low
+
+
+def _passive_begin(graph: ExecutionGraph, targets: I64) -> tuple[I64, I64]:
+    """Per target, ascending, the first row of the passive records that lead up to it without a break, and the first target
+    among those."""
+    passive = passive_kinds()
+    begin = targets.copy()
+    linked = np.zeros(len(targets), bool)
+    previous = np.concatenate(([-1], targets[:-1]))
+    open_ = np.arange(len(targets))
+    while len(open_):
+        before = begin[open_] - 1
+        on = (before >= 0) & (graph.strand[np.maximum(before, 0)] == graph.strand[targets[open_]])
+        on &= passive[graph.kind[np.maximum(before, 0)]]
+        open_, before = open_[on], before[on]
+        begin[open_] = before
+        met = before == previous[open_]
+        linked[open_[met]] = True
+        open_ = open_[~met]
+    # What meets the target before it goes on where that one began.
+    head = np.maximum.accumulate(np.where(linked, 0, np.arange(len(targets))))
+    return begin[head], targets[head]
