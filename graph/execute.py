@@ -5,14 +5,14 @@ Invariant: cheap conditions are tried first, so that a text is decoded only for 
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.graph.fields import COMPARISONS, FIELDS, OF_TEXT, distinct
+from clew.graph.columns import Table
+from clew.graph.fields import FIELDS, column, holding, numbers, ranks
+from clew.graph.grouping import grouped
 from clew.graph.model import I64, ExecutionGraph
 from clew.graph.nodes import (
     Aggregate,
@@ -23,6 +23,7 @@ from clew.graph.nodes import (
     Cut,
     EventNode,
     Events,
+    Grouped,
     Limit,
     Node,
     OrderBy,
@@ -40,11 +41,10 @@ from clew.records.event import Kind
 
 if TYPE_CHECKING:
     import networkx
-    import pyarrow
 
 
 def execute(node: Node) -> Any:
-    """The answer of a plan: a `Slice`, an `AggregateGraph`, a `CriticalPath`, a `Diff`, rows, or event numbers."""
+    """The answer of a plan: a `Slice`, an `AggregateGraph`, a `CriticalPath`, a `Diff`, a `Table`, or event numbers."""
     match node:
         case Cut():
             return _slice(node)
@@ -56,42 +56,67 @@ def execute(node: Node) -> Any:
             return _compare(node)
         case Columns():
             return _columns(node)
+        case Grouped():
+            return _grouped(node)
         case _:
             return execute_events(node)
 
 
 def execute_events(node: EventNode) -> I64:
     """The events that a plan chooses, in its order: that of time, unless it says otherwise."""
+    rows, by_time = _chosen(node)
+    return _by_time(run_of(node).graph, rows) if by_time else rows
+
+
+def _chosen(node: EventNode) -> tuple[I64, bool]:
+    """The events of a plan, and whether they are still to be put in the order of time: few are sorted sooner than many."""
     graph = run_of(node).graph
     match node:
         case Events():
-            return _by_time(graph, np.arange(len(graph), dtype=np.int64))
+            return np.arange(len(graph), dtype=np.int64), True
         case Chosen():
-            return np.array(node.events, np.int64)
+            return np.array(node.events, np.int64), False
         case Requests():
-            return _requests(node)
+            return _requests(node), True
         case Where():
-            return _where(graph, execute_events(node.source), node.conditions)
+            rows, by_time = _chosen(node.source)
+            return _where(graph, rows, node.conditions), by_time
         case OrderBy():
-            rows = execute_events(node.source)
-            values, codes = FIELDS[node.field].codes(graph, rows)
-            rank = np.empty(len(values), np.int64)
-            rank[sorted(range(len(values)), key=values.__getitem__)] = _dense(sorted(values))
-            order = rank[codes] if len(rows) else np.zeros(0, np.int64)
-            return rows[np.argsort(-order if node.descending else order, kind="stable")]
+            return _ordered(graph, node, None), False
+        case Limit(source=OrderBy() as order):
+            return _ordered(graph, order, node.count), False
         case Limit():
-            return execute_events(node.source)[: node.count]
+            rows, by_time = _chosen(node.source)
+            return (_first(rows, graph.ts[rows], node.count) if by_time else rows[: node.count]), False
         case Cut():
-            return _by_time(graph, _slice(node).events())
+            return _slice(node).events(), True
 
 
-def _dense(ascending: list[Any]) -> list[int]:
-    """Equal values get one number."""
-    numbers: list[int] = []
-    for place, value in enumerate(ascending):
-        same = place > 0 and value == ascending[place - 1]
-        numbers.append(numbers[-1] + (not same) if numbers else 0)
-    return numbers
+def _ordered(graph: ExecutionGraph, node: OrderBy, count: int | None) -> I64:
+    rows, by_time = _chosen(node.source)
+    keys = numbers(graph, rows, node.field) if FIELDS[node.field].is_number else ranks(graph, rows, node.field)[0]
+    if node.descending:
+        keys = -keys
+    if count is not None:
+        among = _smallest(keys, count)
+        rows, keys = rows[among], keys[among]
+    if by_time:
+        order = np.argsort(graph.ts[rows], kind="stable")
+        rows, keys = rows[order], keys[order]
+    return rows[np.argsort(keys, kind="stable")][:count]
+
+
+def _first(rows: I64, keys: I64, count: int) -> I64:
+    """The rows with the smallest keys, ascending, equal ones as they were."""
+    among = _smallest(keys, count)
+    return rows[among[np.argsort(keys[among], kind="stable")[:count]]]
+
+
+def _smallest(keys: I64, count: int) -> I64:
+    """The places of the `count` smallest keys and of all that equal the largest of them, ascending."""
+    if count >= len(keys):
+        return np.arange(len(keys), dtype=np.int64)
+    return np.flatnonzero(keys <= np.partition(keys, count - 1)[count - 1]) if count else np.zeros(0, np.int64)
 
 
 def _by_time(graph: ExecutionGraph, rows: I64) -> I64:
@@ -109,7 +134,7 @@ def _requests(node: Requests) -> I64:
             what = f"its requests: {', '.join(known)}" if known else "mark one in the spec: request FUNCTION as NAME"
             raise QueryError(f"run {node.run.info.name} has no request named {node.name!r}; {what}")
         rows = chosen
-    return _by_time(graph, rows)
+    return rows
 
 
 def _where(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) -> I64:
@@ -118,13 +143,7 @@ def _where(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) 
         if comparison == "call":
             rows = rows[np.array([bool(wanted(graph.event(row))) for row in rows.tolist()], bool)]
             continue
-        if field == "level" and comparison not in OF_TEXT:
-            rows = rows[graph.kind[rows] == Kind.LOG]
-            values, codes = distinct(graph.extensions.key[graph.ext[rows]].astype(np.int64))
-        else:
-            values, codes = FIELDS[field].codes(graph, rows)
-        holds = np.array([COMPARISONS[comparison](value, wanted) for value in values], bool)
-        rows = rows[holds[codes]] if len(holds) else rows[:0]
+        rows = holding(graph, rows, field, comparison, wanted)
     return rows
 
 
@@ -175,21 +194,21 @@ def _compare(node: Compare) -> Diff:
     return diff(_aggregate(node.before), _aggregate(node.after))
 
 
-def _columns(node: Columns) -> list[Any]:
+def _columns(node: Columns) -> Table:
     graph, rows = run_of(node).graph, execute_events(node.source)
-    columns = []
-    for name in node.names:
-        values, codes = FIELDS[name].codes(graph, rows)
-        columns.append([values[code] for code in codes.tolist()])
-    row_type = namedtuple("Row", node.names)  # type: ignore[misc]  # the names are the query's
-    return [row_type(*row) for row in zip(*columns, strict=True)]
+    return Table({name: column(graph, rows, name) for name in node.names})
 
 
-def to_arrow(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pyarrow.Table:
-    """A table with a column per name."""
-    import pyarrow
-
-    return pyarrow.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
+def _grouped(node: Grouped) -> Table:
+    rows, _ = _chosen(node.source)
+    table = grouped(run_of(node).graph, rows, node.by, node.measures)
+    for name, descending in reversed(node.order):
+        values = table.columns[name].to_list()
+        known = [place for place, value in enumerate(values) if value is not None]
+        known.sort(key=values.__getitem__, reverse=descending)
+        # What a group has no value of comes last, whichever way it goes.
+        table = table.take([*known, *(place for place, value in enumerate(values) if value is None)])
+    return table if node.count is None else table.head(node.count)
 
 
 def to_networkx(graph: AggregateGraph) -> networkx.MultiDiGraph:

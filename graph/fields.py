@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.columns import Column
 from clew.graph.model import I64, LEVEL_NAMES, Event, ExecutionGraph
 from clew.graph.nodes import Condition, QueryError
 from clew.graph.ops.find import LEVEL_NUMBERS
@@ -24,6 +26,11 @@ class Field:
     codes: Callable[[ExecutionGraph, I64], tuple[Sequence[Any], npt.NDArray[Any]]]
     cost: int
     """Conditions on cheaper fields are tried first."""
+    numbers: Callable[[ExecutionGraph, I64], npt.NDArray[Any]] | None = None
+    """The values themselves, of a field that has one per event and not one per place or strand."""
+    is_number: bool = False
+    has: Callable[[ExecutionGraph, I64], npt.NDArray[np.bool_]] | None = None
+    """Which events have such a field at all; None: all."""
 
 
 def _by_site(value: Callable[[Any], Any]) -> Field:
@@ -59,16 +66,42 @@ def distinct(numbers: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
     return values.tolist(), codes
 
 
-def _numbers(column: str) -> Field:
+def _numbers(
+    values: Callable[[ExecutionGraph, I64], npt.NDArray[Any]],
+    has: Callable[[ExecutionGraph, I64], npt.NDArray[np.bool_]] | None = None,
+) -> Field:
+    return Field(lambda graph, rows: distinct(values(graph, rows)), 2, values, True, has)
+
+
+def _of_call(column: str) -> Field:
+    """Of the call that the event opens; 0 for an event that opens none."""
+
+    def values(graph: ExecutionGraph, rows: I64) -> npt.NDArray[Any]:
+        at, opens = _calls(graph, rows)
+        numbers = np.zeros(len(rows), np.int64)
+        numbers[opens] = getattr(graph.calls, column)[at[opens]]
+        return numbers
+
+    return _numbers(values, lambda graph, rows: _calls(graph, rows)[1])
+
+
+def _calls(graph: ExecutionGraph, rows: I64) -> tuple[I64, npt.NDArray[np.bool_]]:
+    """Per event the row of its call in `graph.calls`, and whether it opens one."""
+    enter = graph.calls.enter
+    if not len(enter):
+        return np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
+    at = np.minimum(np.searchsorted(enter, rows), len(enter) - 1)
+    return at, enter[at] == rows
+
+
+def _each(value: Callable[[Event], str], cost: int) -> Field:
+    """What only a record with an extension can have; the others have ""."""
+
     def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-        return distinct(getattr(graph, column)[rows])
-
-    return Field(codes, 2)
-
-
-def _each(value: Callable[[Event], Any], cost: int) -> Field:
-    def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
-        return [value(graph.event(row)) for row in rows.tolist()], np.arange(len(rows))
+        has = np.flatnonzero(graph.ext[rows] >= 0)
+        places = np.zeros(len(rows), np.int64)
+        places[has] = np.arange(1, len(has) + 1)
+        return ["", *(value(graph.event(row)) for row in rows[has].tolist())], places
 
     return Field(codes, cost)
 
@@ -89,8 +122,8 @@ def _levels(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArra
 
 
 FIELDS: dict[str, Field] = {
-    "id": Field(lambda _, rows: (rows.tolist(), np.arange(len(rows))), 2),
-    "ts": _numbers("ts"),
+    "id": _numbers(lambda _, rows: rows),
+    "ts": _numbers(lambda graph, rows: graph.ts[rows]),
     "kind": Field(_kinds, 0),
     "level": Field(_levels, 1),
     "text": _each(lambda event: event.text, 9),
@@ -100,12 +133,69 @@ FIELDS: dict[str, Field] = {
     "module": _by_site(lambda site: site.module),
     "component": _by_site(lambda site: site.component),
     "file": _by_place(lambda site: site.file),
-    "line": _by_place(lambda site: site.line),
+    "line": replace(_by_place(lambda site: site.line), is_number=True),
     "process": _by_strand(lambda graph, strand: graph.processes[strand.process].name),
     "strand": _by_strand(lambda _, strand: strand.name),
     "thread": _by_strand(lambda _, strand: strand.thread_name),
+    "total_ns": _of_call("total_ns"),
+    "self_ns": _of_call("self_ns"),
+    "waiting_ns": _of_call("waiting_ns"),
 }
-"""What events can be chosen, sorted and selected by."""
+"""What events can be chosen, sorted, grouped and selected by. Times are in nanoseconds: `ts` since the run's start, the last
+three of the call that an event opens."""
+
+
+def column(graph: ExecutionGraph, rows: I64, name: str) -> Column:
+    """A field of some events."""
+    field = FIELDS[name]
+    if field.numbers is not None:
+        return Column(field.numbers(graph, rows))
+    values, codes = field.codes(graph, rows)
+    return Column(codes, values)
+
+
+def numbers(graph: ExecutionGraph, rows: I64, name: str) -> I64:
+    """A field that is a number, of some events."""
+    field = FIELDS[name]
+    if field.numbers is not None:
+        return np.asarray(field.numbers(graph, rows), np.int64)
+    values, codes = field.codes(graph, rows)
+    return np.array(values, np.int64)[codes] if len(values) else np.zeros(0, np.int64)
+
+
+def ranks(graph: ExecutionGraph, rows: I64, name: str) -> tuple[I64, Sequence[Any]]:
+    """Per event the place of its value among the field's values, which ascend and are all different."""
+    values, codes = FIELDS[name].codes(graph, rows)
+    ascending = sorted(set(values))
+    place = {value: number for number, value in enumerate(ascending)}
+    rank = np.array([place[value] for value in values], np.int64)
+    return rank[codes] if len(rank) else np.zeros(len(rows), np.int64), ascending
+
+
+def holding(graph: ExecutionGraph, rows: I64, name: str, comparison: str, wanted: Any) -> I64:
+    """Those of some events for which a condition holds."""
+    field = FIELDS[name]
+    if field.has is not None:
+        rows = rows[field.has(graph, rows)]
+    if name == "level" and comparison not in OF_TEXT:
+        rows = rows[graph.kind[rows] == Kind.LOG]
+        return rows[_compared(graph.extensions.key[graph.ext[rows]].astype(np.int64), comparison, wanted)]
+    if field.numbers is not None:
+        return rows[_compared(field.numbers(graph, rows), comparison, wanted)]
+    values, codes = field.codes(graph, rows)
+    holds = np.array([COMPARISONS[comparison](value, wanted) for value in values], bool)
+    return rows[holds[codes]] if len(holds) else rows[:0]
+
+
+def _compared(values: npt.NDArray[Any], comparison: str, wanted: Any) -> npt.NDArray[np.bool_]:
+    if comparison == "in":
+        holds = np.zeros(len(values), bool)
+        for one in wanted:
+            holds |= values == one
+        return holds
+    mask: npt.NDArray[np.bool_] = OF_ARRAYS[comparison](values, wanted)
+    return mask
+
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda value, wanted: bool(value == wanted),
@@ -121,7 +211,10 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "matches": lambda value, wanted: re.search(wanted, value) is not None,
 }
 OF_TEXT = frozenset({"contains", "startswith", "endswith", "matches"})
-_NUMERIC = frozenset({"id", "ts", "line"})
+OF_ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
+    name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
+}
+_NUMERIC = frozenset(name for name, field in FIELDS.items() if field.is_number)
 
 
 def check_field(name: str) -> str:

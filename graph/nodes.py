@@ -17,6 +17,10 @@ Condition = tuple[str, str, Any]
 """Field, comparison, value; ("", "call", function) for a function of an event."""
 
 
+Measure = tuple[str | float, ...]
+"""("count",), or what, the field, and for a quantile which one; see `clew.graph.grouping`."""
+
+
 class QueryError(ClewError):
     """A query that makes no sense; the text says what to write instead."""
 
@@ -88,6 +92,19 @@ class Columns:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """Rows of groups: the fields `by`, then the measures, by their names."""
+
+    source: EventNode
+    by: tuple[str, ...]
+    measures: tuple[tuple[str, Measure], ...]
+    order: tuple[tuple[str, bool], ...] = ()
+    """What the rows are sorted by, and whether downwards; the last first."""
+    count: int | None = None
+    """How many rows there are at most."""
+
+
+@dataclass(frozen=True)
 class Aggregate:
     source: Cut | Events
     level: str | LabelFunction
@@ -107,7 +124,7 @@ class Compare:
 
 
 EventNode = Events | Chosen | Requests | Where | OrderBy | Limit | Cut
-Node = EventNode | Columns | Aggregate | PathNode | Compare
+Node = EventNode | Columns | Grouped | Aggregate | PathNode | Compare
 
 
 def run_of(node: Node) -> OpenRun:

@@ -13,7 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from clew.graph.execute import execute, execute_events, to_arrow, to_networkx
+from clew.graph.answers import NEEDS_SLICE, AggregateQuery, Grouping, Groups, PathQuery, Query, Rows
+from clew.graph.execute import execute_events
 from clew.graph.fields import FIELDS, check_condition, check_field
 from clew.graph.imports import run_folder
 from clew.graph.levels import LabelFunction
@@ -22,13 +23,11 @@ from clew.graph.nodes import (
     Aggregate,
     Chosen,
     Columns,
-    Compare,
     Condition,
     Cut,
     EventNode,
     Events,
     Limit,
-    Node,
     OpenRun,
     OrderBy,
     PathNode,
@@ -37,24 +36,16 @@ from clew.graph.nodes import (
     Where,
     run_of,
 )
-from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode, Reduce
-from clew.graph.ops.critical_path import Branch, CriticalPath, Segment
-from clew.graph.ops.diff import Diff, DiffRow
+from clew.graph.ops.aggregate import Reduce
 from clew.graph.ops.slice import EdgeFilter, Slice
-from clew.graph.ops.what_if import WhatIf
-from clew.graph.spelling import explain, spell
 from clew.graph.store import open_graph
 from clew.records.run import load_run, workspace_of
 
 if TYPE_CHECKING:
-    import networkx
     import numpy as np
     import numpy.typing as npt
+    import pandas
     import pyarrow
-
-
-class StepRefused(QueryError, AttributeError):
-    """A step that this kind of question does not have; for `hasattr` and its like an ordinary missing attribute."""
 
 
 def open_run(path: str | PathLike[str] | None = None, *, workspace: str | PathLike[str] | None = None) -> Run:
@@ -91,38 +82,13 @@ class Run(OpenRun):
         return AggregateQuery(Aggregate(Events(self), level, reduce))
 
 
-class _Query:
-    """What all questions share. `node` is the plan."""
-
-    node: Node
-    _INSTEAD: ClassVar[Mapping[str, str]] = {}
-
-    def explain(self) -> str:
-        """The plan as a text, a step per line, the answer's first."""
-        return explain(self.node)
-
-    def __repr__(self) -> str:
-        return spell(self.node)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in self._INSTEAD:
-            raise StepRefused(self._INSTEAD[name])
-        raise AttributeError(f"{type(self).__name__} has no {name!r}")
-
-    def _answer(self) -> Any:
-        return execute(self.node)
-
-
-_NEEDS_SLICE = "a critical path is of a slice: write run.events.where(…).slice().critical_path()"
-
-
 @dataclass(frozen=True, repr=False)
-class EventQuery(_Query):
+class EventQuery(Query):
     """Events, in the order of time unless ordered otherwise."""
 
     node: EventNode
     _INSTEAD: ClassVar[Mapping[str, str]] = {
-        "critical_path": _NEEDS_SLICE,
+        "critical_path": NEEDS_SLICE,
         "diff": "two runs are compared by their aggregates: write a.slice().aggregate(LEVEL).diff(b.slice().aggregate(LEVEL))",
         "named": "only requests have names: write run.requests.named(NAME), or run.events.where(function=NAME)",
         "aggregate": "events are aggregated with what they led to: write .slice().aggregate(LEVEL), or run.aggregate(LEVEL)",
@@ -178,9 +144,25 @@ class EventQuery(_Query):
         graph = run_of(self.node).graph
         return (graph.event(row) for row in self._rows.tolist())
 
+    def group_by(self, *names: str) -> Grouping:
+        """Grouped by the values of some fields; `.agg(…)` says what of each group."""
+        if not names:
+            raise QueryError(f"name the fields to group by, or write .agg(…) for all events: {', '.join(FIELDS)}")
+        if len(set(names)) < len(names):
+            raise QueryError("a field is named twice in group_by")
+        return Grouping(self.node, tuple(check_field(name) for name in names))
+
+    def agg(self, **measures: str | tuple[str | float, ...]) -> Groups:
+        """Measures of all these events, as one row; see `Grouping.agg`."""
+        return Grouping(self.node, ()).agg(**measures)
+
     def to_arrow(self, *names: str) -> pyarrow.Table:
         """A table of some fields, by default of all."""
         return self.select(*(names or FIELDS)).to_arrow()
+
+    def to_pandas(self, *names: str) -> pandas.DataFrame:
+        """A data frame of some fields, by default of all; needs pandas."""
+        return self.select(*(names or FIELDS)).to_pandas()
 
 
 @dataclass(frozen=True, repr=False)
@@ -241,144 +223,6 @@ class SliceQuery(EventQuery):
     def edges(self) -> npt.NDArray[np.int64]:
         """The numbers of the edges inside."""
         return self.result.edges()
-
-
-@dataclass(frozen=True, repr=False)
-class AggregateQuery(_Query):
-    node: Aggregate
-    _INSTEAD: ClassVar[Mapping[str, str]] = {
-        "slice": "a graph is cut before it is condensed: write .slice(…).aggregate(LEVEL)",
-        "where": "events are chosen before they are condensed: write run.events.where(…).slice().aggregate(LEVEL)",
-        "select": "an aggregate has nodes, not rows: iterate over .nodes, or write .slice().select(FIELD)",
-    }
-
-    def critical_path(self) -> PathQuery:
-        """The critical path of the slice that is condensed here, in this level's labels."""
-        if not isinstance(self.node.source, Cut):
-            raise QueryError(_NEEDS_SLICE)
-        return PathQuery(PathNode(self.node.source, self.node.level))
-
-    def diff(self, after: AggregateQuery) -> DiffQuery:
-        """What changed from this one to another of the same level."""
-        if not isinstance(after, AggregateQuery):
-            raise QueryError(
-                f"an aggregate is compared with another one: write .diff(other.slice().aggregate({self.node.level!r}))"
-            )
-        if after.node.level != self.node.level:
-            raise QueryError(
-                f"only aggregates of one level can be compared, these are {self.node.level!r} and {after.node.level!r}"
-            )
-        return DiffQuery(Compare(self.node, after.node))
-
-    @cached_property
-    def result(self) -> AggregateGraph:
-        result: AggregateGraph = self._answer()
-        return result
-
-    @property
-    def nodes(self) -> list[AggregateNode]:
-        return self.result.nodes
-
-    @property
-    def edges(self) -> list[AggregateEdge]:
-        return self.result.edges
-
-    def by_label(self) -> AggregateGraph:
-        return self.result.by_label()
-
-    def count(self) -> int:
-        return len(self.result)
-
-    def __iter__(self) -> Iterator[AggregateNode]:
-        return iter(self.nodes)
-
-    def to_networkx(self) -> networkx.MultiDiGraph:
-        """Nodes and edges with their fields as attributes; needs networkx."""
-        return to_networkx(self.result)
-
-
-@dataclass(frozen=True, repr=False)
-class PathQuery(_Query):
-    node: PathNode
-
-    @cached_property
-    def result(self) -> CriticalPath:
-        result: CriticalPath = self._answer()
-        return result
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self.result.segments
-
-    @property
-    def total_ns(self) -> int:
-        return self.result.total_ns
-
-    def project(self, level: str | LabelFunction) -> PathQuery:
-        """The same path in another level's labels."""
-        return PathQuery(PathNode(self.node.source, level))
-
-    def branches(self) -> list[Branch]:
-        """What was waited for beside the path, with the time it had to spare."""
-        return self.result.branches()
-
-    def what_if(self, label: str, percent: float) -> WhatIf:
-        """By how much sooner it would end if a label's work were `percent` % faster: `.what_if("app:parse", 10).saved_ns`."""
-        return self.result.what_if(label, percent)
-
-    def count(self) -> int:
-        return len(self.segments)
-
-    def __iter__(self) -> Iterator[Segment]:
-        return iter(self.segments)
-
-
-@dataclass(frozen=True, repr=False)
-class DiffQuery(_Query):
-    node: Compare
-
-    @cached_property
-    def result(self) -> Diff:
-        result: Diff = self._answer()
-        return result
-
-    @property
-    def rows(self) -> list[DiffRow]:
-        return self.result.rows
-
-    def sentence(self) -> str:
-        return self.result.sentence()
-
-    def count(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[DiffRow]:
-        return iter(self.rows)
-
-
-@dataclass(frozen=True, repr=False)
-class Rows(_Query):
-    """Some fields of events, a tuple with named fields each."""
-
-    node: Columns
-    _INSTEAD: ClassVar[Mapping[str, str]] = {
-        name: f"fields are selected last: write .{name}(…) before .select(…)"
-        for name in ("where", "order_by", "limit", "slice", "aggregate")
-    }
-
-    @cached_property
-    def _values(self) -> list[Any]:
-        result: list[Any] = self._answer()
-        return result
-
-    def count(self) -> int:
-        return len(self._values)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._values)
-
-    def to_arrow(self) -> pyarrow.Table:
-        return to_arrow(self.node.names, self._values)
 
 
 def _select(node: EventNode, names: tuple[str, ...]) -> Rows:

@@ -13,6 +13,7 @@ from clew.graph.nodes import (
     Compare,
     Cut,
     Events,
+    Grouped,
     Limit,
     Node,
     OrderBy,
@@ -65,12 +66,23 @@ def _step(node: Node) -> str:
             return f"slice({_options(node)})"
         case Columns():
             return f"select({', '.join(map(repr, node.names))})"
+        case Grouped():
+            return _grouped(node)
         case Aggregate():
             return f"aggregate({_name(node.level)}{', reduce=' + _name(node.reduce) if node.reduce else ''})"
         case PathNode():
             return f"critical_path({_name(node.level)})"
         case _:
             return type(node).__name__.lower()
+
+
+def _grouped(node: Grouped) -> str:
+    measures = ", ".join(
+        f"{name}={measure[0]!r}" if len(measure) == 1 else f"{name}={measure!r}" for name, measure in node.measures
+    )
+    by = f"group_by({', '.join(map(repr, node.by))})." if node.by else ""
+    order = "".join(f".order_by({('-' if down else '') + name!r})" for name, down in reversed(node.order))
+    return f"{by}agg({measures}){order}{'' if node.count is None else f'.limit({node.count})'}"
 
 
 def _options(node: Cut) -> str:

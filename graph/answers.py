@@ -1,0 +1,305 @@
+"""Questions whose answers are graphs or tables: aggregates, critical paths, comparisons, rows.
+
+Invariant: as in `clew.graph.query`, a question is a frozen value that is answered when the answer is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from clew.graph.columns import Table, table_of
+from clew.graph.execute import execute, to_networkx
+from clew.graph.grouping import check_measure
+from clew.graph.levels import LabelFunction
+from clew.graph.nodes import Aggregate, Columns, Compare, Cut, EventNode, Grouped, Node, PathNode, QueryError
+from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode
+from clew.graph.ops.critical_path import Branch, CriticalPath, Segment
+from clew.graph.ops.diff import Diff, DiffRow
+from clew.graph.ops.what_if import WhatIf
+from clew.graph.spelling import explain, spell
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    import pyarrow
+
+
+class StepRefused(QueryError, AttributeError):
+    """A step that this kind of question does not have; for `hasattr` and its like an ordinary missing attribute."""
+
+
+class Query:
+    """What all questions share. `node` is the plan."""
+
+    node: Node
+    _INSTEAD: ClassVar[Mapping[str, str]] = {}
+
+    def explain(self) -> str:
+        """The plan as a text, a step per line, the answer's first."""
+        return explain(self.node)
+
+    def __repr__(self) -> str:
+        return spell(self.node)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in self._INSTEAD:
+            raise StepRefused(self._INSTEAD[name])
+        raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
+    def _answer(self) -> Any:
+        return execute(self.node)
+
+
+NEEDS_SLICE = "a critical path is of a slice: write run.events.where(…).slice().critical_path()"
+
+
+NODE_FIELDS = (
+    "id", "label", "kind", "events", "calls", "self_ns", "total_ns", "waiting_ns", "errors", "first_ns", "last_ns", "process",
+)  # fmt: skip
+SEGMENT_FIELDS = ("label", "start", "end", "self_ns", "wait_ns", "slack_ns", "first_event", "last_event")
+ROW_FIELDS = (
+    "label", "status", "calls_before", "calls_after", "self_before_ns", "self_after_ns", "delta_ns", "factor", "certain_ns",
+)  # fmt: skip
+"""What of nodes, segments and compared labels makes a table."""
+
+
+@dataclass(frozen=True, repr=False)
+class AggregateQuery(Query):
+    node: Aggregate
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        "slice": "a graph is cut before it is condensed: write .slice(…).aggregate(LEVEL)",
+        "where": "events are chosen before they are condensed: write run.events.where(…).slice().aggregate(LEVEL)",
+        "select": "an aggregate has nodes, not rows: iterate over .nodes, or write .slice().select(FIELD)",
+    }
+
+    def critical_path(self) -> PathQuery:
+        """The critical path of the slice that is condensed here, in this level's labels."""
+        if not isinstance(self.node.source, Cut):
+            raise QueryError(NEEDS_SLICE)
+        return PathQuery(PathNode(self.node.source, self.node.level))
+
+    def diff(self, after: AggregateQuery) -> DiffQuery:
+        """What changed from this one to another of the same level."""
+        if not isinstance(after, AggregateQuery):
+            raise QueryError(
+                f"an aggregate is compared with another one: write .diff(other.slice().aggregate({self.node.level!r}))"
+            )
+        if after.node.level != self.node.level:
+            raise QueryError(
+                f"only aggregates of one level can be compared, these are {self.node.level!r} and {after.node.level!r}"
+            )
+        return DiffQuery(Compare(self.node, after.node))
+
+    @cached_property
+    def result(self) -> AggregateGraph:
+        result: AggregateGraph = self._answer()
+        return result
+
+    @property
+    def nodes(self) -> list[AggregateNode]:
+        return self.result.nodes
+
+    @property
+    def edges(self) -> list[AggregateEdge]:
+        return self.result.edges
+
+    def by_label(self) -> AggregateGraph:
+        return self.result.by_label()
+
+    def count(self) -> int:
+        return len(self.result)
+
+    def __iter__(self) -> Iterator[AggregateNode]:
+        return iter(self.nodes)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Nodes and edges with their fields as attributes; needs networkx."""
+        return to_networkx(self.result)
+
+    @property
+    def table(self) -> Table:
+        """A row per node."""
+        return table_of(self.nodes, NODE_FIELDS)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Needs pandas."""
+        return self.table.to_pandas()
+
+
+@dataclass(frozen=True, repr=False)
+class PathQuery(Query):
+    node: PathNode
+
+    @cached_property
+    def result(self) -> CriticalPath:
+        result: CriticalPath = self._answer()
+        return result
+
+    @property
+    def segments(self) -> list[Segment]:
+        return self.result.segments
+
+    @property
+    def total_ns(self) -> int:
+        return self.result.total_ns
+
+    def project(self, level: str | LabelFunction) -> PathQuery:
+        """The same path in another level's labels."""
+        return PathQuery(PathNode(self.node.source, level))
+
+    def branches(self) -> list[Branch]:
+        """What was waited for beside the path, with the time it had to spare."""
+        return self.result.branches()
+
+    def what_if(self, label: str, percent: float) -> WhatIf:
+        """By how much sooner it would end if a label's work were `percent` % faster: `.what_if("app:parse", 10).saved_ns`."""
+        return self.result.what_if(label, percent)
+
+    def count(self) -> int:
+        return len(self.segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self.segments)
+
+    @property
+    def table(self) -> Table:
+        """A row per segment."""
+        return table_of(self.segments, SEGMENT_FIELDS)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Needs pandas."""
+        return self.table.to_pandas()
+
+
+@dataclass(frozen=True, repr=False)
+class DiffQuery(Query):
+    node: Compare
+
+    @cached_property
+    def result(self) -> Diff:
+        result: Diff = self._answer()
+        return result
+
+    @property
+    def rows(self) -> list[DiffRow]:
+        return self.result.rows
+
+    def sentence(self) -> str:
+        return self.result.sentence()
+
+    def count(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[DiffRow]:
+        return iter(self.rows)
+
+    @property
+    def table(self) -> Table:
+        """A row per label."""
+        return table_of(self.rows, ROW_FIELDS)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Needs pandas."""
+        return self.table.to_pandas()
+
+
+class TableQuery(Query):
+    """What questions share that are answered by a table."""
+
+    @cached_property
+    def result(self) -> Table:
+        result: Table = self._answer()
+        return result
+
+    def count(self) -> int:
+        return len(self.result)
+
+    def first(self) -> Any:
+        """The first row, None when there is none."""
+        return next(iter(self.result.head(1).rows), None)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.result.rows)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.result.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Needs pandas."""
+        return self.result.to_pandas()
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(TableQuery):
+    """Some fields of events, a tuple with named fields each."""
+
+    node: Columns
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        name: f"fields are selected last: write .{name}(…) before .select(…)"
+        for name in ("where", "order_by", "limit", "slice", "aggregate", "group_by", "agg")
+    }
+
+
+@dataclass(frozen=True, repr=False)
+class Groups(TableQuery):
+    """A row per group of events: the fields they are grouped by, and the measures."""
+
+    node: Grouped
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        "where": "events are chosen before they are grouped: write .where(…).group_by(FIELD)",
+        "select": "a group has its fields and measures already: name the ones you want in .group_by(…).agg(…)",
+        "slice": "a slice begins at events: write .slice(…).group_by(FIELD)",
+        "aggregate": "groups are rows; for a graph write .slice().aggregate(LEVEL)",
+    }
+
+    def order_by(self, name: str) -> Groups:
+        """Sorted by a field or measure; with "-" before its name, the largest first. Groups without a value come last."""
+        node = self.node
+        known = (*node.by, *(measure for measure, _ in node.measures))
+        if name.removeprefix("-") not in known:
+            raise QueryError(f"these groups have no {name.removeprefix('-')!r}; they have {', '.join(known)}")
+        if node.count is not None:
+            raise QueryError("sort before you limit: write .order_by(…).limit(…)")
+        return Groups(replace(node, order=((name.removeprefix("-"), name.startswith("-")), *node.order)))
+
+    def limit(self, count: int) -> Groups:
+        """The first ones."""
+        if count < 0:
+            raise QueryError(f"a limit of {count}: give 0 or more")
+        least = count if self.node.count is None else min(count, self.node.count)
+        return Groups(replace(self.node, count=least))
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Events that are to be grouped; say what of each group with `agg`."""
+
+    source: EventNode
+    by: tuple[str, ...]
+
+    def agg(self, **measures: str | tuple[str | float, ...]) -> Groups:
+        """A row per group. A measure is "count", or ("sum", FIELD), with min, max, mean or distinct in place of sum, or
+        ("quantile", FIELD, 0.95). Raises `QueryError` for one that makes no sense."""
+        if not measures:
+            raise QueryError('say what of each group: write .group_by(FIELD).agg(count="count")')
+        twice = set(self.by) & set(measures)
+        if twice:
+            raise QueryError(f"{min(twice)!r} is a field of these groups: give the measure another name")
+        checked = tuple((name, check_measure(name, measure)) for name, measure in measures.items())
+        return Groups(Grouped(self.source, self.by, checked))
+
+    def count(self) -> Groups:
+        """A row per group with its `count`."""
+        return self.agg(count="count")
