@@ -85,6 +85,8 @@ class _Reader:
         """Names of threads by (pid, tid), of processes by (pid, "")."""
         self.places: dict[tuple[str, str, Place], int] = {}
         """(pid, category, place) to number."""
+        self.plain_places: dict[tuple[str, str, str], int] = {}
+        """The same by (pid, category, name), for events that say no more."""
         self.slices = Table(track="q", start="q", end="q", place="q", text="q", flags="q")
         self.halves = Table(track="q", time="q", begins="b", place="q", text="q", flags="q")
         self.asynchronous: dict[tuple[str, ...], list[_Moment]] = {}
@@ -162,11 +164,16 @@ class _Reader:
             self.names[pid, tid if what == "thread_name" else ""] = as_text(arguments["name"])
 
     def _place(self, pid: str, category: str, name: str, arguments: Mapping[str, Any] | None) -> int:
+        plain = (pid, category, name)
+        if not arguments and plain in self.plain_places:
+            return self.plain_places[plain]
         module, function, file, line = words.place_of("", name, arguments or {})
         if not file and not module:
             module, function, file, line = _of_python(name, category)
-        key = (pid, category, (module, function, file, line))
-        return self.places.setdefault(key, len(self.places))
+        number = self.places.setdefault((pid, category, (module, function, file, line)), len(self.places))
+        if not arguments:
+            self.plain_places[plain] = number
+        return number
 
     def _text(self, arguments: Mapping[str, Any] | None) -> int:
         kept = words.plain(arguments, without=_PLACE) if arguments else None

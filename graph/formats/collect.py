@@ -78,14 +78,15 @@ class Table:
     def __init__(self, **codes: str) -> None:
         self.columns = {name: array(code) for name, code in codes.items()}
         self._append = [column.append for column in self.columns.values()]
+        self._first = next(iter(self.columns.values()))
 
     def add(self, *values: int) -> int:
         for append, value in zip(self._append, values, strict=True):
             append(value)
-        return len(self) - 1
+        return len(self._first) - 1
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return len(self._first)
 
 
 class Collector:

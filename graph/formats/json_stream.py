@@ -16,6 +16,7 @@ from typing import Any
 from clew.graph.formats.source import FormatError, Source
 
 _BLANK = re.compile(r"[ \t\n\r]*")
+_NEXT = re.compile(r'[ \t\n\r]*,[ \t\n\r]*(?=[{\["])')
 _PRIMITIVE_END = frozenset(" \t\n\r,]}")
 _BEGUN = re.compile(r"\s*[-+.\\\w]{0,8}\s*")
 """What is left of a number or a word at the text's end."""
@@ -161,6 +162,13 @@ class JsonStream:
             return
         for _ in self.items():
             yield self.value()
+            # Most of the items that follow are whole in the text that is there.
+            while following := _NEXT.match(self._text, self._at):
+                try:
+                    value, self._at = self._decoder.raw_decode(self._text, following.end())
+                except (ValueError, RecursionError):
+                    break
+                yield value
 
     def documents(self) -> Iterator[str]:
         """Stands before each of the texts that follow each other, as JSON lines do; gives its first character."""

@@ -76,7 +76,7 @@ class Reader:
         for key in stream.members():
             if key in RESOURCES and stream.peek() == "[":
                 for _ in stream.items():
-                    self._object(stream, "resource", self.resource, dict.fromkeys(_SCOPES, self._scope))
+                    self._object(stream, "resource", self.resource, dict.fromkeys(_SCOPES, self._scopes_of))
             elif key in _WRAPPED and stream.peek() == "{":
                 self._document(stream)
             else:
@@ -103,9 +103,9 @@ class Reader:
                 begin(value if isinstance(value, dict) else {})
                 seen = True
             elif key in parts and stream.peek() == "[":
-                if seen:
-                    for _ in stream.items():
-                        parts[key](stream, key)
+                # A scope says nothing about its spans that could not be said later; a resource, and a logger, have to be known.
+                if seen or key == "spans":
+                    parts[key](stream, key)
                 else:
                     waiting.append((key, stream.value()))
             else:
@@ -114,14 +114,13 @@ class Reader:
             for value in dicts(values):
                 self._part(key, value)
 
-    def _scope(self, stream: JsonStream, _key: str) -> None:
-        self._object(stream, "scope", self.scope, {"spans": self._span, "logRecords": self._log})
+    def _scopes_of(self, stream: JsonStream, _key: str) -> None:
+        for _ in stream.items():
+            self._object(stream, "scope", self.scope, {"spans": self._records, "logRecords": self._records})
 
-    def _span(self, stream: JsonStream, _key: str) -> None:
-        self._part("spans", stream.value())
-
-    def _log(self, stream: JsonStream, _key: str) -> None:
-        self._part("logRecords", stream.value())
+    def _records(self, stream: JsonStream, key: str) -> None:
+        for value in stream.array():
+            self._part(key, value)
 
     def _part(self, key: str, value: Any) -> None:
         if not isinstance(value, dict):

@@ -111,15 +111,21 @@ class Source:
 
 def as_text(value: object) -> str:
     """What a file has where a text is expected, as one."""
-    return value if isinstance(value, str) else "" if value is None else to_json(value)
+    if isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else "" if value is None else to_json(value)
 
 
 def to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number)
+    return _ENCODE(value)
 
 
 def _number(value: object) -> object:
     return float(value) if isinstance(value, Decimal) else str(value)
+
+
+# Made once: `json.dumps` makes an encoder for every call that is not the plainest.
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_number).encode
 
 
 def dicts(value: object) -> Iterator[dict[str, Any]]:

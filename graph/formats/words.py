@@ -30,13 +30,14 @@ _LEVEL_NUMBERS = {
     "WARNING": 30, "ERROR": 40, "SEVERE": 40, "FATAL": 50, "CRITICAL": 50, "ALERT": 50, "EMERGENCY": 50,
 }  # fmt: skip
 INFO, ERROR = 20, 40
+_PLAIN = (str, int, float)
 
 
 def first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """The first of these attributes that says something, as text."""
     for name in names:
         value = attributes.get(name)
-        if value not in (None, "") and isinstance(value, str | int | float):
+        if value and isinstance(value, _PLAIN):
             return str(value)
     return ""
 
