@@ -37,6 +37,7 @@ from clew.graph.nodes import (
     run_of,
 )
 from clew.graph.ops.aggregate import Reduce
+from clew.graph.ops.dominators import Dominators
 from clew.graph.ops.slice import EdgeFilter, Slice
 from clew.graph.store import open_graph
 from clew.records.run import load_run, workspace_of
@@ -223,6 +224,10 @@ class SliceQuery(EventQuery):
     def edges(self) -> npt.NDArray[np.int64]:
         """The numbers of the edges inside."""
         return self.result.edges()
+
+    def dominators(self) -> Dominators:
+        """What every path from the slice's roots to one of its events passes through."""
+        return self.result.dominators()
 
 
 def _select(node: EventNode, names: tuple[str, ...]) -> Rows:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from clew.graph.arrays import expand
 from clew.graph.model import ExecutionGraph
+from clew.graph.ops.dominators import Dominators, dominators
 from clew.graph.structure import Reached
 from clew.records.errors import ClewError
 
@@ -132,6 +133,14 @@ class Slice:
         if allowed is not None:
             edges = edges[allowed[edges]]
         return edges[self.holds(self.graph.edge_dst[edges])]
+
+    def dominators(self) -> Dominators:
+        """What every path from the roots to an event of the slice passes through."""
+        return self._dominators
+
+    @cached_property
+    def _dominators(self) -> Dominators:
+        return dominators(self)
 
     def edges(self) -> I64:
         """The numbers of the edges that the filter allows and whose both ends are in the slice, ascending."""

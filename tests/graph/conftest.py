@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from clew.graph.build import build
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
@@ -315,3 +316,36 @@ def bare_graph(regions_of_strands, edges, processes=None, kinds=None) -> Executi
 @pytest.fixture
 def graph_of():
     return bare_graph
+
+
+@st.composite
+def random_graphs(draw):
+    """Up to five strands with nested regions in up to three processes, and edges between any events."""
+    sizes = draw(st.lists(st.integers(1, 14), min_size=1, max_size=5))
+    region_count = 0
+    strands = []
+    for size in sizes:
+        # Nested scopes: a stack of open regions, of which some event continues, opens or closes one.
+        stack, part = [region_count], []
+        region_count += 1
+        for action in draw(st.lists(st.integers(0, 5), min_size=size, max_size=size)):
+            if action == 0:
+                stack.append(region_count)
+                region_count += 1
+            elif action == 1 and len(stack) > 1:
+                stack.pop()
+            part.append(stack[-1])
+        strands.append(part)
+    present = sorted({number for part in strands for number in part})
+    renumber = {old: new for new, old in enumerate(present)}
+    strands = [[renumber[number] for number in part] for part in strands]
+    events = sum(sizes)
+    edge = st.tuples(st.integers(0, events - 1), st.integers(0, events - 1))
+    edges = draw(st.lists(edge, max_size=30))
+    processes = draw(st.lists(st.integers(0, 2), min_size=len(sizes), max_size=len(sizes)))
+    return bare_graph(strands, edges, processes)
+
+
+@pytest.fixture
+def graphs():
+    return random_graphs()

@@ -1,0 +1,90 @@
+"""Dominators of slices against networkx on the event-by-event graph."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.graph.ops.slice import slice_events
+from clew.records.errors import ClewError
+
+
+def events_of(slice_):
+    """The slice as networkx has it, in the direction of its paths, below a root "all" of its roots."""
+    graph, made = slice_.graph, nx.DiGraph()
+    rows = slice_.events().tolist()
+    ways = [(int(graph.edge_src[edge]), int(graph.edge_dst[edge])) for edge in slice_.edges().tolist()]
+    for region in np.unique(graph.region[rows]):
+        inside = [row for row in rows if graph.region[row] == region]
+        ways += zip(inside, inside[1:], strict=False)
+    made.add_edges_from(ways if slice_.forward else [(b, a) for a, b in ways])
+    made.add_edges_from(("all", root) for root in slice_.roots)
+    return made
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_dominators_are_those_of_networkx(graphs, direction):
+    @settings(max_examples=150, deadline=None)
+    @given(st.data())
+    def check(data):
+        graph = data.draw(graphs)
+        roots = data.draw(st.lists(st.integers(0, len(graph) - 1), min_size=1, max_size=2))
+        hops = data.draw(st.none() | st.integers(0, 3))
+        slice_ = slice_events(graph, roots, direction, max_hops=hops)
+        made = events_of(slice_)
+        expected = nx.immediate_dominators(made, "all")
+        found = slice_.dominators()
+        for event in slice_.events().tolist():
+            one = found.immediate(event)
+            assert ("all" if one is None else one) == expected[event]
+        event, other = (data.draw(st.sampled_from(slice_.events().tolist())) for _ in range(2))
+        chain, at = set(), event
+        while at != "all":
+            chain.add(at)
+            at = expected[at]
+        assert found.dominates(other, event) == (other in chain)
+        passed = found.stretches(event)
+        assert {row for ends in passed for row in ends} <= chain
+        assert passed[-1][1] == event
+        # What all paths have in common that cannot go on.
+        ends = [row for row in made if row != "all" and not made.out_degree(row)]
+        common = set(made) - {"all"}
+        for end in ends:
+            above = set()
+            while end != "all":
+                above.add(end)
+                end = expected[end]
+            common &= above
+        if ends:
+            assert {row for pair in found.common() for row in pair} <= common
+            assert bool(found.common()) == bool(common)
+            if common:
+                last = found.common()[-1][1]
+                assert all(found.dominates(row, last) for row in common)
+
+    check()
+
+
+def test_an_event_beside_the_slice_has_no_dominators_in_it(graph_of):
+    graph = graph_of([[0, 0], [1]], [(0, 2)])
+    found = slice_events(graph, [1], "forward").dominators()
+    with pytest.raises(ClewError, match="event 2 is not in this slice"):
+        found.immediate(2)
+    assert slice_events(graph, [], "forward").dominators().common() == []
+
+
+def test_both_ways_of_a_fan_out_pass_where_it_began_and_where_it_came_together(run):
+    process = run.process()
+    main, one, two = process.thread(), process.thread("one"), process.thread("two")
+    main.enter("main").send("a").send("b")
+    one.join("a").enter("left").exit("left").send("a done")
+    two.join("b").enter("right").exit("right").send("b done")
+    main.log("waits").join("a done").join("b done").log("over")
+    graph = run.graph()
+    (start, sent, _, _, _, second, over) = range(7)
+    found = slice_events(graph, [start], "forward").dominators()
+    left = next(row for row in range(7, len(graph)) if graph.function(row) == "app:left")
+    assert found.dominates(sent, left) and not found.dominates(left, over)
+    assert found.immediate(over) == second
+    assert found.stretches(left)[-1] == (graph.strands[1].start, left)
