@@ -11,7 +11,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -26,6 +26,8 @@ MISSING = -(1 << 63)
 EARLIEST, LATEST = -(1 << 61), 1 << 62
 """Nanoseconds from 1970, the years 1897 to 2116: times beyond are damage, and differences of times between fit in 64 bits."""
 MAX_TEXT = 1 << 16
+MOST_KINDS = 50
+"""Kinds of oddities after which fields are no longer told apart."""
 
 # What a span is.
 PSEUDO = 1
@@ -125,6 +127,14 @@ class Collector:
         """Counts something odd: `strange("span", "end before the start; taken to last no time")`."""
         if count:
             self.odd[noun, what] += count
+
+    def unknown(self, fields: Iterable[str], where: str) -> None:
+        """Counts fields that are not known, by their names as long as those are few."""
+        for name in fields:
+            what = f"not known {where}, left out: {name[:40]}"
+            if ("field", what) not in self.odd and len(self.odd) > MOST_KINDS:
+                what = f"not known {where}, left out"
+            self.strange("field", what)
 
     def found(self, where: str) -> list[Problem]:
         """Everything odd, with counts."""

@@ -19,6 +19,14 @@ from clew.graph.formats.source import as_text, dicts
 MICROSECOND = 1000
 
 
+_SPAN = frozenset({
+    "traceID", "spanID", "parentSpanID", "flags", "operationName", "references", "startTime", "startTimeMillis",
+    "duration", "tags", "tag", "logs", "processID", "process", "warnings",
+    # What the UI adds for itself.
+    "hasChildren", "childSpanIds", "childSpanCount", "childSpans", "depth", "relativeStartTime", "subsidiarilyReferencedBy",
+})  # fmt: skip
+
+
 def tags_of(tags: object) -> dict[str, Any]:
     if isinstance(tags, dict):
         return {as_text(key): value for key, value in tags.items()}
@@ -90,7 +98,10 @@ class _Trace:
         if not self.names:
             self.begin = len(collector.spans)
         process = self.names.setdefault(name, len(self.names))
-        tags = tags_of(span.get("tags"))
+        if unknown := span.keys() - _SPAN:
+            collector.unknown(unknown, "in a span")
+        # In Elasticsearch tags may be an object of their own.
+        tags = tags_of(span.get("tags")) | tags_of(span.get("tag"))
         parent, follows, others = _parents(span)
         flags = words.KINDS.get(str(tags.get("span.kind", "")).lower(), 0) | words.failed(tags)
         place = words.place_of("", as_text(span.get("operationName")), tags)

@@ -81,7 +81,7 @@ class Reader:
                 self._document(stream)
             else:
                 stream.value()
-                self.collector.strange("field", f"not known at the top, left out: {key[:40]}")
+                self.collector.unknown([key], "at the top")
 
     def _object(
         self,
@@ -152,6 +152,7 @@ class Reader:
 
     def span(self, span: Mapping[str, Any]) -> None:
         collector = self.collector
+        self._look_over(span, _SPAN, "in a span")
         attributes = attributes_of(span.get("attributes"))
         status = span.get("status")
         status = status if isinstance(status, dict) else {}
@@ -188,6 +189,14 @@ class Reader:
             self._event(row, event)
         for link in dicts(span.get("links")):
             self._link(row, link)
+
+    def _look_over(self, part: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+        if unknown := part.keys() - known:
+            self.collector.unknown(unknown, where)
+        for name, noun in _DROPPED.items():
+            count = part.get(name)
+            if count and isinstance(count, int):
+                self.collector.strange(noun, "left out by who wrote the file", count)
 
     def _strand(self, name: str, trace: int, id_: int) -> int:
         """A thread or task of clew's own export; one with much to tell does so in several spans."""
@@ -245,6 +254,7 @@ class Reader:
 
     def log(self, record: Mapping[str, Any]) -> None:
         collector = self.collector
+        self._look_over(record, _RECORD, "in a log")
         attributes = attributes_of(record.get("attributes"))
         time = collector.ns(record.get("timeUnixNano"))
         if time in (MISSING, 0):
@@ -281,6 +291,17 @@ class Reader:
         return written
 
 
+_DROPPED = {
+    "droppedAttributesCount": "attribute", "droppedEventsCount": "log", "droppedLinksCount": "link",
+}  # fmt: skip
+_SPAN = frozenset(_DROPPED) | {
+    "traceId", "spanId", "traceState", "parentSpanId", "flags", "name", "kind", "startTimeUnixNano", "endTimeUnixNano",
+    "attributes", "events", "links", "status",
+}  # fmt: skip
+_RECORD = frozenset({
+    "timeUnixNano", "observedTimeUnixNano", "severityNumber", "severityText", "body", "attributes",
+    "droppedAttributesCount", "flags", "traceId", "spanId", "eventName",
+})  # fmt: skip
 _KNOWN = ("thread.name", "thread.id")
 _TOLD = (*_KNOWN, "code.file.path", "code.line.number", "code.function.name", "code.namespace")
 _LOGGED = ("message", "level", "logger", "code.file.path", "code.line.number", "code.function.name", "code.namespace")

@@ -39,7 +39,15 @@ def _document(stream: JsonStream, collector: Collector) -> None:
         collector.strange("value", "not an object; left out")
 
 
+_SPAN = frozenset({
+    "traceId", "id", "parentId", "kind", "name", "timestamp", "duration", "localEndpoint", "remoteEndpoint", "annotations",
+    "tags", "debug", "shared",
+})  # fmt: skip
+
+
 def _span(span: Mapping[str, Any], collector: Collector) -> None:
+    if unknown := span.keys() - _SPAN:
+        collector.unknown(unknown, "in a span")
     told = span.get("localEndpoint")
     endpoint: Mapping[str, Any] = told if isinstance(told, dict) else {}
     service = as_text(endpoint.get("serviceName")) or "unnamed"

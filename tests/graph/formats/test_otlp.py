@@ -191,6 +191,8 @@ def test_ids_of_64_and_128_bits_are_of_one_trace(look):
     ({"startTimeUnixNano": "soon"}, "1 time: not a number; left out"),
     ({"endTimeUnixNano": str(1 << 63)}, "1 time: before 1897 or after 2116; moved to that bound"),
     ({"startTimeUnixNano": "1000", "endTimeUnixNano": "2000"}, "1 span: it begins more than 400 days from most others"),
+    ({"colour": "red"}, "1 field: not known in a span, left out: colour"),
+    ({"droppedEventsCount": 3}, "3 logs: left out by who wrote the file"),
     ({"parentSpanId": f"{1:016x}", "startTimeUnixNano": str(S - 2_000_000)},
      "1 span: it begins before its parent, in the same process, by up to 2.000 ms"),
 ])  # fmt: skip
