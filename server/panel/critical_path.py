@@ -12,7 +12,7 @@ from clew.records.event import Kind
 from clew.server import wording
 from clew.server.panel.chain import location
 from clew.server.panel.slice import EVENT, several
-from clew.server.panel.target import NothingFound, find_target
+from clew.server.panel.target import Found, NothingFound, find_target
 from clew.server.protocol import CriticalPathParams, CriticalPathResult, Location, PathSegment, Target
 from clew.server.session import Session, Task
 
@@ -23,7 +23,7 @@ FASTER = 10.0
 
 def critical_path_view(session: Session, params: CriticalPathParams, task: Task) -> CriticalPathResult:
     try:
-        found = find_target(session, params.run, params.target, task)
+        found, path = find_path(session, params, task)
     except NothingFound as nothing:
         run, text = session.open(params.run, task), str(nothing)
         return CriticalPathResult(
@@ -36,19 +36,28 @@ def critical_path_view(session: Session, params: CriticalPathParams, task: Task)
             totalNs=0.0,
             message=text[:1].upper() + text[1:],
         )
+    return path_result(session, found, path, params)
+
+
+def find_path(session: Session, params: CriticalPathParams, task: Task) -> tuple[Found, CriticalPath]:
+    """What is asked for, and the path to the newest of it: one path has one end. Raises `NothingFound`."""
+    found = find_target(session, params.run, params.target, task)
     graph = found.run.graph
     task.phase("slicing")
-    # The path to the newest of several: one path has one end.
     slice_ = slice_events(graph, [found.event])
     task.phase("walking the critical path")
-    path = critical_path(graph, slice_, params.level, since_ns=_call_begin(graph, found.event, params.target))
+    since = _call_begin(graph, found.event, params.target)
+    return found, critical_path(graph, slice_, params.level, since_ns=since)
+
+
+def path_result(session: Session, found: Found, path: CriticalPath, params: CriticalPathParams) -> CriticalPathResult:
     limit = max(3, min(params.maxSegments, MAX_SEGMENTS))
     segments = coalesce(_segments(path), limit)
     return CriticalPathResult(
         run=session.ref(found.run),
         title=f"{found.title}: {wording.duration(path.total_ns)}",
         level=params.level,
-        levels=_levels(level_names(graph)),
+        levels=_levels(level_names(path.graph)),
         segments=segments,
         hiddenSegments=len(path.segments) - sum(bool(segment.nodeId) for segment in segments),
         totalNs=float(path.total_ns),

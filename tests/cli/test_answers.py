@@ -251,8 +251,25 @@ def test_path_adds_up_to_its_total(shop):
     assert sum(s["selfNs"] + s["waitNs"] for s in answer["segments"]) == pytest.approx(answer["totalNs"])
     text = shop("path", "Order failed", "--run", "after").stdout
     assert text.startswith("run after: ERROR Order failed: item 17 is sold out: ")
-    assert "shop.stock:Stock.lookup" in text and re.search(r"in all: .* of work and .* of waiting$", text.strip())
+    assert "shop.stock:Stock.lookup" in text and re.search(r"in all: .* of work and .* of waiting$", text, re.M)
     assert "no log line of run after has" in shop("path", "zzz", code=1).stderr
+
+
+def test_path_says_what_a_faster_function_would_save_and_what_was_left_behind(shop):
+    asked = ("path", "Order failed", "--run", "after")
+    answer = data(shop(*asked, "--what-if", "shop.stock:Stock.lookup=50%", "--json"))
+    (what_if,) = answer["whatIf"]
+    assert 0 < what_if["savedNs"] <= what_if["workNs"] / 2 + 1
+    assert what_if["afterNs"] == pytest.approx(answer["totalNs"] - what_if["savedNs"])
+    assert all(branch["slackNs"] >= 0 for branch in answer["branches"])
+    text = shop(*asked, "--what-if", "shop.stock:Stock.lookup=50%").stdout
+    assert re.search(
+        r"^shop\.stock:Stock\.lookup 50 % faster: over .* sooner \(.* %\), after .*; its work takes", text, re.M
+    )
+    assert "left behind" in text or not answer["branches"]
+    wrong = shop(*asked, "--what-if", "Stock.lookup", code=2).stderr
+    assert "'Stock.lookup': write a function and by how much it is faster, as in app:parse=10%" in wrong
+    assert "did you mean 'shop.stock:Stock.lookup'?" in shop(*asked, "--what-if", "shop.stock:lookup=5%", code=2).stderr
 
 
 @pytest.mark.parametrize("level", ["function", "class", "module", "component", "task", "thread", "process", "machine"])
