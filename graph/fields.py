@@ -15,7 +15,8 @@ import numpy.typing as npt
 from clew.graph.columns import Column
 from clew.graph.model import I64, LEVEL_NAMES, Event, ExecutionGraph
 from clew.graph.nodes import Condition, QueryError
-from clew.graph.ops.find import LEVEL_NUMBERS
+from clew.graph.ops.find import LEVEL_NUMBERS, texts_pass
+from clew.graph.texts import TESTS
 from clew.records.event import Kind
 
 
@@ -172,6 +173,10 @@ def ranks(graph: ExecutionGraph, rows: I64, name: str) -> tuple[I64, Sequence[An
     return rank[codes] if len(rank) else np.zeros(len(rows), np.int64), ascending
 
 
+_FEW = 500
+"""Texts of so many events are sooner read one by one than searched all together."""
+
+
 def holding(graph: ExecutionGraph, rows: I64, name: str, comparison: str, wanted: Any) -> I64:
     """Those of some events for which a condition holds."""
     field = FIELDS[name]
@@ -182,6 +187,8 @@ def holding(graph: ExecutionGraph, rows: I64, name: str, comparison: str, wanted
         return rows[_compared(graph.extensions.key[graph.ext[rows]].astype(np.int64), comparison, wanted)]
     if field.numbers is not None:
         return rows[_compared(field.numbers(graph, rows), comparison, wanted)]
+    if name == "text" and comparison in TESTS and len(rows) > _FEW:
+        return rows[texts_pass(graph, rows, comparison, wanted)]
     values, codes = field.codes(graph, rows)
     holds = np.array([COMPARISONS[comparison](value, wanted) for value in values], bool)
     return rows[holds[codes]] if len(holds) else rows[:0]
@@ -205,12 +212,9 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "gt": lambda value, wanted: bool(value > wanted),
     "ge": lambda value, wanted: bool(value >= wanted),
     "in": lambda value, wanted: value in wanted,
-    "contains": lambda value, wanted: wanted in value,
-    "startswith": lambda value, wanted: bool(value.startswith(wanted)),
-    "endswith": lambda value, wanted: bool(value.endswith(wanted)),
-    "matches": lambda value, wanted: re.search(wanted, value) is not None,
+    **{name: test for name, test in TESTS.items() if name != "eq"},
 }
-OF_TEXT = frozenset({"contains", "startswith", "endswith", "matches"})
+OF_TEXT = frozenset(TESTS) - {"eq"}
 OF_ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
     name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
@@ -246,7 +250,7 @@ def check_condition(name: str, value: Any) -> Condition:
         if not isinstance(item, wanted):
             kind = "a number" if field in _NUMERIC else "a str"
             raise QueryError(f"{name}={value!r}: {field} is {kind}, and never equal to that")
-    if comparison == "matches":
+    if comparison in {"matches", "imatches"}:
         try:
             re.compile(value)
         except re.error as error:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from clew.graph.index import EdgeIndex
 from clew.graph.owners import OUTCOMES, owners
 from clew.graph.structure import Structure
+from clew.graph.texts import as_strings, holds
 from clew.records.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
 from clew.records.plan import Level
 from clew.records.run import RunInfo
@@ -175,6 +176,10 @@ class Extensions:
 class TextColumn(Protocol):
     def __getitem__(self, row: int, /) -> str: ...
 
+    def find(self, test: str, wanted: str, /) -> npt.NDArray[np.bool_]:
+        """Per text: does it pass one of the `TESTS` of `clew.graph.texts`?"""
+        ...
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -185,6 +190,9 @@ class Texts:
 
     def __getitem__(self, row: int, /) -> str:
         return self.data[self.start[row] : self.start[row + 1]].tobytes().decode("utf-8", "replace")
+
+    def find(self, test: str, wanted: str, /) -> npt.NDArray[np.bool_]:
+        return holds(as_strings(self.start, self.data), test, wanted)
 
 
 @dataclass(frozen=True)

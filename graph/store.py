@@ -1,7 +1,8 @@
-"""The columnar store of a run, `store/` in its folder: plain arrays that are memory-mapped, and tables for any Parquet reader.
+"""The columnar store of a run, `store/` in its folder: tables for any Parquet reader, and the structure plane's arrays.
 
 Invariant: the store is a cache. It is written beside its place and renamed, and is used only when its manifest names this
-format and exactly the trace files that are there; in any doubt it is made anew.
+format and exactly the trace files that are there, and only as far as its bytes have the checksums they were written with; in
+any doubt it is made anew. It stands for the trace files where those have all been removed.
 """
 
 from __future__ import annotations
@@ -12,46 +13,55 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from clew.graph.build import build
 from clew.graph.formats.reading import read_again
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Machine, Process, Regions, Site, Strand, Texts
+from clew.graph.model import ExecutionGraph, Machine, Process, Regions, Site, Strand, Texts
+from clew.graph.stored import StoredGraph, StoredTables
+from clew.graph.structure import MANIFEST as STRUCTURE_MANIFEST
 from clew.graph.structure import Structure, StructureError
+from clew.graph.tables import DamagedTable, sums_of, write
+from clew.graph.texts import as_strings, take_apart
 from clew.records.alive import is_abandoned
-from clew.records.errors import Problem
+from clew.records.errors import Problem, RunError
 from clew.records.plan import Level, Target, plain
-from clew.records.run import IMPORT_FILE, PLAN_FILE, STORE_FOLDER, load_run, record_files
+from clew.records.run import IMPORT_FILE, PLAN_FILE, STORE_FOLDER, RunInfo, load_run, record_files
 
-STORE_FORMAT = 6
+STORE_FORMAT = 7
 """Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
-EVENT_COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle")
-EDGE_COLUMNS = ("edge_src", "edge_dst", "edge_kind", "edge_channel")
 STRUCTURE_FOLDER = "structure"
 
 
 class StaleStore(Exception):
-    """The store is not there, or not of these files, or not whole; it has to be made anew."""
+    """The store is not there, or not of these files; it has to be made anew."""
+
+
+class DamagedStore(StaleStore):
+    """It is there and not whole; the text says where."""
 
 
 def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     """The graph of a run: from its store when that is whole and of these trace files, else built and stored.
 
-    Raises `RunError` when the folder is no run.
+    Raises `RunError` when the folder is no run, or there is nothing left to build a damaged store from.
     """
     info = load_run(folder)
     try:
         return load(folder)
+    except DamagedStore as error:
+        return _after_damage(folder, info, str(error))
     except StaleStore:
-        pass
+        return _make(folder, info)
+
+
+def _make(folder: Path, info: RunInfo) -> tuple[ExecutionGraph, list[Problem]]:
     before = fingerprint(folder)
     over = info.finished is not None or is_abandoned(folder, info)
     graph, problems = read_again(folder, info) if info.imported else build(folder)
@@ -63,6 +73,16 @@ def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             what = f"the graph cannot be kept there ({why}); it is built anew each time"
             problems.append(Problem(str(folder / STORE_FOLDER), what))
+    return graph, problems
+
+
+def _after_damage(folder: Path, info: RunInfo, damage: str) -> tuple[ExecutionGraph, list[Problem]]:
+    if not info.imported and not record_files(folder):
+        raise RunError(
+            f"{folder / STORE_FOLDER}: damaged ({damage}), and the trace files it could be built of again are gone"
+        )
+    graph, problems = _make(folder, info)
+    problems.append(Problem(str(folder / STORE_FOLDER), f"it was damaged ({damage}) and has been built anew"))
     return graph, problems
 
 
@@ -80,27 +100,20 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
     """Writes the store whole or not at all; `of` is the fingerprint of the files it was built from. Raises OSError."""
     made = Path(tempfile.mkdtemp(prefix=f".{STORE_FOLDER}-", dir=folder))
     try:
-        arrays = _arrays(graph)
-        # Through Python's own files: their errors say why.
-        for name, array in arrays.items():
-            with (made / f"{name}.npy").open("wb") as file:
-                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-                file.write(np.ascontiguousarray(array).data)
         graph.structure.save(made / STRUCTURE_FOLDER)
-        for name, table in _tables(graph).items():
-            with (made / f"{name}.parquet").open("wb") as file:
-                pq.write_table(table, file, compression="zstd")
         manifest = {
             "format": STORE_FORMAT,
             "fingerprint": of,
-            "arrays": {name: len(array) for name, array in arrays.items()},
+            "tables": write_tables(made, graph),
+            "structure": sums_of((made / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()),
             "strings": graph.strings,
             "machines": [asdict(machine) for machine in graph.machines],
             "levels": [plain(level) for level in graph.levels],
             "counted": [[site, count] for site, count in graph.counted.items()],
             "problems": [problem._asdict() for problem in problems],
         }
-        (made / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        text = json.dumps(manifest)
+        (made / MANIFEST).write_text(f"{text}\n{json.dumps(sums_of(text.encode()))}\n", encoding="utf-8")
         _put_in_place(made, folder / STORE_FOLDER)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -122,31 +135,22 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     """The stored graph and its problems. Raises `StaleStore`, and `RunError` when the folder is no run."""
     info = load_run(folder)
     store = folder / STORE_FOLDER
+    notes: list[Problem] = []
+    if not (store / MANIFEST).exists():
+        raise DamagedStore(f"{MANIFEST} is gone") if store.exists() else StaleStore
     try:
-        manifest: dict[str, Any] = json.loads((store / MANIFEST).read_text(encoding="utf-8"))
-        if manifest["format"] != STORE_FORMAT or manifest["fingerprint"] != fingerprint(folder):
+        manifest = _manifest(store)
+        if not _is_of(manifest["fingerprint"], folder):
             raise StaleStore
-        arrays = {name: _array(store, name, length) for name, length in manifest["arrays"].items()}
-        graph = ExecutionGraph(
-            info=info,
-            **{name: arrays[name] for name in (*EVENT_COLUMNS, *EDGE_COLUMNS)},
-            extensions=Extensions(
-                arrays["ext_key"], arrays["ext_channel"], arrays["ext_flags"], StoredTexts(store / "texts.parquet")
-            ),
-            regions=Regions(**{field.name: arrays[f"region_{field.name}"] for field in fields(Regions)}),
-            calls=Calls(**{field.name: arrays[f"call_{field.name}"] for field in fields(Calls)}),
-            strings=manifest["strings"],
-            sites=[Site(**row) for row in _rows(store, "sites")],
-            strands=[Strand(**row) for row in _rows(store, "strands")],
-            processes=[Process(**{**row, "argv": tuple(row["argv"])}) for row in _rows(store, "processes")],
-            machines=tuple(Machine(**machine) for machine in manifest["machines"]),
-            levels=tuple(_level(level) for level in manifest["levels"]),
-            counted=dict(manifest["counted"]),
-            stored_structure=Structure.load(store / STRUCTURE_FOLDER),
-        )
-        if (graph.structure.events, graph.structure.edges) != (len(graph), len(graph.edge_src)):
-            raise StaleStore("its structure is of another graph")
-        return graph, [Problem(**problem) for problem in manifest["problems"]]
+        if sums_of((store / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()) != manifest["structure"]:
+            raise DamagedStore(f"{STRUCTURE_FOLDER}/{STRUCTURE_MANIFEST} has changed")
+        tables = StoredTables(store, manifest["tables"], partial(_again, folder, manifest["fingerprint"]))
+        graph = _graph(info, tables, manifest, Structure.load(store / STRUCTURE_FOLDER))
+        if (graph.structure.events, graph.structure.edges) != (len(graph), tables.length("edges")):
+            raise DamagedStore("its structure is of another graph")
+        if not info.imported and not record_files(folder):
+            notes.append(Problem(str(folder), "its trace files are gone; this is the graph that was built of them"))
+        return graph, [*(Problem(**problem) for problem in manifest["problems"]), *notes]
     except (
         StructureError,
         OSError,
@@ -157,40 +161,103 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
         EOFError,
         pa.ArrowException,
     ) as error:
-        raise StaleStore(str(error)) from error
+        raise DamagedStore(str(error)) from error
 
 
-def _array(store: Path, name: str, length: int) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = np.load(store / f"{name}.npy", mmap_mode="r" if length else None, allow_pickle=False)
-    if array.shape != (length,):
-        raise ValueError(name)
-    return array
+def _manifest(store: Path) -> dict[str, Any]:
+    text, _, sums = (store / MANIFEST).read_text(encoding="utf-8").removesuffix("\n").rpartition("\n")
+    manifest: dict[str, Any] = json.loads(text or sums)
+    if manifest["format"] != STORE_FORMAT:
+        raise StaleStore
+    if json.loads(sums) != sums_of(text.encode()):
+        raise DamagedStore(f"{MANIFEST} has changed")
+    return manifest
 
 
-def _rows(store: Path, name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(store / f"{name}.parquet").to_pylist()
-    return rows
+def _is_of(stored: list[list[Any]], folder: Path) -> bool:
+    now = fingerprint(folder)
+    if now == stored:
+        return True
+    # The store stands for trace files that have all been removed.
+    return not record_files(folder) and [one for one in stored if (folder / one[0]).exists()] == now != stored
+
+
+def _again(folder: Path, of: list[list[Any]], damage: DamagedTable) -> Mapping[str, Any]:
+    """Makes a store anew that turned out damaged after it was opened; gives what the new one says of its tables."""
+    if fingerprint(folder) == of:
+        _after_damage(folder, load_run(folder), str(damage))
+        with contextlib.suppress(OSError, ValueError, KeyError, StaleStore):
+            manifest = _manifest(folder / STORE_FOLDER)
+            if manifest["fingerprint"] == of:
+                tables: Mapping[str, Any] = manifest["tables"]
+                return tables
+    raise RunError(f"{folder / STORE_FOLDER}: damaged ({damage}), and it cannot be built anew; open the run again")
+
+
+def _graph(info: RunInfo, tables: StoredTables, manifest: Mapping[str, Any], structure: Structure) -> StoredGraph:
+    rows = {name: tables.get(name, lambda table: table.rows()) for name in ("locations", "processes", "strands")}
+    return StoredGraph.of(
+        tables,
+        {
+            "info": info,
+            "strings": manifest["strings"],
+            "sites": [Site(**_without(row, "location")) for row in rows["locations"]],
+            "strands": [Strand(**row) for row in rows["strands"]],
+            "processes": [Process(**{**row, "argv": tuple(row["argv"])}) for row in rows["processes"]],
+            "machines": tuple(Machine(**machine) for machine in manifest["machines"]),
+            "levels": tuple(_level(level) for level in manifest["levels"]),
+            "counted": dict(manifest["counted"]),
+            "stored_structure": structure,
+        },
+    )
+
+
+def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
 
 
 def _level(data: dict[str, Any]) -> Level:
     return Level(data["name"], tuple((label, Target(**target)) for label, target in data["labels"]))
 
 
-def _arrays(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
-    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in (*EVENT_COLUMNS, *EDGE_COLUMNS)}
-    extensions = graph.extensions
-    arrays |= {"ext_key": extensions.key, "ext_channel": extensions.channel, "ext_flags": extensions.flags}
-    arrays |= {f"region_{field.name}": getattr(graph.regions, field.name) for field in fields(Regions)}
-    return arrays | {f"call_{field.name}": getattr(graph.calls, field.name) for field in fields(Calls)}
-
-
-def _tables(graph: ExecutionGraph) -> Mapping[str, pa.Table]:
-    return {
-        "sites": _table([asdict(site) for site in graph.sites], Site),
+def write_tables(folder: Path, graph: ExecutionGraph) -> dict[str, Any]:
+    """Writes all tables; what each one's reader has to know. Raises OSError."""
+    extended = np.flatnonzero(graph.ext >= 0)
+    rows = graph.ext[extended]
+    apart = take_apart(_strings(graph, rows))
+    lists = pa.LargeListArray.from_arrays(pa.array(apart.first, pa.int64()), apart.parameters)
+    numbers = pa.array(np.arange(len(graph.sites)), pa.uint32())
+    tables: dict[str, Any] = {
+        "locations": _table([asdict(site) for site in graph.sites], Site).add_column(0, "location", numbers),
         "processes": _table([asdict(process) for process in graph.processes], Process),
         "strands": _table([asdict(strand) for strand in graph.strands], Strand),
-        "texts": _texts(graph),
+        "names": pa.table({"name": pa.array(graph.strings, pa.string())}),
+        "regions": {field.name: getattr(graph.regions, field.name) for field in fields(Regions)},
+        "events": {
+            "ts": graph.ts,
+            "kind": graph.kind,
+            "location": graph.site,
+            "strand": graph.strand,
+            "region": graph.region,
+            "idle": graph.idle,
+        },
+        "edges": {
+            "source": graph.edge_src,
+            "target": graph.edge_dst,
+            "kind": graph.edge_kind,
+            "channel": graph.edge_channel,
+        },
+        "payloads": {
+            "event": extended,
+            "key": graph.extensions.key[rows],
+            "channel": graph.extensions.channel[rows],
+            "flags": graph.extensions.flags[rows],
+            "template": apart.template,
+            "parameters": lists,
+        },
+        "templates": pa.table({"template": pa.array(apart.templates, pa.string()), "numeric": pa.array(apart.numeric)}),
     }
+    return {name: write(folder, name, columns) for name, columns in tables.items()}
 
 
 _TYPES = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_(), "tuple[str, ...]": pa.list_(pa.string())}
@@ -204,51 +271,9 @@ def _table(rows: list[dict[str, Any]], of: type) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _texts(graph: ExecutionGraph) -> pa.Table:
-    """The texts that are not empty: row in the extensions, event, the name of the channel, text."""
+def _strings(graph: ExecutionGraph, rows: Any) -> pa.Array:
+    """The texts of some rows of the extensions."""
     texts = graph.extensions.texts
     if isinstance(texts, Texts):
-        rows = np.flatnonzero(texts.start[1:] > texts.start[:-1])
-        column = _strings(texts, rows)
-    else:
-        every = [(row, text) for row in range(len(graph.extensions.key)) if (text := texts[row])]
-        rows = np.array([row for row, _ in every], np.int64)
-        column = pa.array([text for _, text in every], pa.large_string())
-    row_of = np.full(len(graph.extensions.key), -1, np.int64)
-    extended = np.flatnonzero(graph.ext >= 0)
-    row_of[graph.ext[extended]] = extended
-    channel = pa.array(graph.strings, pa.string()).take(pa.array(graph.extensions.channel[rows]))
-    return pa.table({"extension": rows, "event": row_of[rows], "channel": channel, "text": column})
-
-
-def _strings(texts: Texts, rows: npt.NDArray[np.int64]) -> pa.Array:
-    """The texts of some rows; those left out have to be empty, so that the others follow each other."""
-    offsets = np.append(texts.start[rows], texts.start[-1]).astype(np.int64)
-    column = pa.LargeStringArray.from_buffers(
-        len(rows), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(texts.data))
-    )
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        # A text that was cut inside a character.
-        return pa.array([texts[row] for row in rows.tolist()], pa.large_string())
-    return column
-
-
-class StoredTexts:
-    """The texts of a store's `texts.parquet`, read when the first one is asked for."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        if not path.is_file():
-            raise FileNotFoundError(path)
-
-    @cached_property
-    def _columns(self) -> tuple[npt.NDArray[np.int64], pa.ChunkedArray]:
-        table = pq.read_table(self._path, columns=["extension", "text"])
-        return table.column("extension").to_numpy(), table.column("text").combine_chunks()
-
-    def __getitem__(self, row: int) -> str:
-        rows, texts = self._columns
-        place = int(np.searchsorted(rows, row))
-        return str(texts[place]) if place < len(rows) and rows[place] == row else ""
+        return as_strings(texts.start, texts.data).take(pa.array(rows))
+    return pa.array([texts[row] for row in rows.tolist()], pa.large_string())

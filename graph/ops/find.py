@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from clew.graph.model import LEVEL_NAMES, ExecutionGraph
 from clew.graph.ops.moments import NEAR_NS, moments
-from clew.records.event import Kind
+from clew.graph.texts import TESTS
+from clew.records.event import FLAG_FAILED, Kind
 
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 I64 = npt.NDArray[np.int64]
@@ -54,8 +55,22 @@ def find_logs(
         )
         rows = rows[wanted[graph.site[rows]]]
     if text is not None:
-        rows = rows[np.array([text in graph.text(row) for row in rows.tolist()], bool)]
+        rows = rows[texts_pass(graph, rows, "contains", text)]
     return rows
+
+
+def texts_pass(graph: ExecutionGraph, rows: I64, test: str, wanted: str) -> npt.NDArray[np.bool_]:
+    """Per event: does its text pass one of the `TESTS` of `clew.graph.texts`?"""
+    ext = graph.ext[rows]
+    extended = np.flatnonzero(ext >= 0)
+    passes = np.full(len(rows), TESTS[test]("", wanted))
+    if not len(extended):
+        return passes
+    passes[extended] = graph.extensions.texts.find(test, wanted)[ext[extended]]
+    # Of these, the text says what failed.
+    failed = extended[(graph.extensions.flags[ext[extended]] & FLAG_FAILED) != 0]
+    passes[failed] = [TESTS[test](graph.text(row), wanted) for row in rows[failed].tolist()]
+    return passes
 
 
 def same_file(path: str, wanted: str) -> bool:

@@ -12,9 +12,12 @@ import clew.graph.store as store_module
 from clew.graph.build import build
 from clew.graph.model import Calls, Regions
 from clew.graph.ops.slice import slice_events
-from clew.graph.store import EDGE_COLUMNS, EVENT_COLUMNS, MANIFEST, open_graph
+from clew.graph.store import MANIFEST, open_graph
 from clew.records.plan import Level, Plan, Target
 from clew.records.run import STORE_FOLDER
+
+COLUMNS = ("ts", "kind", "site", "strand", "region", "call", "inner", "idle")
+EDGE_COLUMNS = ("edge_src", "edge_dst", "edge_kind", "edge_channel")
 
 
 @pytest.fixture
@@ -28,13 +31,15 @@ def folder(new_run):
 
 
 def same(a, b):
-    for name in (*EVENT_COLUMNS, *EDGE_COLUMNS):
+    for name in (*COLUMNS, *EDGE_COLUMNS):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
         assert getattr(a, name).dtype == getattr(b, name).dtype, name
     for part, of in (("regions", Regions), ("calls", Calls)):
         for field in fields(of):
             assert np.array_equal(getattr(getattr(a, part), field.name), getattr(getattr(b, part), field.name))
     assert [a.text(row) for row in range(len(a))] == [b.text(row) for row in range(len(b))]
+    assert [a.channel(row) for row in range(len(a))] == [b.channel(row) for row in range(len(b))]
+    assert [a.is_over(row) for row in range(len(a))] == [b.is_over(row) for row in range(len(b))]
     assert [a.key(row) for row in range(len(a))] == [b.key(row) for row in range(len(b))]
     for name in ("sites", "strands", "processes", "strings", "levels", "counted", "info"):
         assert getattr(a, name) == getattr(b, name), name
@@ -49,7 +54,6 @@ def test_a_stored_graph_is_the_built_one(folder, monkeypatch):
     loaded, loaded_problems = open_graph(folder)
     same(built, loaded)
     assert problems == loaded_problems != []
-    assert isinstance(loaded.ts, np.memmap)
     for root in range(len(built)):
         assert np.array_equal(slice_events(built, [root]).events(), slice_events(loaded, [root]).events())
 
@@ -65,22 +69,28 @@ def test_a_graph_without_events_can_be_stored(new_run):
 def test_the_tables_are_parquet_and_the_store_is_private(folder):
     open_graph(folder)
     place = folder / STORE_FOLDER
-    assert pq.read_table(place / "sites.parquet").column("qualname").to_pylist() == ["", "ask", "handle"]
-    table = pq.read_table(place / "texts.parquet").to_pylist()
-    assert {"extension", "event", "channel", "text"} == set(table[0])
-    assert [row["text"] for row in table if row["channel"] == "app"] == ["done"]
-    assert pq.read_metadata(place / "texts.parquet").row_group(0).column(3).compression == "ZSTD"
+    assert pq.read_table(place / "locations.parquet").column("qualname").to_pylist() == ["", "ask", "handle"]
+    assert pq.read_table(place / "templates.parquet").column("template").to_pylist() == ["", "\0", "done"]
+    assert pq.read_table(place / "payloads.parquet").column("parameters").to_pylist() == [
+        [],
+        ["1"],
+        ["1"],
+        [],
+        [],
+        ["99"],
+    ]
+    assert pq.read_metadata(place / "events.parquet").row_group(0).column(3).compression == "ZSTD"
     assert place.stat().st_mode & 0o077 == 0
     assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == []
 
 
 def damage_truncate(place):
-    path = place / "ts.npy"
+    path = place / "events.parquet"
     path.write_bytes(path.read_bytes()[:-4])
 
 
 def damage_garbage(place):
-    (place / "sites.parquet").write_bytes(b"PAR1 nonsense")
+    (place / "locations.parquet").write_bytes(b"PAR1 nonsense")
 
 
 def damage_manifest(place):
@@ -88,22 +98,22 @@ def damage_manifest(place):
 
 
 def damage_missing(place):
-    (place / "edge_src.npy").unlink()
+    (place / "edges.parquet").unlink()
 
 
 def damage_format(place):
-    manifest = json.loads((place / MANIFEST).read_text())
+    manifest = json.loads((place / MANIFEST).read_text().split("\n")[0])
     (place / MANIFEST).write_text(json.dumps({**manifest, "format": 99}))
 
 
 def damage_older(place):
-    manifest = json.loads((place / MANIFEST).read_text())
-    del manifest["arrays"]["region_parent"]
+    manifest = json.loads((place / MANIFEST).read_text().split("\n")[0])
+    del manifest["tables"]["regions"]
     (place / MANIFEST).write_text(json.dumps(manifest))
 
 
 def damage_texts(place):
-    (place / "texts.parquet").unlink()
+    (place / "templates.parquet").unlink()
 
 
 def damage_list(place):

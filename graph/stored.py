@@ -1,0 +1,201 @@
+"""The graph of a store: its columns are read, or follow from others, when they are first looked at.
+
+Invariant: it answers as the graph that was stored; a table that turns out damaged is made anew before it is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.calls import Nesting, nest
+from clew.graph.model import I64, U8, U32, Calls, ExecutionGraph, Extensions, Regions, Rows
+from clew.graph.tables import DamagedTable, Table
+from clew.graph.texts import Templated, TemplatedTexts
+from clew.graph.times import call_times
+
+T = TypeVar("T")
+
+
+class StoredTables:
+    """The tables in a store's folder. `again` makes the store anew when one is damaged, and gives what its manifest says of
+    the new ones; it raises `RunError` where that cannot be done."""
+
+    def __init__(
+        self, folder: Path, written: Mapping[str, Any], again: Callable[[DamagedTable], Mapping[str, Any]]
+    ) -> None:
+        self.folder = folder
+        self._again = again
+        self._tables = {name: Table(folder, name, said) for name, said in written.items()}
+
+    def get(self, name: str, read: Callable[[Table], T]) -> T:
+        """What `read` makes of a table."""
+        try:
+            return read(self._tables[name])
+        except (DamagedTable, OSError) as error:
+            damage = error if isinstance(error, DamagedTable) else DamagedTable(str(error))
+            written = self._again(damage)
+            self._tables = {name: Table(self.folder, name, said) for name, said in written.items()}
+            return read(self._tables[name])
+
+    def length(self, name: str) -> int:
+        return len(self._tables[name])
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._tables)
+
+    def numbers(self, name: str, column: str, dtype: type, *, group: int | None = None) -> npt.NDArray[Any]:
+        return self.get(name, lambda table: table.numbers(column, dtype, group=group))
+
+
+class StoredTexts(TemplatedTexts):
+    """The texts of a store's payloads."""
+
+    def __init__(self, tables: StoredTables) -> None:
+        super().__init__(
+            partial(_templates, tables),
+            partial(tables.numbers, "payloads", "template", np.uint32),
+            partial(_parameters, tables, None),
+        )
+        self._tables = tables
+        self._group = lru_cache(2)(self._read_group)
+
+    def __getitem__(self, row: int, /) -> str:
+        if "_all" in self.__dict__:
+            return super().__getitem__(row)
+        group, first = self._tables.get("payloads", lambda table: table.group_of(row))
+        return self._group(group).text(row - first)
+
+    def _read_group(self, group: int) -> Templated:
+        template = self._tables.numbers("payloads", "template", np.uint32, group=group)
+        return Templated(*self._templates, template, *_parameters(self._tables, group))
+
+
+def _templates(tables: StoredTables) -> tuple[list[str], npt.NDArray[np.bool_]]:
+    read = tables.get("templates", lambda table: table.read("template", "numeric"))
+    return read.column(0).to_pylist(), np.array(read.column(1).to_pylist(), bool)
+
+
+def _parameters(tables: StoredTables, group: int | None) -> tuple[Any, I64]:
+    lists = tables.get(
+        "payloads", lambda table: table.read("parameters", groups=None if group is None else [group])
+    ).column(0)
+    import pyarrow as pa
+
+    # Combined by hand: offsets of 32 bits may not reach.
+    values = [chunk.flatten().cast(pa.large_string()) for chunk in lists.chunks]
+    counts = [np.diff(np.asarray(chunk.offsets)) for chunk in lists.chunks]
+    first = np.concatenate(([0], np.cumsum(np.concatenate(counts)))) if counts else np.zeros(1)
+    return pa.concat_arrays(values) if values else pa.array([], pa.large_string()), first.astype(np.int64)
+
+
+class StoredGraph(ExecutionGraph):
+    """A graph of which `tables` has the columns; made by `of`."""
+
+    tables: StoredTables
+
+    @staticmethod
+    def of(tables: StoredTables, known: Mapping[str, Any]) -> StoredGraph:
+        """`known` are the attributes that are no columns."""
+        graph: StoredGraph = object.__new__(StoredGraph)
+        graph.__dict__.update(known, tables=tables)
+        return graph
+
+    def __len__(self) -> int:
+        return self.tables.length("events")
+
+    @cached_property
+    def ts(self) -> I64:
+        return self.tables.numbers("events", "ts", np.int64)
+
+    @cached_property
+    def kind(self) -> U8:
+        return self.tables.numbers("events", "kind", np.uint8)
+
+    @cached_property
+    def site(self) -> U32:
+        return self.tables.numbers("events", "location", np.uint32)
+
+    @cached_property
+    def strand(self) -> U32:
+        return self.tables.numbers("events", "strand", np.uint32)
+
+    @cached_property
+    def region(self) -> U32:
+        return self.tables.numbers("events", "region", np.uint32)
+
+    @cached_property
+    def idle(self) -> npt.NDArray[np.bool_]:
+        return self.tables.numbers("events", "idle", np.bool_)
+
+    @cached_property
+    def ext(self) -> npt.NDArray[np.int32]:
+        rows = np.full(len(self), -1, np.int32)
+        events = self.tables.numbers("payloads", "event", np.int64)
+        rows[events] = np.arange(len(events), dtype=np.int32)
+        return rows
+
+    @cached_property
+    def edge_src(self) -> I64:
+        return self.tables.numbers("edges", "source", np.int64)
+
+    @cached_property
+    def edge_dst(self) -> I64:
+        return self.tables.numbers("edges", "target", np.int64)
+
+    @cached_property
+    def edge_kind(self) -> U8:
+        return self.tables.numbers("edges", "kind", np.uint8)
+
+    @cached_property
+    def edge_channel(self) -> U32:
+        return self.tables.numbers("edges", "channel", np.uint32)
+
+    @cached_property
+    def extensions(self) -> Extensions:
+        return Extensions(
+            self.tables.numbers("payloads", "key", np.uint64),
+            self.tables.numbers("payloads", "channel", np.uint32),
+            self.tables.numbers("payloads", "flags", np.uint16),
+            StoredTexts(self.tables),
+        )
+
+    @cached_property
+    def regions(self) -> Regions:
+        read = partial(self.tables.numbers, "regions")
+        return Regions(
+            read("strand", np.uint32),
+            read("kind", np.uint8),
+            read("opener", np.int64),
+            read("first", np.int64),
+            read("last", np.int64),
+            read("parent", np.int64),
+        )
+
+    # What follows from the columns
+
+    @cached_property
+    def _strand_start(self) -> I64:
+        return np.array([*(strand.start for strand in self.strands), len(self)], np.int64)
+
+    @cached_property
+    def _nesting(self) -> Nesting:
+        return nest(self.kind, self.site, self._strand_start)
+
+    @cached_property
+    def call(self) -> Rows:
+        return self._nesting.call.astype(np.int32 if len(self) < 1 << 31 else np.int64)
+
+    @cached_property
+    def inner(self) -> Rows:
+        return self._nesting.inner.astype(np.int32 if len(self) < 1 << 31 else np.int64)
+
+    @cached_property
+    def calls(self) -> Calls:
+        return call_times(self._nesting, self.ts, self.strand, self._strand_start, self.idle)
