@@ -176,7 +176,8 @@ static void look_for_recovered(void) {
 static uint32_t *depth_of(const struct counted *counted) {
     if (self.depth_epoch != store.epoch) {
         self.depth_epoch = store.epoch;
-        memset(self.depth, 0, self.depths * sizeof *self.depth);
+        if (self.depths)
+            memset(self.depth, 0, self.depths * sizeof *self.depth);
     }
     if (counted->index >= self.depths) {
         uint32_t depths = counted->index + 16;
