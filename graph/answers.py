@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from clew.graph.columns import Table, table_of
-from clew.graph.execute import execute, to_networkx
+from clew.graph.execute import NO_PATH, execute, to_networkx
 from clew.graph.grouping import check_measure
 from clew.graph.levels import LabelFunction
 from clew.graph.nodes import Aggregate, Columns, Compare, Cut, EventNode, Grouped, Node, PathNode, QueryError
@@ -79,7 +79,7 @@ class AggregateQuery(Query):
         """The critical path of the slice that is condensed here, in this level's labels."""
         if not isinstance(self.node.source, Cut):
             raise QueryError(NEEDS_SLICE)
-        return PathQuery(PathNode(self.node.source, self.node.level))
+        return path_of(self.node.source, self.node.level)
 
     def diff(self, after: AggregateQuery) -> DiffQuery:
         """What changed from this one to another of the same level."""
@@ -178,6 +178,13 @@ class PathQuery(Query):
     def to_pandas(self) -> pandas.DataFrame:
         """Needs pandas."""
         return self.table.to_pandas()
+
+
+def path_of(cut: Cut, level: str | LabelFunction) -> PathQuery:
+    """Raises `QueryError` for a slice that goes both ways or stops early."""
+    if cut.direction == "both" or cut.until is not None:
+        raise QueryError(NO_PATH)
+    return PathQuery(PathNode(cut, level))
 
 
 @dataclass(frozen=True, repr=False)

@@ -36,11 +36,15 @@ from clew.graph.nodes import (
 from clew.graph.ops.aggregate import AggregateGraph, aggregate
 from clew.graph.ops.critical_path import CriticalPath, critical_path
 from clew.graph.ops.diff import Diff, diff
-from clew.graph.ops.slice import Slice, slice_events
-from clew.records.event import Kind
+from clew.graph.ops.parts import Part, slice_parts
+from clew.graph.ops.slice import EdgeFilter, Mask, Slice, slice_events
+from clew.records.event import EdgeKind, Kind
 
 if TYPE_CHECKING:
     import networkx
+
+
+NO_PATH = 'a critical path goes one way and to the end: write .slice("backward") or .slice("forward"), without until=…'
 
 
 def execute(node: Node) -> Any:
@@ -147,19 +151,55 @@ def _where(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) 
     return rows
 
 
-def _slice(node: Cut) -> Slice:
+def _slice(node: Cut) -> Slice | Part:
     graph = run_of(node).graph
-    roots = execute_events(node.source)
-    if isinstance(_origin(node.source), Requests):
-        roots = _request_roots(graph, roots, node.direction)
-    return slice_events(
+    roots, _ = _chosen(node.source)
+    of_requests = isinstance(_origin(node.source), Requests)
+    edge_filter: EdgeFilter | None = node.edge_filter
+    if node.edge_kinds is not None:
+        edge_filter = _of_kinds(graph, node.edge_kinds, edge_filter)
+    if node.direction != "both" and node.until is None:
+        return slice_events(
+            graph,
+            _request_roots(graph, roots, node.direction) if of_requests else roots,
+            node.direction,
+            max_hops=node.max_hops,
+            max_network_hops=node.max_network_hops,
+            edge_filter=edge_filter,
+        )
+    return slice_parts(
         graph,
-        roots,
+        _request_roots(graph, roots, node.direction) if of_requests else roots,
         node.direction,
+        stops=_stops(graph, node),
         max_hops=node.max_hops,
         max_network_hops=node.max_network_hops,
-        edge_filter=node.edge_filter,
+        edge_filter=edge_filter,
     )
+
+
+def _of_kinds(graph: ExecutionGraph, kinds: tuple[str, ...], edge_filter: EdgeFilter | None) -> Mask:
+    """The edges of some kinds that a filter, if any, lets through; without one those of mutual exclusion are not followed."""
+    mask: Mask = np.isin(graph.edge_kind, [int(EdgeKind[kind.upper()]) for kind in kinds])
+    if callable(edge_filter):
+        among = np.flatnonzero(mask)
+        mask[among] = np.fromiter(map(edge_filter, among.tolist()), bool, len(among))
+        return mask
+    if edge_filter is None:
+        return mask if graph.edge_excludes is None else mask & ~graph.edge_excludes
+    given = np.asarray(edge_filter, bool)
+    if given.shape != mask.shape:
+        raise QueryError(f"an edge filter has one truth value per edge, {mask.size}; this one has {given.size}")
+    return mask & given
+
+
+def _stops(graph: ExecutionGraph, node: Cut) -> I64 | None:
+    until = node.until
+    if until is None:
+        return None
+    if not callable(until):
+        return np.unique(_chosen(until)[0])
+    return np.flatnonzero(np.fromiter((bool(until(graph.event(row))) for row in range(len(graph))), bool, len(graph)))
 
 
 def _origin(node: EventNode) -> EventNode:
@@ -169,9 +209,9 @@ def _origin(node: EventNode) -> EventNode:
 
 
 def _request_roots(graph: ExecutionGraph, rows: I64, direction: str) -> I64:
-    """Where a request's flow begins (forward: with its call's ENTER) or ends (backward: with its call's end)."""
+    """Where a request's flow begins (forward and both ways: with its call's ENTER) or ends (backward: with its call's end)."""
     region = graph.region[rows]
-    if direction == "forward":
+    if direction != "backward":
         return np.where(graph.regions.opener[region] == rows, graph.regions.first[region], rows)
     ends = []
     for row in rows.tolist():
@@ -187,7 +227,9 @@ def _aggregate(node: Aggregate) -> AggregateGraph:
 
 
 def _path(node: PathNode) -> CriticalPath:
-    return critical_path(run_of(node).graph, _slice(node.source), node.level)
+    cut = _slice(node.source)
+    assert isinstance(cut, Slice)  # no other has a path: the question is refused
+    return critical_path(run_of(node).graph, cut, node.level)
 
 
 def _compare(node: Compare) -> Diff:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from clew.graph.levels import LabelFunction
-from clew.graph.model import ExecutionGraph
+from clew.graph.model import Event, ExecutionGraph
 from clew.graph.ops.aggregate import Reduce
+from clew.graph.ops.parts import Direction
 from clew.graph.ops.slice import EdgeFilter
 from clew.records.errors import ClewError, Problem
 from clew.records.run import RunInfo
@@ -79,10 +81,14 @@ class Cut:
     """A slice."""
 
     source: EventNode
-    direction: Literal["forward", "backward"]
+    direction: Direction
     max_hops: int | None = None
     max_network_hops: int | None = None
     edge_filter: EdgeFilter | None = field(default=None, compare=False)
+    edge_kinds: tuple[str, ...] | None = None
+    """The kinds of edges that are followed; None: all."""
+    until: EventNode | Callable[[Event], bool] | None = None
+    """The events that nothing is followed behind."""
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ sense is refused with a sentence that says what to write instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from clew.graph.answers import NEEDS_SLICE, AggregateQuery, Grouping, Groups, PathQuery, Query, Rows
+from clew.graph.answers import NEEDS_SLICE, AggregateQuery, Grouping, Groups, PathQuery, Query, Rows, path_of
 from clew.graph.execute import execute_events
 from clew.graph.fields import FIELDS, check_condition, check_field
 from clew.graph.imports import run_folder
@@ -30,7 +30,6 @@ from clew.graph.nodes import (
     Limit,
     OpenRun,
     OrderBy,
-    PathNode,
     QueryError,
     Requests,
     Where,
@@ -38,8 +37,10 @@ from clew.graph.nodes import (
 )
 from clew.graph.ops.aggregate import Reduce
 from clew.graph.ops.dominators import Dominators
+from clew.graph.ops.parts import Direction, Part
 from clew.graph.ops.slice import EdgeFilter, Slice
 from clew.graph.store import open_graph
+from clew.records.event import EdgeKind
 from clew.records.run import load_run, workspace_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Run(OpenRun):
         """The requests: calls that the spec marks as the root of a flow."""
         return RequestQuery(Requests(self))
 
-    def slice(self, *events: int, direction: Literal["forward", "backward"] = "backward", **options: Any) -> SliceQuery:
+    def slice(self, *events: int, direction: Direction = "backward", **options: Any) -> SliceQuery:
         """The slice of events given by number."""
         return EventQuery(Chosen(self, tuple(events))).slice(direction, **options)
 
@@ -112,16 +113,29 @@ class EventQuery(Query):
 
     def slice(
         self,
-        direction: Literal["forward", "backward"] = "backward",
+        direction: Direction = "backward",
         *,
         max_hops: int | None = None,
         max_network_hops: int | None = None,
+        edge_kinds: Sequence[str] | None = None,
         edge_filter: EdgeFilter | None = None,
+        until: EventQuery | Callable[[Event], bool] | None = None,
     ) -> SliceQuery:
-        """All that led to these events, or followed from them; see `clew.graph.ops.slice.slice_events`."""
-        if direction not in ("forward", "backward"):
-            raise QueryError(f'a slice goes "forward" or "backward", not {direction!r}')
-        return SliceQuery(Cut(self.node, direction, max_hops, max_network_hops, edge_filter))
+        """All that led to these events ("backward"), followed from them ("forward"), or both.
+
+        `max_hops` bounds the edges on a path, `max_network_hops` those between processes. `edge_kinds`, of "use", "sync" and
+        "state", are followed, by default all; of those, the ones that `edge_filter` lets through (one truth value per edge, or
+        a function of its number). `until`, events of this run or a function of an event, says where to stop: those are in, and
+        nothing behind them.
+        """
+        if direction not in ("forward", "backward", "both"):
+            raise QueryError(f'a slice goes "forward" or "backward", or "both", not {direction!r}')
+        for name, limit in (("max_hops", max_hops), ("max_network_hops", max_network_hops)):
+            if limit is not None and limit < 0:
+                raise QueryError(f"{name} is {limit}; give 0 or more, or None for no limit")
+        kinds = None if edge_kinds is None else _edge_kinds(edge_kinds)
+        stop = _until(self.node, until)
+        return SliceQuery(Cut(self.node, direction, max_hops, max_network_hops, edge_filter, kinds, stop))
 
     def select(self, *names: str) -> Rows:
         """Some fields of each event, as rows."""
@@ -187,13 +201,22 @@ class RequestQuery(EventQuery):
 
     def slice(
         self,
-        direction: Literal["forward", "backward"] = "forward",
+        direction: Direction = "forward",
         *,
         max_hops: int | None = None,
         max_network_hops: int | None = None,
+        edge_kinds: Sequence[str] | None = None,
         edge_filter: EdgeFilter | None = None,
+        until: EventQuery | Callable[[Event], bool] | None = None,
     ) -> SliceQuery:
-        return super().slice(direction, max_hops=max_hops, max_network_hops=max_network_hops, edge_filter=edge_filter)
+        return super().slice(
+            direction,
+            max_hops=max_hops,
+            max_network_hops=max_network_hops,
+            edge_kinds=edge_kinds,
+            edge_filter=edge_filter,
+            until=until,
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,11 +237,11 @@ class SliceQuery(EventQuery):
         return AggregateQuery(Aggregate(self.node, level, reduce))
 
     def critical_path(self, level: str | LabelFunction = "function") -> PathQuery:
-        return PathQuery(PathNode(self.node, level))
+        return path_of(self.node, level)
 
     @cached_property
-    def result(self) -> Slice:
-        result: Slice = self._answer()
+    def result(self) -> Slice | Part:
+        result: Slice | Part = self._answer()
         return result
 
     def edges(self) -> npt.NDArray[np.int64]:
@@ -227,7 +250,32 @@ class SliceQuery(EventQuery):
 
     def dominators(self) -> Dominators:
         """What every path from the slice's roots to one of its events passes through."""
-        return self.result.dominators()
+        cut = self.result
+        if isinstance(cut, Part):
+            raise QueryError('dominators are of a slice that goes one way: write .slice("forward"), without until=…')
+        return cut.dominators()
+
+
+EDGE_KINDS = tuple(kind.name.lower() for kind in EdgeKind)
+
+
+def _edge_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(kinds, str):
+        raise QueryError(f"edge_kinds={kinds!r}: give a list of kinds, for example edge_kinds=[{kinds!r}]")
+    for kind in kinds:
+        if kind not in EDGE_KINDS:
+            raise QueryError(f"there are no edges of kind {kind!r}; kinds: {', '.join(EDGE_KINDS)}")
+    return tuple(sorted(set(kinds), key=EDGE_KINDS.index))
+
+
+def _until(node: EventNode, until: EventQuery | Callable[[Event], bool] | None) -> Any:
+    if isinstance(until, EventQuery):
+        if run_of(until.node) is not run_of(node):
+            raise QueryError("until=… has to be events of the same run: write until=run.events.where(…)")
+        return until.node
+    if until is None or callable(until):
+        return until
+    raise QueryError(f"until={until!r}: give events, until=run.events.where(…), or a function of an event")
 
 
 def _select(node: EventNode, names: tuple[str, ...]) -> Rows:

@@ -90,8 +90,12 @@ def _options(node: Cut) -> str:
     for name in ("max_hops", "max_network_hops"):
         if getattr(node, name) is not None:
             options.append(f"{name}={getattr(node, name)}")
+    if node.edge_kinds is not None:
+        options.append(f"edge_kinds={node.edge_kinds!r}")
     if node.edge_filter is not None:
         options.append("edge_filter=…")
+    if node.until is not None:
+        options.append(f"until={_name(node.until) if callable(node.until) else spell(node.until)}")
     return ", ".join(options)
 
 

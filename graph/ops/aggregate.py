@@ -19,6 +19,7 @@ from clew.graph.layout import ARC
 from clew.graph.levels import LabelFunction, Labels, labels_of
 from clew.graph.model import ExecutionGraph, edge_kind_name
 from clew.graph.ops.condense import Condensed, Condenser, condenser
+from clew.graph.ops.parts import Part
 from clew.graph.ops.slice import Slice
 from clew.records.event import Kind
 
@@ -341,22 +342,24 @@ class _OfRegions:
         return self._condensing.edge_columns().merged()
 
 
-def _inside(graph: ExecutionGraph, cut: Slice | None) -> tuple[I64, I64]:
+def _inside(graph: ExecutionGraph, cut: Slice | Part | None) -> tuple[I64, I64]:
     """The events and edges of a slice, or of the graph."""
     if cut is not None:
         return cut.events(), cut.edges()
     return np.arange(len(graph), dtype=np.int64), np.arange(len(graph.edge_src), dtype=np.int64)
 
 
-def aggregate(of: Slice | ExecutionGraph, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateGraph:
+def aggregate(
+    of: Slice | Part | ExecutionGraph, level: str | LabelFunction, reduce: Reduce | None = None
+) -> AggregateGraph:
     """Condenses a slice, or a whole graph, at a level; see `clew.graph.levels` for the names.
 
     `level` may be a function that gives an event's label, `reduce` one that gives a node's value from (graph, its events).
     Raises `ClewError` for an unknown level.
     """
-    graph, cut = (of.graph, of) if isinstance(of, Slice) else (of, None)
-    fast = condenser(graph, level)
-    if fast is not None:
+    graph, cut = (of, None) if isinstance(of, ExecutionGraph) else (of.graph, of)
+    fast = None if isinstance(cut, Part) else condenser(graph, level)
+    if fast is not None and not isinstance(cut, Part):
         condensed = fast.slice(cut) if cut is not None else fast.whole()
         codes = condensed.vertices["label"].astype(np.int64)
         detail = _OfRegions(fast, cut)
@@ -365,7 +368,7 @@ def aggregate(of: Slice | ExecutionGraph, level: str | LabelFunction, reduce: Re
         labels = labels_of(graph, level)
         rows, edges = _inside(graph, cut)
         node = np.arange(len(rows)) if level == "event" else None
-        made = _Condensing(graph, labels, rows, edges, node=node).result(reduce)
+        made = _Condensing(graph, labels, rows, edges, node=node, holes=isinstance(cut, Part)).result(reduce)
     # What was only counted is in no slice.
     return made if cut is not None or not graph.counted else _with_counted(made)
 
@@ -388,15 +391,21 @@ def _with_counted(made: AggregateGraph) -> AggregateGraph:
 
 
 class _Condensing:
-    """Positions are places in `rows`; `node` is given where nodes are known."""
+    """Positions are places in `rows`; `node` is given where nodes are known. With `holes`, events of a region that are not in
+    `rows` may lie between two that are, which then are no neighbours."""
 
-    def __init__(self, graph: ExecutionGraph, labels: Labels, rows: I64, edges: I64, *, node: I64 | None) -> None:
+    def __init__(
+        self, graph: ExecutionGraph, labels: Labels, rows: I64, edges: I64, *, node: I64 | None, holes: bool = False
+    ) -> None:
         self.graph, self.labels, self.rows = graph, labels, rows
         self.code = labels.of(rows)
         # Neighbours in a region, which are causal.
         region = graph.region[rows]
         order = np.argsort(region, kind="stable")
         same = region[order[1:]] == region[order[:-1]]
+        if holes:
+            place = graph.structure.locate(rows)[1].astype(np.int64)[order]
+            same &= place[1:] == place[:-1] + 1
         self.before, self.after = order[:-1][same], order[1:][same]
         # A run is a stretch of neighbours with one label.
         equal = np.zeros(len(rows), bool)

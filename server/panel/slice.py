@@ -13,6 +13,7 @@ import numpy as np
 from clew.graph.levels import level_names
 from clew.graph.ops.aggregate import aggregate
 from clew.graph.ops.critical_path import critical_path
+from clew.graph.ops.parts import Part
 from clew.graph.ops.slice import Slice, slice_events
 from clew.graph.ops.walk import why
 from clew.server.panel.chain import chain_of
@@ -67,7 +68,7 @@ def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult
     )
 
 
-def numbers(slice_: Slice, elapsed_ns: int) -> Numbers:
+def numbers(slice_: Slice | Part, elapsed_ns: int) -> Numbers:
     graph, events = slice_.graph, slice_.events()
     return Numbers(
         events=len(events),
