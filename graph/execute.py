@@ -186,11 +186,14 @@ def _of_kinds(graph: ExecutionGraph, kinds: tuple[str, ...], edge_filter: EdgeFi
         mask[among] = np.fromiter(map(edge_filter, among.tolist()), bool, len(among))
         return mask
     if edge_filter is None:
-        return mask if graph.edge_excludes is None else mask & ~graph.edge_excludes
+        if graph.edge_excludes is not None:
+            mask &= ~graph.edge_excludes
+        return mask
     given = np.asarray(edge_filter, bool)
     if given.shape != mask.shape:
         raise QueryError(f"an edge filter has one truth value per edge, {mask.size}; this one has {given.size}")
-    return mask & given
+    mask &= given
+    return mask
 
 
 def _stops(graph: ExecutionGraph, node: Cut) -> I64 | None:
