@@ -62,5 +62,13 @@ setup(
             extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),
+        # Without it graphs are made with numpy, and walks in Python.
+        Extension(
+            "clew.graph._ingest",
+            sources=["graph/csrc/ingest.c"],
+            depends=sorted(glob("graph/csrc/*.h")),
+            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        ),
     ],
 )

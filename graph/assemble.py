@@ -15,7 +15,7 @@ import numpy.typing as npt
 from clew.graph.arrays import lengths
 from clew.graph.calls import nest
 from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Site, Strand
-from clew.graph.regions import CallEnds, split
+from clew.graph.regions import split
 from clew.graph.times import call_times, idle_gaps, waits
 from clew.records.errors import Problem
 from clew.records.plan import Level
@@ -40,9 +40,9 @@ class Events:
     """One more than there are strands: strand s has the rows `strand_start[s]` up to the next's."""
     extensions: Extensions
 
-    def channels(self) -> npt.NDArray[np.uint32]:
-        """Per event its channel, 0 for none."""
-        return np.append(self.extensions.channel, np.uint32(0))[self.ext]
+    def channels(self, rows: I64) -> npt.NDArray[np.uint32]:
+        """The channels of some events, 0 for none."""
+        return np.append(self.extensions.channel, np.uint32(0))[self.ext[rows]]
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,12 @@ def assemble(
     nesting = nest(kind, site, strand_start)
     if nesting.unmatched:
         problems.append(Problem(info.id, f"{nesting.unmatched} ends of calls have no beginning"))
-    channel_at = events.channels()
-    ends = CallEnds(len(ts), nesting.enter, nesting.exit, nesting.caller)
-    region, regions = split(kind, channel_at, nesting.call, ends, strand_start)
+    region, regions = split(kind, events.ext, events.extensions.channel, nesting, strand_start)
 
     by_region = np.lexsort((edges.dst, edges.src, region[edges.src]))
     src, dst = edges.src[by_region], edges.dst[by_region]
-    channel = np.where(channel_at[dst] == 0, channel_at[src], channel_at[dst])
+    channel = events.channels(dst)
+    channel = np.where(channel == 0, events.channels(src), channel)
     gone = np.append(waits(ts, kind, strand, src, dst), np.asarray(waited, np.int64))
     adapters = np.array([site.is_adapter for site in tables.sites], bool)
     idle = idle_gaps(ts, kind, strand, events.sequence, by_loop=adapters[site], waited=gone[gone >= 0])
@@ -98,8 +97,8 @@ def assemble(
         strand=strand,
         region=region,
         ext=events.ext,
-        call=nesting.call.astype(rows),
-        inner=nesting.inner.astype(rows),
+        call=nesting.call.astype(rows, copy=False),
+        inner=nesting.inner.astype(rows, copy=False),
         idle=idle,
         edge_src=src,
         edge_dst=dst,

@@ -166,7 +166,7 @@ class _Builder:
             strand_start,
             stream.extensions(),
         )
-        lost = self._lost_ends(edges, events.kind, events.channels())
+        lost = self._lost_ends(edges, events)
         self._report(edges, len(lost))
         strand = strand[order]
         lost = lost[(lost > 0) & (strand[lost - 1] == strand[lost])]
@@ -228,11 +228,12 @@ class _Builder:
             self.problems.append(Problem(self._where(), what))
         return machines
 
-    def _lost_ends(self, edges: Edges, kind: npt.NDArray[np.uint8], channel: npt.NDArray[np.uint32]) -> I64:
+    def _lost_ends(self, edges: Edges, events: Events) -> I64:
         """The JOINs with the ends of children that left none: they were killed, or not recorded, and waited for."""
         if PROCESS_END not in self.shared.strings:
             return np.zeros(0, np.int64)
-        joins = np.flatnonzero((kind == Kind.JOIN) & (channel == self.shared.string(PROCESS_END)))
+        joins = np.flatnonzero(events.kind == Kind.JOIN)
+        joins = joins[events.channels(joins) == self.shared.string(PROCESS_END)]
         return np.setdiff1d(joins, edges.dst)
 
     def _report(self, edges: Edges, lost_ends: int) -> None:

@@ -1,7 +1,8 @@
 """Which call every event happened in: the nesting of ENTER, EXIT, UNWIND, SUSPEND and RESUME, per strand.
 
-A strand whose records nest without exception is matched by sorting; one with an exit that is missing, or a call that goes on
-after an exception was thrown into it, goes through a stack. Invariant: both ways give the same answer where both apply.
+A walk in C goes through a stack. Without it a strand whose records nest without exception is matched by sorting; one with an
+exit that is missing, or a call that goes on after an exception was thrown into it, goes through a stack in Python. Invariant:
+all ways give the same answer where they apply.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import lengths
+from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+_MOST_SITES = 1 << 20
+"""The walks keep tables as large as the greatest site; more than these are numbered anew."""
 
 
 @dataclass(frozen=True)
 class Nesting:
     """Rows of events; calls are named by the row that opened them."""
 
-    call: I64
+    call: Rows
     """Per event: its own call for a call's records, else the innermost open one; -1 for none."""
-    inner: I64
+    inner: Rows
     """Per event: the call that runs right after it; -1 for none."""
     enter: I64
     """Per call, ascending."""
@@ -40,6 +45,28 @@ class Nesting:
 
 def nest(kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64) -> Nesting:
     """`strand_start` has one more entry than there are strands; strand s has the rows `strand_start[s]` up to the next's."""
+    return _by_walks(kind, site, strand_start) if in_c else by_columns(kind, site, strand_start)
+
+
+def _by_walks(kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64) -> Nesting:
+    events = len(kind)
+    kind, site = np.ascontiguousarray(kind), np.ascontiguousarray(site)
+    if events and int(site.max()) > _MOST_SITES + events:
+        site = np.unique(site, return_inverse=True)[1].astype(np.uint32)
+    count = np.bincount(kind, minlength=256)
+    calls = int(count[Kind.ENTER] + count[Kind.RESUME])
+    wide = events >= 1 << 31
+    call: Rows = np.empty(events, np.int64) if wide else np.empty(events, np.int32)
+    inner: Rows = np.empty_like(call)
+    enter, exits, caller = np.empty(calls, np.int64), np.empty(calls, np.int64), np.empty(calls, np.int64)
+    pauses = np.empty((int(count[Kind.SUSPEND]), 2), np.int64)
+    start = np.ascontiguousarray(strand_start, np.int64)
+    calls, paused, unmatched = walks.nest(kind, site, start, wide, call, inner, enter, exits, caller, pauses)
+    return Nesting(call, inner, enter[:calls], exits[:calls], caller[:calls], pauses[:paused], unmatched)
+
+
+def by_columns(kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64) -> Nesting:
+    """The same in numpy."""
     events = len(kind)
     pushes = (kind == Kind.ENTER) | (kind == Kind.RESUME)
     pops = (kind == Kind.EXIT) | (kind == Kind.UNWIND) | (kind == Kind.SUSPEND)

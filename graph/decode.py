@@ -1,4 +1,4 @@
-"""Record bytes to columns: plain records all at once, a loop only over those with an extension.
+"""Record bytes to columns: in C; or plain records all at once, with a loop only over those with an extension.
 
 Invariant: extents hold whole records, as `records.reader` gives them; then there is one row per record, in their order.
 """
@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import expand
+from clew.graph.walks import in_c, walks
 from clew.records.event import RECORD_SIZE
+from clew.records.found import Extents
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -45,6 +47,38 @@ class Columns:
 
 def decode(extents: Iterable[bytes | memoryview]) -> Columns:
     """The records of one thread's extents."""
+    return _by_walks(extents) if in_c else by_columns(extents)
+
+
+def _by_walks(extents: Iterable[bytes | memoryview]) -> Columns:
+    if not isinstance(extents, Extents):
+        extents = [memoryview(extent) for extent in extents]
+    size = extents.bytes if isinstance(extents, Extents) else sum(map(len, extents))
+    # As much as there can be: what is not written takes no memory, and no extent is read twice.
+    most, most_extended = size // RECORD_SIZE, size // (2 * RECORD_SIZE)
+    ticks, kind = np.empty(most, np.uint64), np.empty(most, np.uint8)
+    site, ext = np.empty(most, np.uint32), np.empty(most, np.int32)
+    key, channel = np.empty(most_extended, np.uint64), np.empty(most_extended, np.uint32)
+    flags, start = np.empty(most_extended, np.uint16), np.empty(most_extended + 1, np.int64)
+    texts = np.empty(size, np.uint8)
+    row = extension = 0
+    start[0] = 0
+    for extent in extents:
+        records, extended = walks.fill(
+            extent, extension, ticks[row:], kind[row:], site[row:], ext[row:], key[extension:], channel[extension:],
+            flags[extension:], start[extension:], texts[start[extension] :],
+        )  # fmt: skip
+        row += records
+        extension += extended
+    text = int(start[extension])
+    return Columns(
+        ticks[:row], kind[:row], site[:row], ext[:row], key[:extension], channel[:extension], flags[:extension],
+        start[: extension + 1], texts[:text],
+    )  # fmt: skip
+
+
+def by_columns(extents: Iterable[bytes | memoryview]) -> Columns:
+    """The same in numpy."""
     parts = [np.frombuffer(extent, "<u8").reshape(-1, 2) for extent in extents]
     units = np.concatenate(parts) if parts else np.zeros((0, 2), np.uint64)
     return _columns(units, _extended(units))

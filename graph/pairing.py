@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.walks import in_c, walks
 from clew.records.event import EdgeKind, Kind
 
 I64 = npt.NDArray[np.int64]
@@ -68,6 +69,17 @@ def _last_sources(
     is_source: npt.NDArray[np.bool_], key: U64, process: npt.NDArray[np.uint32], *, handed_over: bool
 ) -> I64:
     """Positions in time order: for each target the source it is joined to, -1 for none (and for sources)."""
+    if not in_c:
+        return last_sources(is_source, key, process, handed_over=handed_over)
+    found = np.empty(len(key), np.int64)
+    walks.sources(is_source, key, process, handed_over, found)
+    return found
+
+
+def last_sources(
+    is_source: npt.NDArray[np.bool_], key: U64, process: npt.NDArray[np.uint32], *, handed_over: bool
+) -> I64:
+    """The same in numpy."""
     found = np.full(len(key), -1, np.int64)
     # Stable sorts keep the time order among equals.
     by_key = np.argsort(key, kind="stable")

@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import lengths
+from clew.graph.calls import Nesting
 from clew.graph.model import ExecutionGraph, RegionKind, Regions
+from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -94,12 +96,46 @@ class CallEnds:
 
 def split(
     kind: npt.NDArray[np.uint8],
+    ext: npt.NDArray[np.int32],
     channel: npt.NDArray[np.uint32],
-    call: I64,
-    ends: CallEnds,
+    nesting: Nesting,
     strand_start: I64,
 ) -> tuple[npt.NDArray[np.uint32], Regions]:
-    """The region of every event, and the regions. `channel` is 0 for events without one; `strand_start` as in `nest`."""
+    """The region of every event, and the regions. `channel` is by extension; `strand_start` as in `nest`."""
+    return (_by_walks if in_c else by_columns)(kind, ext, channel, nesting, strand_start)
+
+
+def _by_walks(
+    kind: npt.NDArray[np.uint8],
+    ext: npt.NDArray[np.int32],
+    channel: npt.NDArray[np.uint32],
+    nesting: Nesting,
+    strand_start: I64,
+) -> tuple[npt.NDArray[np.uint32], Regions]:
+    region = np.empty(len(kind), np.uint32)
+    call, enter, exits, caller = (
+        np.ascontiguousarray(column) for column in (nesting.call, nesting.enter, nesting.exit, nesting.caller)
+    )
+    columns = walks.split(
+        (RegionKind.ROOT, RegionKind.RECEIVE, RegionKind.SCOPE, RegionKind.REQUEST), np.ascontiguousarray(kind),
+        np.ascontiguousarray(ext), np.ascontiguousarray(channel), call.dtype == np.int64, call, enter, exits, caller,
+        np.ascontiguousarray(strand_start, np.int64), region,
+    )  # fmt: skip
+    types = (np.uint32, np.uint8, np.int64, np.int64, np.int64, np.int64)
+    strand, of, opener, first, last, parent = map(np.frombuffer, columns, types)
+    return region, Regions(strand, of, opener, first, last, parent)
+
+
+def by_columns(
+    kind: npt.NDArray[np.uint8],
+    ext: npt.NDArray[np.int32],
+    channel: npt.NDArray[np.uint32],
+    nesting: Nesting,
+    strand_start: I64,
+) -> tuple[npt.NDArray[np.uint32], Regions]:
+    """The same in Python, a step per opening."""
+    call, channel = nesting.call, np.append(channel, np.uint32(0))[ext]
+    ends = CallEnds(len(kind), nesting.enter, nesting.exit, nesting.caller)
     events, strands = len(kind), len(strand_start) - 1
     is_marker = np.zeros(256, bool)
     is_marker[[*_KINDS, _SCOPE_END]] = True

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from clew.graph.calls import Nesting
 from clew.graph.model import Calls
+from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -88,6 +89,25 @@ def gaps(ts: I64, strand: npt.NDArray[np.uint32]) -> I64:
 
 def call_times(nesting: Nesting, ts: I64, strand: npt.NDArray[np.uint32], strand_start: I64, idle: Mask) -> Calls:
     """A call without an end lasts as long as its strand's recording."""
+    if not in_c:
+        return call_times_by_columns(nesting, ts, strand, strand_start, idle)
+    enter, exits = np.ascontiguousarray(nesting.enter), np.ascontiguousarray(nesting.exit)
+    total, self_ns, waiting = (
+        np.empty(len(enter), np.int64),
+        np.zeros(len(enter), np.int64),
+        np.zeros(len(enter), np.int64),
+    )
+    walks.durations(
+        nesting.call, nesting.inner, nesting.call.dtype == np.int64, enter, exits, ts, idle,
+        np.ascontiguousarray(strand_start, np.int64), np.ascontiguousarray(nesting.suspended), total, self_ns, waiting,
+    )  # fmt: skip
+    return Calls(enter, exits, nesting.caller, total, self_ns, waiting)
+
+
+def call_times_by_columns(
+    nesting: Nesting, ts: I64, strand: npt.NDArray[np.uint32], strand_start: I64, idle: Mask
+) -> Calls:
+    """The same in numpy."""
     enter = nesting.enter
     if not len(enter):
         nothing = np.zeros(0, np.int64)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clew.graph.calls import nest
 from clew.graph.model import RegionKind
-from clew.graph.regions import CallEnds, split
+from clew.graph.regions import split
 from clew.records.event import Kind
 
 
@@ -211,8 +211,7 @@ def test_regions_are_what_a_walk_event_by_event_gives(strands):
     number = np.array([n for _, n in flat], np.uint32)
     start = np.cumsum([0] + [len(records) for records in strands])
     nesting = nest(kind, number, start)
-    ends = CallEnds(len(kind), nesting.enter, nesting.exit, nesting.caller)
-    region, table = split(kind, number, nesting.call, ends, start)
+    region, table = split(kind, np.arange(len(kind), dtype=np.int32), number, nesting, start)
     for strand in range(len(strands)):
         expected = naive(kind, number, nesting, int(start[strand]), int(start[strand + 1]))
         found = [

@@ -1,0 +1,81 @@
+"""The walks that make a graph of records, in C (`csrc/`); each is asked for in the one place where its twin in numpy is.
+
+Arrays are as wide as the numpy columns of the same name; rows are 8 bytes wide where `wide` says so, else 4. What is written
+goes into the arrays given for it. Sizes and rows that do not fit raise ValueError.
+"""
+
+from typing import Any
+
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+Array = npt.NDArray[Any]
+
+def fill(
+    extent: Buffer,
+    base: int,
+    ticks: Array,
+    kind: Array,
+    site: Array,
+    ext: Array,
+    key: Array,
+    channel: Array,
+    flags: Array,
+    text_start: Array,
+    texts: Array,
+    /,
+) -> tuple[int, int]:
+    """An extent's columns into the beginnings of arrays; how many records and extensions it has.
+    Extensions are numbered from `base`; `text_start[0]` is read."""
+
+def nest(
+    kind: Array,
+    site: Array,
+    strand_start: Array,
+    wide: bool,
+    call: Array,
+    inner: Array,
+    enter: Array,
+    exit: Array,
+    caller: Array,
+    pauses: Array,
+    /,
+) -> tuple[int, int, int]:
+    """How many calls, pauses (pairs of rows) and ends without a beginning there are. The arrays of calls need room for every
+    ENTER and RESUME, `pauses` for every SUSPEND. Memory goes with the greatest site."""
+
+def split(
+    kinds: tuple[int, int, int, int],
+    kind: Array,
+    ext: Array,
+    channel: Array,
+    wide: bool,
+    call: Array,
+    enter: Array,
+    exit: Array,
+    caller: Array,
+    strand_start: Array,
+    region: Array,
+    /,
+) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
+    """The columns of regions; `kinds` are those of a root, a receive, a scope and a request."""
+
+def sources(is_source: Array, key: Array, process: Array, handed_over: bool, found: Array, /) -> None:
+    """Per target the position of its source, -1 for none."""
+
+def durations(
+    call: Array,
+    inner: Array,
+    wide: bool,
+    enter: Array,
+    exit: Array,
+    ts: Array,
+    idle: Array,
+    strand_start: Array,
+    pauses: Array,
+    total: Array,
+    self_: Array,
+    waiting: Array,
+    /,
+) -> None:
+    """Sums per call; `self_` and `waiting` begin as zeros."""

@@ -1,0 +1,34 @@
+/* How long calls took, and how much of that was their own work or waiting, see `graph.times`.
+ *
+ * Invariant: each gap between two events of a strand is booked once, on the call that runs in it, or on none. */
+#ifndef CLEW_DURATIONS_H
+#define CLEW_DURATIONS_H
+
+#include "nesting.h"
+
+/* `self` and `waiting` begin as zeros. */
+static void book(Finder *finder, const void *call, const void *inner, bool wide, const int64_t *exit, const int64_t *ts,
+                 const uint8_t *idle, const int64_t *strand_start, int64_t strands, const int64_t *pauses, int64_t paused,
+                 int64_t *total, int64_t *self, int64_t *waiting) {
+    int64_t number = 0;
+    for (int64_t strand = 0; strand < strands; strand++) {
+        int64_t last = strand_start[strand + 1] - 1;
+        for (; number < finder->calls && finder->enter[number] <= last; number++) {
+            int64_t end = exit[number] >= 0 ? exit[number] : last;
+            total[number] = ts[end] - ts[finder->enter[number]];
+        }
+        for (int64_t row = strand_start[strand]; row < last; row++) {
+            int64_t running = get_row(inner, wide, row);
+            if (running < 0) continue;
+            int64_t which = find_call(finder, running), length = ts[row + 1] - ts[row];
+            if (idle[row]) waiting[which] += length;
+            else self[which] += length;
+        }
+    }
+    for (int64_t at = 0; at < paused; at++) {
+        int64_t begin = pauses[2 * at], end = pauses[2 * at + 1];
+        waiting[find_call(finder, get_row(call, wide, begin))] += ts[end] - ts[begin];
+    }
+}
+
+#endif

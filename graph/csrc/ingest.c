@@ -1,0 +1,319 @@
+/* clew.graph._ingest: the walks that make a graph of records, over arrays that the caller holds; see graph/_ingest.pyi.
+ *
+ * Arrays come in by the buffer protocol, and what is of known size goes out into the caller's arrays, which may be files.
+ * Invariants: every array's size is checked before it is walked, every row, site and extension before it is followed; the GIL is
+ * not held meanwhile. Each function has a twin in numpy, and gives what that gives. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "columns.h"
+#include "durations.h"
+#include "nesting.h"
+#include "pairs.h"
+#include "scopes.h"
+
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
+
+enum { MOST_BUFFERS = 16 };
+
+typedef struct {
+    Py_buffer held[MOST_BUFFERS];
+    int count;
+} Buffers;
+
+static void let_go(Buffers *buffers) {
+    while (buffers->count) PyBuffer_Release(buffers->held + --buffers->count);
+}
+
+/* Items of `width` bytes, at least `least` of them; NULL and an exception otherwise. */
+static void *take(Buffers *buffers, PyObject *array, size_t width, int64_t least, bool writable, const char *name) {
+    Py_buffer *buffer = buffers->held + buffers->count;
+    if (PyObject_GetBuffer(array, buffer, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0) return NULL;
+    buffers->count++;
+    bool fits = least >= 0 && (uint64_t)buffer->len / width >= (uint64_t)least && (size_t)buffer->len % width == 0;
+    if (fits && (uintptr_t)buffer->buf % width == 0) return buffer->buf;
+    PyErr_Format(PyExc_ValueError, "%s: %zd bytes where %lld items of %zu are needed", name, buffer->len, (long long)least,
+                 width);
+    return NULL;
+}
+
+static int64_t items(const Buffers *buffers, int number, size_t width) {
+    return (int64_t)((size_t)buffers->held[number].len / width);
+}
+
+/* Do strands begin and end within `events` rows, one after the other? */
+static bool bounds_fit(const int64_t *start, int64_t strands, int64_t events) {
+    bool fit = strands >= 0 && start[0] == 0 && start[strands] == events;
+    for (int64_t at = 0; fit && at < strands; at++) fit = start[at] <= start[at + 1];
+    if (!fit) PyErr_SetString(PyExc_ValueError, "strands that do not follow each other");
+    return fit;
+}
+
+/* Are all of `count` numbers -1 or below `end`? */
+static bool rows_fit(const void *rows, bool wide, int64_t count, int64_t end) {
+    bool fit = true;
+    for (int64_t at = 0; at < count; at++) {
+        int64_t row = get_row(rows, wide, at);
+        fit &= row >= -1 && row < end;
+    }
+    if (!fit) PyErr_SetString(PyExc_ValueError, "a row that is not there");
+    return fit;
+}
+
+/* Are calls sorted by the rows that opened them, and these and those of their ends there? */
+static bool calls_fit(const int64_t *enter, const int64_t *exit, int64_t calls, int64_t events) {
+    bool fit = true;
+    for (int64_t at = 0; at < calls; at++) fit &= enter[at] >= (at ? enter[at - 1] + 1 : 0);
+    if (!fit) PyErr_SetString(PyExc_ValueError, "calls that are not in order");
+    return fit && rows_fit(enter, true, calls, events) && rows_fit(exit, true, calls, events);
+}
+
+static PyObject *bytes_of(const void *data, size_t size) { return PyBytes_FromStringAndSize(data, (Py_ssize_t)size); }
+
+/* ---- functions --------------------------------------------------------------------------------------------------- */
+
+static PyObject *fill(PyObject *module, PyObject *args) {
+    PyObject *extent, *given[9];
+    int base;
+    if (!PyArg_ParseTuple(args, "OiOOOOOOOOO", &extent, &base, given, given + 1, given + 2, given + 3, given + 4, given + 5,
+                          given + 6, given + 7, given + 8))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    const Unit *units = take(&buffers, extent, 8, 0, false, "extent");
+    PyObject *result = NULL;
+    if (!units) goto done;
+    Sizes sizes = columns_measure(units, (size_t)buffers.held[0].len / sizeof(Unit));
+    int64_t records = (int64_t)sizes.records, extensions = (int64_t)sizes.extensions;
+    Columns to;
+    if (!(to.ticks = take(&buffers, given[0], 8, records, true, "ticks"))) goto done;
+    if (!(to.kind = take(&buffers, given[1], 1, records, true, "kind"))) goto done;
+    if (!(to.site = take(&buffers, given[2], 4, records, true, "site"))) goto done;
+    if (!(to.ext = take(&buffers, given[3], 4, records, true, "ext"))) goto done;
+    if (!(to.key = take(&buffers, given[4], 8, extensions, true, "key"))) goto done;
+    if (!(to.channel = take(&buffers, given[5], 4, extensions, true, "channel"))) goto done;
+    if (!(to.flags = take(&buffers, given[6], 2, extensions, true, "flags"))) goto done;
+    if (!(to.text_start = take(&buffers, given[7], 8, extensions + 1, true, "text_start"))) goto done;
+    if (!(to.texts = take(&buffers, given[8], 1, (int64_t)sizes.text, true, "texts"))) goto done;
+    Py_BEGIN_ALLOW_THREADS columns_fill(units, &sizes, &to, base);
+    Py_END_ALLOW_THREADS result = Py_BuildValue("LL", (long long)records, (long long)extensions);
+done:
+    let_go(&buffers);
+    return result;
+}
+
+static PyObject *nest(PyObject *module, PyObject *args) {
+    PyObject *given[9];
+    int wide;
+    if (!PyArg_ParseTuple(args, "OOOpOOOOOO", given, given + 1, given + 2, &wide, given + 3, given + 4, given + 5, given + 6,
+                          given + 7, given + 8))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    Nested to = {.wide = wide};
+    size_t width = wide ? 8 : 4, sites = 1;
+    PyObject *result = NULL;
+    const uint8_t *kind = take(&buffers, given[0], 1, 0, false, "kind");
+    if (!kind) goto done;
+    int64_t events = items(&buffers, 0, 1), begun = 0, slept = 0;
+    const uint32_t *site = take(&buffers, given[1], 4, events, false, "site");
+    if (!site) goto done;
+    const int64_t *start = take(&buffers, given[2], 8, 1, false, "strand_start");
+    if (!start) goto done;
+    int64_t strands = items(&buffers, 2, 8) - 1;
+    if (!bounds_fit(start, strands, events)) goto done;
+    for (int64_t row = 0; row < events; row++) {
+        begun += kind[row] == ENTER || kind[row] == RESUME;
+        slept += kind[row] == SUSPEND;
+        if (site[row] >= sites) sites = (size_t)site[row] + 1;
+    }
+    if (!(to.call = take(&buffers, given[3], width, events, true, "call"))) goto done;
+    if (!(to.inner = take(&buffers, given[4], width, events, true, "inner"))) goto done;
+    if (!(to.enter = take(&buffers, given[5], 8, begun, true, "enter"))) goto done;
+    if (!(to.exit = take(&buffers, given[6], 8, begun, true, "exit"))) goto done;
+    if (!(to.caller = take(&buffers, given[7], 8, begun, true, "caller"))) goto done;
+    if (!(to.pauses = take(&buffers, given[8], 8, slept * 2, true, "pauses"))) goto done;
+    bool ok;
+    Py_BEGIN_ALLOW_THREADS ok = nest_all(kind, site, sites, start, strands, &to);
+    Py_END_ALLOW_THREADS
+    result = ok ? Py_BuildValue("LLL", (long long)to.calls, (long long)to.paused, (long long)to.unmatched) : PyErr_NoMemory();
+done:
+    let_go(&buffers);
+    return result;
+}
+
+static PyObject *columns_of(const Split *split) {
+    size_t count = split->made;
+    uint32_t *strand = malloc(count * 4 + 1);
+    uint8_t *kind = malloc(count + 1);
+    int64_t *rows = malloc(count * 32 + 1);
+    PyObject *result = NULL;
+    if (strand && kind && rows) {
+        for (size_t at = 0; at < count; at++) {
+            const Region *region = split->regions + at;
+            strand[at] = region->strand;
+            kind[at] = (uint8_t)region->kind;
+            rows[at] = region->opener;
+            rows[count + at] = region->first;
+            rows[2 * count + at] = region->last;
+            rows[3 * count + at] = region->parent;
+        }
+        result = Py_BuildValue("NNNNNN", bytes_of(strand, count * 4), bytes_of(kind, count), bytes_of(rows, count * 8),
+                               bytes_of(rows + count, count * 8), bytes_of(rows + 2 * count, count * 8),
+                               bytes_of(rows + 3 * count, count * 8));
+    } else PyErr_NoMemory();
+    free(strand);
+    free(kind);
+    free(rows);
+    return result;
+}
+
+static PyObject *split_regions(PyObject *module, PyObject *args) {
+    PyObject *given[9];
+    int wide, of_root, of_receive, of_scope, of_request;
+    if (!PyArg_ParseTuple(args, "(iiii)OOOpOOOOOO", &of_root, &of_receive, &of_scope, &of_request, given, given + 1, given + 2,
+                          &wide, given + 3, given + 4, given + 5, given + 6, given + 7, given + 8))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    Split split = {.wide = wide, .of_root = (uint8_t)of_root, .of_receive = (uint8_t)of_receive,
+                   .of_scope = (uint8_t)of_scope, .of_request = (uint8_t)of_request};
+    PyObject *result = NULL;
+    if (!(split.kind = take(&buffers, given[0], 1, 0, false, "kind"))) goto done;
+    int64_t events = items(&buffers, 0, 1);
+    const int32_t *ext = take(&buffers, given[1], 4, events, false, "ext");
+    if (!ext) goto done;
+    const uint32_t *channel = take(&buffers, given[2], 4, 0, false, "channel");
+    if (!channel || !rows_fit(ext, false, events, items(&buffers, 2, 4))) goto done;
+    if (!(split.call = take(&buffers, given[3], wide ? 8 : 4, events, false, "call"))) goto done;
+    const int64_t *enter = take(&buffers, given[4], 8, 0, false, "enter");
+    if (!enter) goto done;
+    int64_t calls = items(&buffers, 4, 8);
+    if (!(split.exit = take(&buffers, given[5], 8, calls, false, "exit"))) goto done;
+    const int64_t *caller = take(&buffers, given[6], 8, calls, false, "caller");
+    if (!caller || !calls_fit(enter, split.exit, calls, events)) goto done;
+    finder_make(&split.finder, enter, calls);
+    if (!(split.caller = malloc((size_t)calls * 8 + 1))) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (int64_t at = 0; at < calls; at++) {
+        split.caller[at] = caller[at] < 0 ? -1 : find_call(&split.finder, caller[at]);
+        if (split.caller[at] < at) continue;
+        PyErr_SetString(PyExc_ValueError, "a call that is made before its caller");
+        goto done;
+    }
+    const int64_t *start = take(&buffers, given[7], 8, 1, false, "strand_start");
+    if (!start) goto done;
+    int64_t strands = items(&buffers, 7, 8) - 1;
+    if (!bounds_fit(start, strands, events) || !rows_fit(split.call, wide, events, calls ? events : 0)) goto done;
+    uint32_t *region = take(&buffers, given[8], 4, events, true, "region");
+    if (!region) goto done;
+    Py_BEGIN_ALLOW_THREADS
+    for (int64_t strand = 0; strand < strands && !split.failed; strand++) {
+        split.strand = (uint32_t)strand;
+        split.start = start[strand];
+        split.stop = start[strand + 1];
+        split_strand(&split, channel, ext);
+    }
+    for (size_t at = 0; at < split.changed && !split.failed; at++) {
+        int64_t row = split.changes[at].row, stop = at + 1 < split.changed ? split.changes[at + 1].row : events;
+        Region *of = split.regions + split.changes[at].region;
+        if (row >= stop) continue;
+        if (of->first < 0) of->first = row;
+        of->last = stop - 1;
+        for (; row < stop; row++) region[row] = split.changes[at].region;
+    }
+    Py_END_ALLOW_THREADS
+    result = split.failed ? PyErr_NoMemory() : columns_of(&split);
+done:
+    split_free(&split);
+    let_go(&buffers);
+    return result;
+}
+
+static PyObject *sources(PyObject *module, PyObject *args) {
+    PyObject *given[4];
+    int handed_over;
+    if (!PyArg_ParseTuple(args, "OOOpO", given, given + 1, given + 2, &handed_over, given + 3)) return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    const uint8_t *is_source = take(&buffers, given[0], 1, 0, false, "is_source");
+    if (!is_source) goto done;
+    int64_t count = items(&buffers, 0, 1);
+    const uint64_t *key = take(&buffers, given[1], 8, count, false, "key");
+    if (!key) goto done;
+    const uint32_t *process = take(&buffers, given[2], 4, count, false, "process");
+    if (!process) goto done;
+    int64_t *found = take(&buffers, given[3], 8, count, true, "found");
+    if (!found) goto done;
+    bool ok;
+    Py_BEGIN_ALLOW_THREADS ok = pair_all(is_source, key, process, count, handed_over, found);
+    Py_END_ALLOW_THREADS result = ok ? Py_NewRef(Py_None) : PyErr_NoMemory();
+done:
+    let_go(&buffers);
+    return result;
+}
+
+static PyObject *durations(PyObject *module, PyObject *args) {
+    PyObject *given[11];
+    int wide;
+    if (!PyArg_ParseTuple(args, "OOpOOOOOOOOO", given, given + 1, &wide, given + 2, given + 3, given + 4, given + 5, given + 6,
+                          given + 7, given + 8, given + 9, given + 10))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    size_t width = wide ? 8 : 4;
+    Finder finder;
+    const void *call = take(&buffers, given[0], width, 0, false, "call");
+    if (!call) goto done;
+    int64_t events = items(&buffers, 0, width);
+    const void *inner = take(&buffers, given[1], width, events, false, "inner");
+    if (!inner) goto done;
+    const int64_t *enter = take(&buffers, given[2], 8, 0, false, "enter");
+    if (!enter) goto done;
+    int64_t calls = items(&buffers, 2, 8);
+    const int64_t *exit_ = take(&buffers, given[3], 8, calls, false, "exit");
+    if (!exit_) goto done;
+    const int64_t *ts = take(&buffers, given[4], 8, events, false, "ts");
+    if (!ts) goto done;
+    const uint8_t *idle = take(&buffers, given[5], 1, events, false, "idle");
+    if (!idle) goto done;
+    const int64_t *start = take(&buffers, given[6], 8, 1, false, "strand_start");
+    if (!start) goto done;
+    int64_t strands = items(&buffers, 6, 8) - 1;
+    const int64_t *pauses = take(&buffers, given[7], 8, 0, false, "pauses");
+    if (!pauses) goto done;
+    int64_t paused = items(&buffers, 7, 8) / 2, end = calls ? events : 0;
+    int64_t *total = take(&buffers, given[8], 8, calls, true, "total");
+    if (!total) goto done;
+    int64_t *self = take(&buffers, given[9], 8, calls, true, "self");
+    if (!self) goto done;
+    int64_t *waiting = take(&buffers, given[10], 8, calls, true, "waiting");
+    if (!waiting || !bounds_fit(start, strands, events)) goto done;
+    if (!rows_fit(call, wide, events, end) || !rows_fit(inner, wide, events, end)) goto done;
+    if (!calls_fit(enter, exit_, calls, events)) goto done;
+    for (int64_t at = 0; at < paused; at++) {
+        int64_t begin = pauses[2 * at], over = pauses[2 * at + 1];
+        if (begin < 0 || begin >= events || over < 0 || over >= events || get_row(call, wide, begin) < 0) {
+            PyErr_SetString(PyExc_ValueError, "a pause of no call");
+            goto done;
+        }
+    }
+    Py_BEGIN_ALLOW_THREADS finder_make(&finder, enter, calls);
+    book(&finder, call, inner, wide, exit_, ts, idle, start, strands, pauses, paused, total, self, waiting);
+    Py_END_ALLOW_THREADS result = Py_NewRef(Py_None);
+done:
+    let_go(&buffers);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"fill", fill, METH_VARARGS, NULL},
+    {"nest", nest, METH_VARARGS, NULL},
+    {"split", split_regions, METH_VARARGS, NULL},
+    {"sources", sources, METH_VARARGS, NULL},
+    {"durations", durations, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "clew.graph._ingest", .m_methods = methods};
+
+PyMODINIT_FUNC PyInit__ingest(void) { return PyModuleDef_Init(&definition); }

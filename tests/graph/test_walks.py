@@ -1,0 +1,147 @@
+"""The walks in C beside their twins in numpy, on streams of records that nest and on such that do not."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.graph import calls, decode, pairing, regions, times
+from clew.graph.walks import in_c, walks
+from clew.records.event import Kind, pack_extension, pack_word
+from clew.records.extents import find_end
+
+pytestmark = pytest.mark.skipif(not in_c, reason="the walks in C are not built here")
+
+KINDS = [Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME, Kind.RECEIVE, Kind.RELEASE, Kind.SCOPE_BEGIN,
+         Kind.SCOPE_END, Kind.REQUEST, Kind.LOG, Kind.PAYLOAD]  # fmt: skip
+record = st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integers(-1, 3))
+streams = st.lists(st.lists(record, max_size=40), min_size=1, max_size=4)
+
+
+def regular(rng, length):
+    """A strand whose calls nest, with scopes and pauses in them."""
+    stack, asleep, found = [], [], []
+    for _ in range(length):
+        what = rng.integers(0, 9)
+        site = int(rng.integers(0, 3))
+        if what < 2:
+            stack.append(site)
+            found.append((Kind.ENTER, site, -1))
+        elif what < 4 and stack:
+            found.append(((Kind.EXIT, Kind.UNWIND)[what - 2], stack.pop(), -1))
+        elif what == 4 and stack:
+            asleep.append(stack.pop())
+            found.append((Kind.SUSPEND, asleep[-1], -1))
+        elif what == 5 and asleep:
+            stack.append(asleep.pop())
+            found.append((Kind.RESUME, stack[-1], -1))
+        else:
+            kind = (Kind.RECEIVE, Kind.SCOPE_BEGIN, Kind.SCOPE_END, Kind.LOG)[int(rng.integers(0, 4))]
+            found.append((kind, 0, int(rng.integers(0, 3))))
+    return found
+
+
+def columns(strands):
+    flat = [event for events in strands for event in events]
+    kind = np.array([event[0] for event in flat], np.uint8)
+    site = np.array([event[1] for event in flat], np.uint32)
+    ext = np.array([event[2] for event in flat], np.int32)
+    start = np.cumsum([0] + [len(events) for events in strands]).astype(np.int64)
+    return kind, site, ext, start
+
+
+def check(strands):
+    kind, site, ext, start = columns(strands)
+    ours, theirs = calls._by_walks(kind, site, start), calls.by_columns(kind, site, start)
+    for name in ("call", "inner", "enter", "exit", "caller", "unmatched"):
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+    assert sorted(map(tuple, ours.suspended.tolist())) == sorted(map(tuple, theirs.suspended.tolist()))
+    channel = np.array([0, 1, 2, 1], np.uint32)
+    region, table = regions._by_walks(kind, ext, channel, ours, start)
+    expected, expected_table = regions.by_columns(kind, ext, channel, theirs, start)
+    assert np.array_equal(region, expected)
+    for name, column in vars(expected_table).items():
+        assert np.array_equal(getattr(table, name), column), name
+    ts = np.arange(len(kind), dtype=np.int64) ** 2
+    idle = (np.arange(len(kind)) * 7 % 3 == 0) & (len(kind) > 0)
+    strand = np.repeat(np.arange(len(strands), dtype=np.uint32), np.diff(start))
+    mine = times.call_times(ours, ts, strand, start, idle)
+    other = times.call_times_by_columns(theirs, ts, strand, start, idle)
+    for name, column in vars(other).items():
+        assert np.array_equal(getattr(mine, name), column), name
+
+
+@given(streams)
+@settings(max_examples=300, deadline=None)
+def test_calls_regions_and_durations_are_those_of_the_twin_however_records_nest(strands):
+    check(strands)
+
+
+def test_calls_regions_and_durations_are_those_of_the_twin_on_long_strands_that_nest():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        check([regular(rng, 300) for _ in range(3)])
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(1, 5), st.integers(0, 2)), max_size=60), st.booleans(), st.booleans()
+)
+@settings(max_examples=300, deadline=None)
+def test_sources_are_those_of_the_twin(events, handed_over, alone):
+    if not events:
+        return
+    is_source = np.array([event[0] for event in events])
+    key = np.array([event[1] for event in events], np.uint64) * np.uint64(1 << 60)
+    process = np.array([0 if alone else event[2] for event in events], np.uint32)
+    expected = pairing.last_sources(is_source, key, process, handed_over=handed_over)
+    found = np.empty(len(key), np.int64)
+    walks.sources(is_source, key, process, handed_over, found)
+    assert found.tolist() == expected.tolist()
+
+
+units = st.lists(
+    st.tuples(st.integers(1, 28), st.one_of(st.none(), st.tuples(st.integers(0, 9), st.binary(max_size=40)))),
+    max_size=30,
+)
+
+
+@given(st.lists(units, max_size=3), st.binary(max_size=160))
+@settings(max_examples=200, deadline=None)
+def test_columns_are_those_of_the_twin_whatever_bytes_were_found_whole(parts, rubbish):
+    extents = []
+    for part in parts:
+        data = b""
+        for number, (kind, extended) in enumerate(part):
+            extension = pack_extension(extended[0], 3, extended[1]) if extended else b""
+            data += (number + 1).to_bytes(8, "little") + pack_word(kind, number, len(extension) // 16).to_bytes(
+                8, "little"
+            )
+            data += extension
+        extents.append(data)
+    extents.append(rubbish[: find_end(rubbish, bytes(range(1, 256)))[0]])
+    ours, theirs = decode._by_walks(extents), decode.by_columns(extents)
+    for name, column in vars(theirs).items():
+        assert np.array_equal(getattr(ours, name), column), name
+
+
+def test_what_does_not_fit_is_refused():
+    kind, site, _, start = columns([[(Kind.ENTER, 0, -1), (Kind.EXIT, 0, -1)]])
+    rows, calls_of = np.empty(2, np.int32), np.empty(1, np.int64)
+    good = (
+        kind,
+        site,
+        start,
+        False,
+        rows,
+        rows.copy(),
+        calls_of,
+        calls_of.copy(),
+        calls_of.copy(),
+        np.empty(0, np.int64),
+    )
+    assert walks.nest(*good) == (1, 0, 0)
+    for place, wrong in ((1, site[:1]), (2, start + 1), (4, rows[:1]), (6, calls_of[:0])):
+        with pytest.raises(ValueError, match=r"needed|follow"):
+            walks.nest(*good[:place], wrong, *good[place + 1 :])
+    with pytest.raises(ValueError, match="extent|ticks"):
+        walks.fill(bytes(16), 0, *[np.empty(0, np.uint64)] * 9)
