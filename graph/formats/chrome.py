@@ -25,6 +25,7 @@ from clew.records.event import CALLS, EdgeKind, Kind
 MICROSECOND = 1000
 _ASYNC = {"b": "b", "n": "n", "e": "e", "S": "b", "T": "n", "p": "n", "F": "e"}
 """Of the older forms, too."""
+_SLICE = frozenset("XBE")
 _FLOW = frozenset("stf")
 _INSTANT = frozenset("iIR")
 _WORDS = {
@@ -118,7 +119,7 @@ class _Reader:
         if phase == "M":
             self._name(event, pid, tid, arguments or {})
             return
-        if phase not in "XBE" and phase not in _ASYNC and phase not in _FLOW and phase not in _INSTANT:
+        if phase not in _SLICE and phase not in _ASYNC and phase not in _FLOW and phase not in _INSTANT:
             known = _WORDS.get(phase, f"event of phase {phase!r}")
             self.collector.strange(known, "nothing that happens in time; left out")
             return

@@ -146,7 +146,8 @@ class Collector:
     # Numbers for names
 
     def string(self, text: str) -> int:
-        return self.strings.setdefault(text, len(self.strings))
+        number = self.strings.get(text)
+        return self.strings.setdefault(_clean(text), len(self.strings)) if number is None else number
 
     def site(self, place: Place, component: str, kind: str = "function") -> int:
         """The number of a code location."""
@@ -155,17 +156,19 @@ class Collector:
         number = self._site_ids.get(key)
         if number is None:
             number = self._site_ids[key] = len(self.sites)
+            module, qualname, file, component = _clean(module), _clean(qualname), _clean(file), _clean(component)
             self.sites.append(Site(module, qualname, file, line, line, kind, component=component))
         return number
 
     def process(self, service: str, host: str = "", instance: str = "", pid: int = 0) -> int:
-        number = self.processes.setdefault(ProcessInfo(service, host, instance, pid), len(self.processes))
+        info = ProcessInfo(_clean(service), _clean(host), _clean(instance), pid)
+        number = self.processes.setdefault(info, len(self.processes))
         if number == len(self.files):
             self.files.append(self.file)
         return number
 
     def thread(self, process: int, name: str) -> int:
-        return self.threads.setdefault((process, name), len(self.threads) + 1) if name else 0
+        return self.threads.setdefault((process, _clean(name)), len(self.threads) + 1) if name else 0
 
     def trace(self, written: object) -> int:
         """A trace by its id in hexadecimal, of 64 or 128 bits; -1 for none."""
@@ -263,6 +266,11 @@ class Collector:
             trace, id_, source, source_time, target, target_time, source_kind, target_kind, kind, self.string(channel),
             number,
         )  # fmt: skip
+
+
+def _clean(text: str) -> str:
+    """JSON can spell half a character, which is no text that could be kept or shown."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _short_hex(text: str, longest: int) -> bool:

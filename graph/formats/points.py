@@ -145,6 +145,8 @@ def told(collector: Collector, forest: Forest, finder: Finder, same_trace: I64, 
     logs = column(table, "kind") == Kind.LOG
     collector.strange("log", "outside of its span's time; shown beside it", int((late & logs).sum()))
     late &= logs
+    inside = np.flatnonzero((owner >= 0) & ~logs)
+    time[inside] = np.clip(time[inside], forest.start[owner[inside]], forest.end[owner[inside]])
     beside = late | (owner < 0)
     process = np.where(late, forest.process[up], column(table, "process")) if len(forest) else column(table, "process")
     home = owner.copy()
@@ -289,12 +291,19 @@ def _settled(forest: Forest, family: I64, resolution: int) -> I64:
     return settled
 
 
+def link_sources(collector: Collector, finder: Finder, same_trace: I64) -> I64:
+    """Per link the span that it comes from, -1 where that is not there."""
+    table = collector.links
+    source = column(table, "source")
+    by_id = np.flatnonzero(source < 0)
+    source[by_id] = finder.first(same_trace[column(table, "trace")[by_id]], ids(table)[by_id])
+    return source
+
+
 def add_links(draft: Draft) -> None:
     collector, forest, points = draft.collector, draft.forest, draft.points
     table = collector.links
-    source, target = column(table, "source"), column(table, "target")
-    by_id = np.flatnonzero(source < 0)
-    source[by_id] = draft.finder.first(draft.same_trace[column(table, "trace")[by_id]], ids(table)[by_id])
+    source, target = link_sources(collector, draft.finder, draft.same_trace), column(table, "target")
     good = (source >= 0) & (source != target)
     collector.strange("link", "its span is not in the file", int((source < 0).sum()))
     collector.strange("link", "it leads from a span to itself", int((source == target).sum()))

@@ -24,6 +24,7 @@ from clew.graph.formats.points import (
     add_heads,
     add_links,
     add_told,
+    link_sources,
     told,
 )
 from clew.graph.formats.strands import Inner, Lanes, inline, lanes
@@ -44,24 +45,22 @@ def make_graph(info: RunInfo, collector: Collector) -> tuple[ExecutionGraph, lis
     home_of = _log_strands(collector)
     forest, finder, same = plant(collector)
     found = told(collector, forest, finder, same, home_of)
-    source_time = column(collector.links, "source_time")
-    target_time = column(collector.links, "target_time")
-    exact = (source_time != MISSING) & (column(collector.links, "source") >= 0)
+    sent, came = column(collector.links, "source_time"), column(collector.links, "target_time")
+    source, target = link_sources(collector, finder, same), column(collector.links, "target")
+    sends, comes = (sent != MISSING) & (source >= 0), (came != MISSING) & (source >= 0)
     is_inline = inline(
         forest,
-        np.concatenate(
-            (found.home, column(collector.links, "source")[exact], column(collector.links, "target")[exact])
-        ),
-        np.concatenate((found.time, source_time[exact], target_time[exact])),
+        np.concatenate((found.home, source[sends], target[comes])),
+        np.concatenate((found.time, sent[sends], came[comes])),
     )
     draft = Draft(
         collector, forest, finder, same, is_inline, Inner(forest, is_inline), Points.beginning(collector), EdgePieces()
     )
     add_heads(draft)
     add_told(draft, found)
-    sent = add_calls(draft)
+    called = add_calls(draft)
     add_links(draft)
-    return _Layout(info, draft, sent).graph()
+    return _Layout(info, draft, called).graph()
 
 
 def _log_strands(collector: Collector) -> dict[int, int]:

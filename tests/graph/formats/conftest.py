@@ -112,7 +112,7 @@ def look(tmp_path):
             if not isinstance(content, Path):
                 path = tmp_path / f"trace{number}"
                 data = content if isinstance(content, bytes | str) else json.dumps(content)
-                path.write_bytes(data if isinstance(data, bytes) else data.encode())
+                path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
             paths.append(path)
         return Looked(read_files(INFO, paths, format_, pattern)).check()
 
