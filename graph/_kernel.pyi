@@ -57,7 +57,7 @@ class Plane:
         /,
     ) -> tuple[bytes, bytes, int]:
         """The regions that are reached, the bound of each (a position), and how many edges were followed. `allowed` and
-        `crosses` are bitmaps by place; limits are -1 for none."""
+        `crosses` are bitmaps by place, `allowed` None for the edges that were not `excluded`; limits are -1 for none."""
 
     def rows(self, forward: bool, regions: Buffer, bounds: Buffer, /) -> bytes:
         """The rows (64 bits) of a slice, ascending."""

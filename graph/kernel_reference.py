@@ -275,6 +275,15 @@ class Plane:
         position = self.run_pos[run] + row - self.run_row[run]
         return self._region(position).astype(np.uint32).tobytes(), position.astype(np.uint32).tobytes()
 
+    def _allowed(self, words: Buffer | None) -> Mask:
+        given = _bits(words, self.edges)
+        if given is None:
+            tree, follow = _bits(self._of("tree"), self.edges), _bits(self._of("follow"), self.edges)
+            assert tree is not None
+            assert follow is not None
+            given = tree | follow
+        return given
+
     def _region(self, positions: I64) -> I64:
         return np.searchsorted(self.start, positions, "right") - 1
 
@@ -310,7 +319,7 @@ class Plane:
         max_network_hops: int,
     ) -> tuple[bytes, bytes, int]:
         region, position = self._pairs(regions, positions)
-        search = Search(self, bool(forward), _bits(allowed, self.edges))
+        search = Search(self, bool(forward), self._allowed(allowed))
         search.begin(region, position)
         if max_network_hops >= 0 and crosses is None and self.edges:
             raise ValueError("crosses: needed for a limit")
@@ -350,8 +359,7 @@ class Plane:
         number[region] = np.arange(len(region))
         near, far = self.near_region, self.far_region
         inside = (self.near >= low[near]) & (self.near < high[near]) & (self.far >= low[far]) & (self.far < high[far])
-        may = _bits(allowed, self.edges)
-        places = np.flatnonzero(inside if may is None else inside & may)
+        places = np.flatnonzero(inside & self._allowed(allowed))
         a, b = near[places], far[places]
         equal = label[a] == label[b]
         component = components(len(region), number[a[equal]], number[b[equal]])
@@ -388,15 +396,11 @@ class Level:
 
     def __init__(self, plane: Plane, labels: Buffer, ts: Buffer) -> None:
         self._plane, self._labels, self._ts = plane, labels, ts
-        tree, follow = _bits(plane._of("tree"), plane.edges), _bits(plane._of("follow"), plane.edges)
-        assert tree is not None
-        assert follow is not None
-        self._allowed = _words(tree | follow)
 
     def condense(self, row: int) -> tuple[bytes, bytes] | None:
         region, position = self._plane.locate(np.array([row], np.int64))
-        reached, bounds, _ = self._plane.slice(True, region, position, self._allowed, None, -1, -1)
-        return self._plane.condense(True, reached, bounds, self._allowed, self._labels, self._ts)[:2]
+        reached, bounds, _ = self._plane.slice(True, region, position, None, None, -1, -1)
+        return self._plane.condense(True, reached, bounds, None, self._labels, self._ts)[:2]
 
     def size(self) -> int:
-        return int(self._allowed.nbytes)
+        return 0

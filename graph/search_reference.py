@@ -23,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 class Search:
     """Rounds of ranges of places in one direction. A round's edges are all at the same number of hops."""
 
-    def __init__(self, plane: Plane, forward: bool, allowed: Mask | None) -> None:
+    def __init__(self, plane: Plane, forward: bool, allowed: Mask) -> None:
         self.plane, self.forward, self.allowed = plane, forward, allowed
         self.none = plane.events if forward else -1
         self.first = plane.out_first if forward else plane.in_first
@@ -72,7 +72,7 @@ class Search:
         self.ranges = []
         places = expand(lows, highs)
         self.followed += len(places)
-        return places if self.allowed is None else places[self.allowed[self.edge[places]]]
+        return places[self.allowed[self.edge[places]]]
 
     def run(self, crosses: Mask, max_hops: int, max_network_hops: int) -> None:
         """At most one of the limits is given."""
@@ -126,7 +126,7 @@ class Search:
                 self.followed += high - low
                 for place in range(low, high):
                     edge = self.edge[place]
-                    if self.allowed is not None and not self.allowed[edge]:
+                    if not self.allowed[edge]:
                         continue
                     total = network_hops + int(crosses[edge])
                     if total <= max_network_hops:

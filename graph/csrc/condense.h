@@ -107,7 +107,7 @@ static bool condense(Slicing *s, const uint32_t *regions, const uint32_t *bounds
         uint32_t high = s->forward ? plane->out_first[region + 1] : last_in(plane, region, bounds[i]);
         for (uint32_t at = low; at < high; at++) {
             uint32_t place = s->forward ? at : plane->into[at].place;
-            if (s->allowed && !bit(s->allowed, place)) continue;
+            if (!allows(plane, s->allowed, place)) continue;
             uint32_t other = s->forward ? plane->out[at].far_region : plane->into[at].far_region;
             uint32_t far = s->forward ? plane->out[at].far : plane->into[at].far;
             State state = s->state[other];

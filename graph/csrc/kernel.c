@@ -90,7 +90,7 @@ static bool plane_take(PlaneObject *self, PyObject *arrays) {
         return false;
     }
     const uint32_t *start = a[START].buf;
-    self->plane = (Plane){start[regions], (uint32_t)regions, (uint32_t)edges, (uint32_t)runs, !a[RUN_POS].len,
+    self->plane = (Plane){start[regions], (uint32_t)regions, (uint32_t)edges, (uint32_t)runs, false, !a[RUN_POS].len,
                           start, a[END].buf, a[OUT_FIRST].buf, a[IN_FIRST].buf, a[OUT].buf, a[OUT_NEAR].buf,
                           a[OUT_EDGE].buf, a[INTO].buf, a[TREE].buf, a[FOLLOW].buf, a[RUN_ROW].buf, a[RUN_POS].buf,
                           a[BY_ROW].buf};
@@ -114,6 +114,12 @@ static PyObject *plane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     Py_BEGIN_ALLOW_THREADS
     bad = plane_check(&self->plane);
+    self->plane.every = true;
+    for (uint32_t place = 0; !bad && place < self->plane.edges; place += 64) {
+        uint64_t all = self->plane.edges - place < 64 ? (1ull << (self->plane.edges - place)) - 1 : ~0ull;
+        uint64_t known = self->plane.tree[place >> 6] | self->plane.follow[place >> 6];
+        self->plane.every &= (known & all) == all;
+    }
     Py_END_ALLOW_THREADS
     if (bad) {
         PyErr_Format(PyExc_ValueError, "%s: not as a graph's structure is", bad);
@@ -225,6 +231,32 @@ static PyObject *plane_owners(PlaneObject *self, PyObject *args) {
     return result;
 }
 
+/* (regions, bounds, followed) */
+static PyObject *sliced_result(const Slicing *s) {
+    size_t count = s->reached.count;
+    for (size_t i = 0; i < s->whole.count; i++) count += s->whole.items[i].high - s->whole.items[i].low;
+    PyObject *regions = bytes_of(NULL, count * 4), *bounds = bytes_of(NULL, count * 4);
+    if (!regions || !bounds) {
+        Py_XDECREF(regions);
+        Py_XDECREF(bounds);
+        return NULL;
+    }
+    uint32_t *region = (uint32_t *)PyBytes_AS_STRING(regions), *bound = (uint32_t *)PyBytes_AS_STRING(bounds);
+    Py_BEGIN_ALLOW_THREADS
+    for (size_t i = 0; i < s->reached.count; i++) {
+        uint32_t key = s->state[s->reached.items[i]].bound;
+        *region++ = s->reached.items[i];
+        *bound++ = s->forward ? key : NONE - 1 - key;
+    }
+    for (size_t i = 0; i < s->whole.count; i++)
+        for (uint32_t at = s->whole.items[i].low; at < s->whole.items[i].high; at++) {
+            *region++ = at;
+            *bound++ = s->plane->start[at];
+        }
+    Py_END_ALLOW_THREADS
+    return Py_BuildValue("NNK", regions, bounds, (unsigned long long)s->followed);
+}
+
 static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
     int forward;
     Py_buffer regions, positions, allowed, crosses;
@@ -238,8 +270,12 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
     if (max_network_hops >= 0 && !crosses.buf && plane->edges) PyErr_SetString(PyExc_ValueError, "crosses: needed for a limit");
     else if (pairs_fit(plane, &regions, &positions) && bits_fit(&allowed, plane, "allowed") &&
              bits_fit(&crosses, plane, "crosses") && (state = take_state(self))) {
-        Slicing s = {.plane = plane, .forward = forward, .allowed = allowed.buf, .crosses = crosses.buf, .state = state};
         size_t count = (size_t)regions.len / 4;
+        bool ascend = true;
+        for (size_t i = 1; i < count; i++) ascend &= ((uint32_t *)regions.buf)[i - 1] <= ((uint32_t *)regions.buf)[i];
+        Slicing s = {.plane = plane, .forward = forward, .allowed = allowed.buf, .crosses = crosses.buf, .state = state,
+                     .by_trees = ascend && forward && !allowed.buf && max_hops < 0 && max_network_hops < 0,
+                     .starts = regions.buf, .start_count = count};
         Py_BEGIN_ALLOW_THREADS
         if (max_hops >= 0 && max_network_hops >= 0)
             slice_limited(&s, regions.buf, positions.buf, count, max_hops,
@@ -250,26 +286,19 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
             slice_run(&s, max_hops, max_network_hops);
         }
         Py_END_ALLOW_THREADS
-        PyObject *bounds = NULL;
-        if (s.reached.failed || s.ranges.failed) PyErr_NoMemory();
-        else if ((bounds = bytes_of(NULL, s.reached.count * 4))) {
-            uint32_t *bound = (uint32_t *)PyBytes_AS_STRING(bounds);
-            for (size_t i = 0; i < s.reached.count; i++) {
-                uint32_t key = state[s.reached.items[i]].bound;
-                bound[i] = forward ? key : NONE - 1 - key;
-            }
-            PyObject *reached = bytes_of(s.reached.items, s.reached.count * 4);
-            if (reached) result = Py_BuildValue("NNK", reached, bounds, (unsigned long long)s.followed);
-            else Py_DECREF(bounds);
-        }
+        if (s.reached.failed || s.ranges.failed || s.whole.failed || s.sides.failed) PyErr_NoMemory();
+        else result = sliced_result(&s);
         /* A region that was not noted for want of memory keeps a bound, so such scratch is not used again. */
-        if (s.reached.failed) free(state);
+        if (s.reached.failed || s.whole.failed) free(state);
         else {
             for (size_t i = 0; i < s.reached.count; i++) state[s.reached.items[i]].bound = NONE;
+            for (size_t i = 0; i < s.whole.count; i++) state[s.whole.items[i].low].bound = NONE;
             give_state(self, state);
         }
         free(s.reached.items);
         free(s.ranges.items);
+        free(s.whole.items);
+        free(s.sides.items);
     }
     PyBuffer_Release(&regions);
     PyBuffer_Release(&positions);

@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
     uint64_t events;
     uint32_t regions, edges, runs;
+    bool every;                 /* is every edge followed without being asked for? */
     bool whole;                 /* is every region one run of rows? Then run i is region i, and run_pos is not there. */
     const uint32_t *start;      /* regions + 1 */
     const uint32_t *end;
@@ -46,6 +47,12 @@ typedef struct {
 } Plane;
 
 static inline bool bit(const uint64_t *bits, uint32_t place) { return bits[place >> 6] >> (place & 63) & 1; }
+
+/* Is an edge among the allowed ones (NULL: those that are followed without being asked for)? */
+static inline bool allows(const Plane *plane, const uint64_t *allowed, uint32_t place) {
+    if (allowed) return bit(allowed, place);
+    return plane->every || bit(plane->tree, place) || bit(plane->follow, place);
+}
 
 static inline uint32_t run_begin(const Plane *plane, uint32_t run) {
     return plane->whole ? plane->start[run] : plane->run_pos[run];
@@ -121,38 +128,63 @@ static bool ascends(const uint32_t *values, uint32_t count, uint32_t last) {
     return values[0] == 0 && values[count] == last;
 }
 
-/* The edges of both directions: do all indices lie where they may, and are the two directions of the same edges? */
-static const char *check_edges(const Plane *plane) {
+/* Do all indices of the edges lie where they may? What is in order beyond that, checksums tell. */
+static const char *check_out(const Plane *plane) {
     for (uint32_t region = 0; region < plane->regions; region++) {
-        uint32_t low = plane->start[region], high = plane->start[region + 1];
+        uint32_t before = plane->start[region], high = plane->start[region + 1];
         for (uint32_t place = plane->out_first[region]; place < plane->out_first[region + 1]; place++) {
+            if (place + 8 < plane->edges && plane->out[place + 8].far_region < plane->regions) {
+                __builtin_prefetch(&plane->start[plane->out[place + 8].far_region]);
+                __builtin_prefetch(&plane->out_first[plane->out[place + 8].far_region]);
+            }
             Out out = plane->out[place];
             uint32_t near = plane->out_near[place];
-            if (near < low || near >= high) return "out_near";
-            if (place > plane->out_first[region] && plane->out_near[place - 1] > near) return "out_near";
-            if (out.far_region >= plane->regions || plane->out_edge[place] >= plane->edges) return "out";
-            if (out.far < plane->start[out.far_region] || out.far >= plane->start[out.far_region + 1]) return "out";
-            uint32_t begin = plane->out_first[out.far_region], stop = plane->out_first[out.far_region + 1];
-            if (out.next < begin || out.next > stop) return "out";
-            if (out.next < stop && plane->out_near[out.next] < out.far) return "out";
-            if (out.next > begin && plane->out_near[out.next - 1] >= out.far) return "out";
+            if (near < before || near >= high) return "out_near";
+            before = near;
+            if (out.far_region >= plane->regions || out.far < plane->start[out.far_region] ||
+                out.far >= plane->start[out.far_region + 1] || out.next < plane->out_first[out.far_region] ||
+                out.next > plane->out_first[out.far_region + 1])
+                return "out";
+            if (plane->out_edge[place] >= plane->edges) return "out_edge";
             if (bit(plane->tree, place) && (bit(plane->follow, place) || out.far != plane->start[out.far_region] ||
                                             out.far_region <= region || out.far_region >= plane->end[region]))
                 return "tree";
         }
-        uint32_t before = low;
-        for (uint32_t place = plane->in_first[region]; place < plane->in_first[region + 1]; place++) {
-            Into into = plane->into[place];
-            if (into.place >= plane->edges || into.far_region >= plane->regions) return "into";
-            if (into.far != plane->out_near[into.place] || into.place < plane->out_first[into.far_region] ||
-                into.place >= plane->out_first[into.far_region + 1])
-                return "into";
-            uint32_t near = plane->out[into.place].far;
-            if (near < before || near >= high) return "into";
-            before = near;
-        }
     }
     return NULL;
+}
+
+static const char *check_into(const Plane *plane) {
+    for (uint32_t at = 0; at < plane->edges; at++) {
+        Into into = plane->into[at];
+        if (at + 8 < plane->edges && plane->into[at + 8].place < plane->edges)
+            __builtin_prefetch(&plane->out_near[plane->into[at + 8].place]);
+        if (into.place >= plane->edges || into.far_region >= plane->regions || into.far != plane->out_near[into.place] ||
+            into.far < plane->start[into.far_region] || into.far >= plane->start[into.far_region + 1])
+            return "into";
+    }
+    return NULL;
+}
+
+static const char *check_runs(const Plane *plane) {
+    uint32_t runs = plane->runs, events = (uint32_t)plane->events;
+    if (!plane->whole) {
+        if (runs && plane->run_pos[0]) return "run_pos";
+        for (uint32_t run = 0; run < runs; run++)
+            if (run_end(plane, run) <= run_begin(plane, run) || run_begin(plane, run) >= events) return "run_pos";
+    }
+    uint64_t row = 0;
+    for (uint32_t i = 0; i < runs; i++) {
+        uint32_t run = plane->by_row[i];
+        if (i + 8 < runs && plane->by_row[i + 8] < runs) {
+            __builtin_prefetch(&plane->run_row[plane->by_row[i + 8]]);
+            if (plane->whole) __builtin_prefetch(&plane->start[plane->by_row[i + 8]]);
+        }
+        if (run >= runs) return "by_row";
+        if (plane->run_row[run] != row) return "run_row";
+        row += run_end(plane, run) - run_begin(plane, run);
+    }
+    return row == plane->events ? NULL : "run_row";
 }
 
 /* The first array that is not as the builder makes it, or NULL. */
@@ -166,20 +198,10 @@ static const char *plane_check(const Plane *plane) {
         if (plane->start[region] == plane->start[region + 1]) return "start";
         if (plane->end[region] <= region || plane->end[region] > regions) return "end";
     }
-    if (!plane->whole) {
-        if (runs && plane->run_pos[0]) return "run_pos";
-        for (uint32_t run = 0; run < runs; run++)
-            if (run_end(plane, run) <= run_begin(plane, run) || run_begin(plane, run) >= events) return "run_pos";
-    }
-    uint64_t row = 0;
-    for (uint32_t i = 0; i < runs; i++) {
-        uint32_t run = plane->by_row[i];
-        if (run >= runs) return "by_row";
-        if (plane->run_row[run] != row) return "run_row";
-        row += run_end(plane, run) - run_begin(plane, run);
-    }
-    if (row != plane->events) return "run_row";
-    return check_edges(plane);
+    /* In the order of the files, so that some are checked while others are being read. */
+    const char *bad = check_out(plane);
+    if (!bad) bad = check_into(plane);
+    return bad ? bad : check_runs(plane);
 }
 
 #endif

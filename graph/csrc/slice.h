@@ -1,7 +1,9 @@
 /* Slices by intervals: one bound per region, and each edge that a moving bound uncovers followed once.
  *
  * A bound is kept as a key, so that the better one is always the smaller: forward the position itself, backward its
- * complement. Invariant: between two slices every region's bound is NONE; those that were reached are reset, not all. */
+ * complement. A region that is reached at its first event brings all that hangs below it, which only an edge above it leads
+ * to, so those regions are noted as a range and only their side edges are looked at; that is, forward, without limits, along
+ * the edges that are followed without being asked for, and where no start lies in between. Invariant: between two slices every region's bound is NONE; those that were reached are reset, not all. */
 #ifndef CLEW_SLICE_H
 #define CLEW_SLICE_H
 
@@ -16,20 +18,42 @@ typedef struct {
 typedef struct {
     const Plane *plane;
     bool forward;
-    const uint64_t *allowed; /* bit per place of `out`, or NULL for all */
+    const uint64_t *allowed; /* bit per place of `out`, or NULL: see `allows` */
     const uint64_t *crosses; /* likewise: does the edge lead to another process? */
     State *state;            /* per region */
     Numbers reached;
-    Ranges ranges;           /* yet to be followed */
+    Ranges ranges;           /* places, yet to be followed */
+    bool by_trees;
+    const uint32_t *starts;  /* regions, ascending */
+    size_t start_count;
+    Ranges whole;            /* regions that are reached from their first event on, each with those below it */
+    Ranges sides;            /* places, of which the side edges are yet to be followed */
     uint64_t followed;
 } Slicing;
 
 static inline uint32_t key_of(const Slicing *s, uint32_t position) { return s->forward ? position : NONE - 1 - position; }
 
+static bool start_below(const Slicing *s, uint32_t region) {
+    size_t low = 0, high = s->start_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->starts[middle] <= region) low = middle + 1;
+        else high = middle;
+    }
+    return low < s->start_count && s->starts[low] < s->plane->end[region];
+}
+
 static inline void reach(Slicing *s, uint32_t region, uint32_t key, uint32_t place) {
     State *state = &s->state[region];
     uint32_t low, high;
     if (key >= state->bound) return;
+    if (s->by_trees && state->bound == NONE && key == s->plane->start[region] && !start_below(s, region)) {
+        uint32_t end = s->plane->end[region], stop = s->plane->out_first[end];
+        *state = (State){key, place};
+        Ranges_push(&s->whole, (Range){region, end});
+        if (place < stop) Ranges_push(&s->sides, (Range){place, stop});
+        return;
+    }
     if (state->bound == NONE) {
         Numbers_push(&s->reached, region);
         low = s->forward ? place : s->plane->in_first[region];
@@ -54,7 +78,7 @@ static void follow_range(Slicing *s, Range range, Numbers *later) {
     s->followed += range.high - range.low;
     for (uint32_t i = range.low; i < range.high; i++) {
         uint32_t place = s->forward ? i : plane->into[i].place;
-        if (s->allowed && !bit(s->allowed, place)) continue;
+        if (!allows(plane, s->allowed, place)) continue;
         if (later && bit(s->crosses, place)) {
             Numbers_push(later, i);
             continue;
@@ -66,6 +90,20 @@ static void follow_range(Slicing *s, Range range, Numbers *later) {
         } else {
             Into into = plane->into[i];
             if (key_of(s, into.far) < s->state[into.far_region].bound) reach_position(s, into.far_region, into.far);
+        }
+    }
+}
+
+static void follow_sides(Slicing *s, Range range) {
+    const Plane *plane = s->plane;
+    s->followed += range.high - range.low;
+    for (uint32_t word = range.low >> 6; word <= (range.high - 1) >> 6; word++) {
+        uint64_t left = plane->follow[word];
+        if (word == range.low >> 6) left &= ~0ull << (range.low & 63);
+        if (word == range.high >> 6) left &= (1ull << (range.high & 63)) - 1;
+        for (; left; left &= left - 1) {
+            Out out = plane->out[(word << 6) + (uint32_t)__builtin_ctzll(left)];
+            reach(s, out.far_region, out.far, out.next);
         }
     }
 }
@@ -86,9 +124,9 @@ static void slice_run(Slicing *s, int64_t max_hops, int64_t max_network_hops) {
     }
     Numbers later = {0}, now = {0};
     for (int64_t hops = 0;; hops++) {
-        while (s->ranges.count && !s->ranges.failed) {
-            Range range = s->ranges.items[--s->ranges.count];
-            follow_range(s, range, max_network_hops >= 0 ? &later : NULL);
+        while (s->ranges.count + s->sides.count && !s->ranges.failed && !s->sides.failed) {
+            if (s->sides.count) follow_sides(s, s->sides.items[--s->sides.count]);
+            else follow_range(s, s->ranges.items[--s->ranges.count], max_network_hops >= 0 ? &later : NULL);
         }
         /* Everything within so many network hops is known: only now the edges to other processes. */
         if (hops == max_network_hops || !later.count || later.failed) break;
@@ -174,7 +212,7 @@ static void limited_follow(Slicing *s, Spent *spent, Frontier *next, Reached at,
     s->followed += high - low;
     for (uint32_t i = low; i < high; i++) {
         uint32_t place = s->forward ? i : plane->into[i].place;
-        if (s->allowed && !bit(s->allowed, place)) continue;
+        if (!allows(plane, s->allowed, place)) continue;
         uint32_t network_hops = at.network_hops + bit(s->crosses, place);
         if (network_hops > most) continue;
         uint32_t region = s->forward ? plane->out[i].far_region : plane->into[i].far_region;

@@ -78,8 +78,9 @@ class Condenser:
     def _of_regions(self, cut: Slice | None) -> tuple[Condensed, U32, U32]:
         """Without the forest; and the node of each region."""
         structure = self.graph.structure
+        bitmap: npt.NDArray[np.uint64] | None
         if cut is None:
-            forward, bitmap = True, None
+            forward, bitmap = True, structure.every
             regions, bounds = np.arange(structure.regions, dtype=np.uint32), structure.arrays["start"][:-1]
         else:
             forward, bitmap, (regions, bounds, _) = cut.forward, cut.bitmap, cut.reached

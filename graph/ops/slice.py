@@ -55,9 +55,8 @@ class Slice:
 
     @cached_property
     def bitmap(self) -> npt.NDArray[np.uint64] | None:
-        """`allowed` as the structure has it: by place; None for all edges."""
-        structure = self.graph.structure
-        return structure.default if self.allowed is None else structure.bitmap(self.allowed)
+        """`allowed` as the structure has it: by place."""
+        return None if self.allowed is None else self.graph.structure.bitmap(self.allowed)
 
     @cached_property
     def reached(self) -> Reached:

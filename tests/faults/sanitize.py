@@ -26,6 +26,7 @@ EXTENSIONS = {
     "records": ("_codec", "codec.c"),
     "instrument/recorder": ("_core", "core.c"),
     "instrument/probes": ("_entry", "entry.c"),
+    "graph": ("_kernel", "kernel.c"),
 }
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
 KINDS = {
@@ -44,6 +45,8 @@ OPTIONS = {
 }
 TESTS = [
     "tests/records/test_codec.py",
+    "tests/graph/test_structure.py",
+    "tests/graph/test_slice.py",
     "tests/recorder",
     "tests/probes",
     "tests/faults",
@@ -52,6 +55,7 @@ TESTS = [
 ]
 QUICK = [
     "tests/records/test_codec.py",
+    "tests/graph/test_structure.py",
     "tests/recorder",
     "tests/faults/test_program.py",
     "tests/probes/test_actions.py",
@@ -99,7 +103,7 @@ def tree(kind: str, cc: str) -> Path:
     for entry in (ROOT / "api").iterdir():
         if entry.suffix == ".py" and entry.name != "__init__.py":
             (package / entry.name).symlink_to(entry)
-    for room in ("esl", "graph", "server", "cli"):
+    for room in ("esl", "server", "cli"):
         (package / room).symlink_to(ROOT / room)
     link(ROOT / "instrument", package / "instrument", frozenset(Path(folder).name for folder in EXTENSIONS))
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
@@ -147,7 +151,7 @@ def main() -> None:
     given = {**os.environ, **OPTIONS, "LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc"}
     loaded = (
         "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; "
-        "from clew.records import _codec; print(_core.__file__)"
+        "from clew.records import _codec; from clew.graph import _kernel; print(_core.__file__)"
     )
     command = [python, "-c", loaded]
     if kind == "thread":  # it needs its own layout of memory

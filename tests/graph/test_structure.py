@@ -186,9 +186,7 @@ def test_limits_and_roots_give_the_same_slice_in_both_kernels(seed):
         limits = chance.choice([-1, 0, 1, 2, 3]), chance.choice([-1, 0, 1, 2])
         answers = []
         for plane in planes(structure).values():
-            regions, bounds, followed = plane.slice(
-                forward, *structure.locate(roots), structure.default, crosses, *limits
-            )
+            regions, bounds, followed = plane.slice(forward, *structure.locate(roots), None, crosses, *limits)
             pairs = zip(np.frombuffer(regions, np.uint32).tolist(), np.frombuffer(bounds, np.uint32), strict=True)
             answers.append((dict(pairs), followed if min(limits) < 0 else 0))
         assert answers[0] == answers[1]
