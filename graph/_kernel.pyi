@@ -56,23 +56,25 @@ class Plane:
         max_network_hops: int,
         /,
     ) -> tuple[bytes, bytes, int]:
-        """The regions that are reached, the bound of each (a position), and how many edges were followed. `allowed` and
+        """What is reached, as ranges of positions, and how many edges were followed. Forward a range ends with a region, and
+        all regions in it but the first are in it whole; backward each is in one region and begins with it. `allowed` and
         `crosses` are bitmaps by place, `allowed` None for the edges that were not `excluded`; limits are -1 for none."""
 
-    def rows(self, forward: bool, regions: Buffer, bounds: Buffer, /) -> bytes:
-        """The rows (64 bits) of a slice, ascending."""
+    def rows(self, lows: Buffer, highs: Buffer, /) -> bytes:
+        """The rows (64 bits) of ranges of positions, ascending."""
 
     def condense(
         self,
         forward: bool,
-        regions: Buffer,
-        bounds: Buffer,
+        lows: Buffer,
+        highs: Buffer,
         allowed: Buffer | None,
         labels: Buffer,
         ts: Buffer,
         /,
     ) -> tuple[bytes, bytes, bytes]:
-        """Vertices, the arcs between them, and the vertex of each region of a slice; `labels` is by region of the plane."""
+        """Vertices, the arcs between them, and the vertex of each region of a slice, in the order of its ranges. `labels` is
+        by region of the plane."""
 
     def level(self, labels: Buffer, ts: Buffer, /) -> Level:
         """For forward slices that are condensed at once. Times must ascend in regions and along edges."""

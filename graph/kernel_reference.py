@@ -330,31 +330,37 @@ class Plane:
         else:
             search.run(far_away, max_hops, max_network_hops)
         reached = np.flatnonzero(search.bounds != search.none)
-        return reached.astype(np.uint32).tobytes(), search.bounds[reached].astype(np.uint32).tobytes(), search.followed
+        bound = search.bounds[reached]
+        low, high = (bound, self.start[reached + 1]) if forward else (self.start[reached], bound + 1)
+        return low.astype(np.uint32).tobytes(), high.astype(np.uint32).tobytes(), search.followed
 
-    def rows(self, forward: bool, regions: Buffer, bounds: Buffer) -> bytes:
-        region, bound = self._pairs(regions, bounds)
-        return np.sort(self._row(expand(*self._range(forward, region, bound)))).tobytes()
+    def rows(self, lows: Buffer, highs: Buffer) -> bytes:
+        return np.sort(self._row(expand(*self._ranges(lows, highs)))).tobytes()
 
-    def _range(self, forward: bool, region: I64, bound: I64) -> tuple[I64, I64]:
-        """The positions of a slice, per region."""
-        return (bound, self.start[region + 1]) if forward else (self.start[region], bound + 1)
+    def _ranges(self, lows: Buffer, highs: Buffer) -> tuple[I64, I64]:
+        low, high = _numbers(lows).astype(np.int64), _numbers(highs).astype(np.int64)
+        if len(low) != len(high) or (len(low) and (np.any(low >= high) or high.max() > self.events)):
+            raise ValueError("highs: not behind the lows, or beyond the last position")
+        return low, high
 
     def condense(
         self,
         forward: bool,
-        regions: Buffer,
-        bounds: Buffer,
+        lows: Buffer,
+        highs: Buffer,
         allowed: Buffer | None,
         labels: Buffer,
         ts: Buffer,
     ) -> tuple[bytes, bytes, bytes]:
-        region, bound = self._pairs(regions, bounds)
+        begin, stop = self._ranges(lows, highs)
+        region = expand(self._region(begin), self._region(stop - 1) + 1)
         label, times = _numbers(labels).astype(np.int64), _numbers(ts, np.int64)
         if len(label) != self.regions or len(times) != self.events:
             raise ValueError("labels: one per region, and a time per event")
         low, high = np.full(self.regions, self.events), np.zeros(self.regions, np.int64)
-        low[region], high[region] = self._range(forward, region, bound)
+        low[region], high[region] = self.start[region], self.start[region + 1]
+        low[self._region(begin)] = begin
+        high[self._region(stop - 1)] = stop
         number = np.full(self.regions, -1)
         number[region] = np.arange(len(region))
         near, far = self.near_region, self.far_region
@@ -399,8 +405,8 @@ class Level:
 
     def condense(self, row: int) -> tuple[bytes, bytes] | None:
         region, position = self._plane.locate(np.array([row], np.int64))
-        reached, bounds, _ = self._plane.slice(True, region, position, None, None, -1, -1)
-        return self._plane.condense(True, reached, bounds, None, self._labels, self._ts)[:2]
+        lows, highs, _ = self._plane.slice(True, region, position, None, None, -1, -1)
+        return self._plane.condense(True, lows, highs, None, self._labels, self._ts)[:2]
 
     def size(self) -> int:
         return 0

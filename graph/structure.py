@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.arrays import expand
 from clew.graph.kernel import kernel
 from clew.graph.layout import ARRAYS
 from clew.records.errors import ClewError
@@ -40,10 +41,10 @@ class StructureError(ClewError):
 
 
 class Reached(NamedTuple):
-    """Of a slice the regions that it reaches, and per region its bound: the first position in it (backward: the last)."""
+    """A slice as ranges of positions; each ends (backward: begins) with a region."""
 
-    regions: U32
-    bounds: U32
+    lows: U32
+    highs: U32
     followed: int
 
 
@@ -161,8 +162,18 @@ class Structure:
         if len(regions) > 1:
             order = np.argsort(regions, kind="stable")
             regions, positions = regions[order], positions[order]
-        regions, bounds, followed = self.plane.slice(forward, regions, positions, allowed, crosses, *limits)
-        return Reached(np.frombuffer(regions, np.uint32), np.frombuffer(bounds, np.uint32), followed)
+        lows, highs, followed = self.plane.slice(forward, regions, positions, allowed, crosses, *limits)
+        return Reached(np.frombuffer(lows, np.uint32), np.frombuffer(highs, np.uint32), followed)
+
+    def by_region(self, reached: Reached, *, forward: bool) -> tuple[U32, U32]:
+        """The regions of a slice, in the order of its ranges, and of each the bound: its first (backward: last) position."""
+        start = self.arrays["start"]
+        first = np.searchsorted(start, reached.lows, "right") - 1
+        regions = expand(first, np.searchsorted(start, reached.highs, "left")).astype(np.uint32)
+        bounds = np.maximum(
+            start[regions], np.repeat(reached.lows, np.searchsorted(start, reached.highs, "left") - first)
+        )
+        return regions, bounds if forward else reached.highs - np.uint32(1)
 
     def edges_of(self, row: int, *, forward: bool) -> U32:
         """The edges out of (or into) the region that a row lies in, in the order of their ends in it."""

@@ -99,7 +99,7 @@ static bool condense(Slicing *s, const uint32_t *regions, const uint32_t *bounds
     if (!parent) return false;
     for (size_t i = 0; i < count; i++) {
         parent[i] = (uint32_t)i;
-        s->state[regions[i]] = (State){key_of(s, bounds[i]), (uint32_t)i};
+        s->state[regions[i]] = (State){reach_of(s, bounds[i]), (uint32_t)i};
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t region = regions[i], label = labels[region];
@@ -111,7 +111,7 @@ static bool condense(Slicing *s, const uint32_t *regions, const uint32_t *bounds
             uint32_t other = s->forward ? plane->out[at].far_region : plane->into[at].far_region;
             uint32_t far = s->forward ? plane->out[at].far : plane->into[at].far;
             State state = s->state[other];
-            if (state.bound == NONE || key_of(s, far) < state.bound) continue;
+            if (!state.reach || reach_of(s, far) > state.reach) continue;
             if (labels[other] == label) join(parent, i, state.covered);
             else Ranges_push(&between, s->forward ? (Range){i, state.covered} : (Range){state.covered, i});
         }
@@ -128,7 +128,7 @@ static bool condense(Slicing *s, const uint32_t *regions, const uint32_t *bounds
         vertex_add(&c->vertices.items[vertex_of_region[i]], (int64_t)stop - begin, ts[row_of(plane, region, begin)],
                    ts[row_of(plane, region, stop - 1)], region);
     }
-    for (size_t i = 0; i < count; i++) s->state[regions[i]].bound = NONE;
+    for (size_t i = 0; i < count; i++) s->state[regions[i]].reach = 0;
     free(parent);
     for (size_t i = 0; i < between.count && !c->vertices.failed; i++)
         Keys_push(&c->pairs, (uint64_t)vertex_of_region[between.items[i].low] << 32 |

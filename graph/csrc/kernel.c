@@ -137,9 +137,9 @@ static State *take_state(PlaneObject *self) {
             return state;
         }
     size_t size = ((size_t)self->plane.regions + 1) * sizeof(State);
-    State *state = malloc(size);
-    if (state) memset(state, 0xFF, size);
-    else PyErr_NoMemory();
+    /* Its zeros take memory only where they are written to. */
+    State *state = calloc(size, 1);
+    if (!state) PyErr_NoMemory();
     return state;
 }
 
@@ -231,30 +231,27 @@ static PyObject *plane_owners(PlaneObject *self, PyObject *args) {
     return result;
 }
 
-/* (regions, bounds, followed) */
+/* (lows, highs, followed) */
 static PyObject *sliced_result(const Slicing *s) {
-    size_t count = s->reached.count;
-    for (size_t i = 0; i < s->whole.count; i++) count += s->whole.items[i].high - s->whole.items[i].low;
-    PyObject *regions = bytes_of(NULL, count * 4), *bounds = bytes_of(NULL, count * 4);
-    if (!regions || !bounds) {
-        Py_XDECREF(regions);
-        Py_XDECREF(bounds);
+    const Plane *plane = s->plane;
+    size_t count = s->reached.count + s->whole.count;
+    PyObject *lows = bytes_of(NULL, count * 4), *highs = bytes_of(NULL, count * 4);
+    if (!lows || !highs) {
+        Py_XDECREF(lows);
+        Py_XDECREF(highs);
         return NULL;
     }
-    uint32_t *region = (uint32_t *)PyBytes_AS_STRING(regions), *bound = (uint32_t *)PyBytes_AS_STRING(bounds);
-    Py_BEGIN_ALLOW_THREADS
+    uint32_t *low = (uint32_t *)PyBytes_AS_STRING(lows), *high = (uint32_t *)PyBytes_AS_STRING(highs);
     for (size_t i = 0; i < s->reached.count; i++) {
-        uint32_t key = s->state[s->reached.items[i]].bound;
-        *region++ = s->reached.items[i];
-        *bound++ = s->forward ? key : NONE - 1 - key;
+        uint32_t region = s->reached.items[i], bound = bound_of(s, s->state[region].reach);
+        *low++ = s->forward ? bound : plane->start[region];
+        *high++ = s->forward ? plane->start[region + 1] : bound + 1;
     }
-    for (size_t i = 0; i < s->whole.count; i++)
-        for (uint32_t at = s->whole.items[i].low; at < s->whole.items[i].high; at++) {
-            *region++ = at;
-            *bound++ = s->plane->start[at];
-        }
-    Py_END_ALLOW_THREADS
-    return Py_BuildValue("NNK", regions, bounds, (unsigned long long)s->followed);
+    for (size_t i = 0; i < s->whole.count; i++) {
+        *low++ = plane->start[s->whole.items[i].low];
+        *high++ = plane->start[s->whole.items[i].high];
+    }
+    return Py_BuildValue("NNK", lows, highs, (unsigned long long)s->followed);
 }
 
 static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
@@ -288,11 +285,11 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
         Py_END_ALLOW_THREADS
         if (s.reached.failed || s.ranges.failed || s.whole.failed || s.sides.failed) PyErr_NoMemory();
         else result = sliced_result(&s);
-        /* A region that was not noted for want of memory keeps a bound, so such scratch is not used again. */
+        /* A region that was not noted for want of memory keeps a reach, so such scratch is not used again. */
         if (s.reached.failed || s.whole.failed) free(state);
         else {
-            for (size_t i = 0; i < s.reached.count; i++) state[s.reached.items[i]].bound = NONE;
-            for (size_t i = 0; i < s.whole.count; i++) state[s.whole.items[i].low].bound = NONE;
+            for (size_t i = 0; i < s.reached.count; i++) state[s.reached.items[i]].reach = 0;
+            for (size_t i = 0; i < s.whole.count; i++) state[s.whole.items[i].low].reach = 0;
             give_state(self, state);
         }
         free(s.reached.items);
@@ -307,17 +304,29 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
     return result;
 }
 
-/* All rows of a slice, ascending: by a bit per row where they are many, else by sorting the stretches. */
-static bool collect_rows(const Plane *plane, bool forward, const uint32_t *regions, const uint32_t *bounds, size_t count,
-                         int64_t *rows, size_t total) {
+/* Are these ranges of positions? */
+static bool ranges_fit(const Plane *plane, const Py_buffer *lows, const Py_buffer *highs) {
+    size_t count = (size_t)lows->len / 4;
+    if (!has(lows, count, 4, "lows") || !has(highs, count, 4, "highs")) return false;
+    const uint32_t *low = lows->buf, *high = highs->buf;
+    for (size_t i = 0; i < count; i++)
+        if (low[i] >= high[i] || high[i] > plane->events) {
+            PyErr_SetString(PyExc_ValueError, "highs: not behind the lows, or beyond the last position");
+            return false;
+        }
+    return true;
+}
+
+/* All rows of some positions, ascending: by a bit per row where they are many, else by sorting the stretches. */
+static bool collect_rows(const Plane *plane, const uint32_t *lows, const uint32_t *highs, size_t count, int64_t *rows,
+                         size_t total) {
     bool many = total > plane->events / 64;
     uint64_t *bits = many ? calloc((plane->events >> 6) + 1, 8) : NULL;
     Keys stretches = {0};
     if (many && !bits) return false;
     for (size_t i = 0; i < count; i++) {
-        uint32_t low = forward ? bounds[i] : plane->start[regions[i]];
-        uint32_t high = forward ? plane->start[regions[i] + 1] : bounds[i] + 1;
-        uint32_t run = plane->whole ? regions[i] : last_at_most(plane->run_pos, 0, plane->runs, low);
+        uint32_t low = lows[i], high = highs[i];
+        uint32_t run = last_at_most(plane->whole ? plane->start : plane->run_pos, 0, plane->runs, low);
         for (; low < high; run++) {
             uint32_t stop = run_end(plane, run) < high ? run_end(plane, run) : high;
             uint64_t row = plane->run_row[run] + (low - run_begin(plane, run)), last = row + (stop - low);
@@ -329,7 +338,7 @@ static bool collect_rows(const Plane *plane, bool forward, const uint32_t *regio
     size_t at = 0;
     if (many)
         for (uint64_t word = 0; word <= plane->events >> 6; word++)
-            for (uint64_t left = bits[word]; left; left &= left - 1)
+            for (uint64_t left = bits[word]; left && at < total; left &= left - 1)
                 rows[at++] = (int64_t)(word << 6) + __builtin_ctzll(left);
     else if (!stretches.failed) {
         qsort(stretches.items, stretches.count, 8, compare_u64);
@@ -337,27 +346,26 @@ static bool collect_rows(const Plane *plane, bool forward, const uint32_t *regio
             for (uint32_t j = 0; j < (uint32_t)stretches.items[i]; j++)
                 rows[at++] = (int64_t)(stretches.items[i] >> 32) + j;
     }
+    /* Of ranges that overlap. */
+    while (at < total) rows[at++] = 0;
     free(bits);
     free(stretches.items);
     return !stretches.failed;
 }
 
 static PyObject *plane_rows(PlaneObject *self, PyObject *args) {
-    int forward;
-    Py_buffer regions, bounds;
-    if (!PyArg_ParseTuple(args, "py*y*", &forward, &regions, &bounds)) return NULL;
+    Py_buffer lows, highs;
+    if (!PyArg_ParseTuple(args, "y*y*", &lows, &highs)) return NULL;
     const Plane *plane = &self->plane;
     PyObject *result = NULL;
-    if (pairs_fit(plane, &regions, &bounds)) {
-        size_t count = (size_t)regions.len / 4, total = 0;
-        const uint32_t *region = regions.buf, *bound = bounds.buf;
-        for (size_t i = 0; i < count; i++)
-            total += forward ? plane->start[region[i] + 1] - bound[i] : bound[i] + 1 - plane->start[region[i]];
+    if (ranges_fit(plane, &lows, &highs)) {
+        size_t count = (size_t)lows.len / 4, total = 0;
+        for (size_t i = 0; i < count; i++) total += ((uint32_t *)highs.buf)[i] - ((uint32_t *)lows.buf)[i];
         if ((result = bytes_of(NULL, total * 8))) {
             int64_t *rows = (int64_t *)PyBytes_AS_STRING(result);
             bool done;
             Py_BEGIN_ALLOW_THREADS
-            done = collect_rows(plane, forward, region, bound, count, rows, total);
+            done = collect_rows(plane, lows.buf, highs.buf, count, rows, total);
             Py_END_ALLOW_THREADS
             if (!done) {
                 Py_CLEAR(result);
@@ -365,9 +373,21 @@ static PyObject *plane_rows(PlaneObject *self, PyObject *args) {
             }
         }
     }
-    PyBuffer_Release(&regions);
-    PyBuffer_Release(&bounds);
+    PyBuffer_Release(&lows);
+    PyBuffer_Release(&highs);
     return result;
+}
+
+/* Per region of a slice its bound; ranges end with a region, backward each begins with one. */
+static void bounds_of(const Plane *plane, bool forward, const Py_buffer *lows, const Py_buffer *highs, Numbers *regions,
+                      Numbers *bounds) {
+    for (size_t i = 0; i < (size_t)lows->len / 4; i++) {
+        uint32_t low = ((uint32_t *)lows->buf)[i], high = ((uint32_t *)highs->buf)[i];
+        for (uint32_t region = region_of(plane, low); region < plane->regions && plane->start[region] < high; region++) {
+            Numbers_push(regions, region);
+            Numbers_push(bounds, !forward ? high - 1 : plane->start[region] < low ? low : plane->start[region]);
+        }
+    }
 }
 
 /* (vertices, arcs), or (vertices, arcs, more). `more` is stolen. */
@@ -383,31 +403,34 @@ static PyObject *condensed_result(const Condensed *c, PyObject *more) {
 
 static PyObject *plane_condense(PlaneObject *self, PyObject *args) {
     int forward;
-    Py_buffer regions, bounds, allowed, labels, ts;
-    if (!PyArg_ParseTuple(args, "py*y*z*y*y*", &forward, &regions, &bounds, &allowed, &labels, &ts)) return NULL;
+    Py_buffer lows, highs, allowed, labels, ts;
+    if (!PyArg_ParseTuple(args, "py*y*z*y*y*", &forward, &lows, &highs, &allowed, &labels, &ts)) return NULL;
     const Plane *plane = &self->plane;
-    PyObject *result = NULL, *of_region = NULL;
+    PyObject *result = NULL;
     State *state = NULL;
-    if (pairs_fit(plane, &regions, &bounds) && bits_fit(&allowed, plane, "allowed") &&
-        has(&labels, plane->regions, 4, "labels") && has(&ts, plane->events, 8, "ts") &&
-        (of_region = bytes_of(NULL, (size_t)regions.len)) && (state = take_state(self))) {
+    if (ranges_fit(plane, &lows, &highs) && bits_fit(&allowed, plane, "allowed") &&
+        has(&labels, plane->regions, 4, "labels") && has(&ts, plane->events, 8, "ts") && (state = take_state(self))) {
         Slicing s = {.plane = plane, .forward = forward, .allowed = allowed.buf, .state = state};
+        Numbers regions = {0}, bounds = {0};
         Condensed c = {0};
+        uint32_t *of_region = NULL;
         bool done;
         Py_BEGIN_ALLOW_THREADS
-        done = condense(&s, regions.buf, bounds.buf, (size_t)regions.len / 4, labels.buf, ts.buf, &c,
-                        (uint32_t *)PyBytes_AS_STRING(of_region));
+        bounds_of(plane, forward, &lows, &highs, &regions, &bounds);
+        of_region = malloc((regions.count + 1) * sizeof *of_region);
+        done = !regions.failed && !bounds.failed && of_region &&
+               condense(&s, regions.items, bounds.items, regions.count, labels.buf, ts.buf, &c, of_region);
         Py_END_ALLOW_THREADS
         give_state(self, state);
-        if (done) {
-            result = condensed_result(&c, of_region);
-            of_region = NULL;
-        } else PyErr_NoMemory();
+        PyObject *vertex = done ? bytes_of(of_region, regions.count * 4) : PyErr_NoMemory();
+        if (vertex) result = condensed_result(&c, vertex);
         condensed_free(&c);
+        free(of_region);
+        free(regions.items);
+        free(bounds.items);
     }
-    Py_XDECREF(of_region);
-    PyBuffer_Release(&regions);
-    PyBuffer_Release(&bounds);
+    PyBuffer_Release(&lows);
+    PyBuffer_Release(&highs);
     if (allowed.obj) PyBuffer_Release(&allowed);
     PyBuffer_Release(&labels);
     PyBuffer_Release(&ts);
@@ -442,10 +465,10 @@ static PyMethodDef plane_methods[] = {
     {"rows_of", (PyCFunction)plane_rows_of, METH_VARARGS, "(regions, positions) -> rows"},
     {"owners", (PyCFunction)plane_owners, METH_VARARGS, "(bounds) -> per region the stretch of rows that it lies in"},
     {"slice", (PyCFunction)plane_slice, METH_VARARGS,
-     "(forward, regions, positions, allowed, crosses, max_hops, max_network_hops) -> regions, bounds, followed"},
-    {"rows", (PyCFunction)plane_rows, METH_VARARGS, "(forward, regions, bounds) -> rows, ascending"},
+     "(forward, regions, positions, allowed, crosses, max_hops, max_network_hops) -> lows, highs, followed"},
+    {"rows", (PyCFunction)plane_rows, METH_VARARGS, "(lows, highs) -> rows, ascending"},
     {"condense", (PyCFunction)plane_condense, METH_VARARGS,
-     "(forward, regions, bounds, allowed, labels, ts) -> vertices, arcs, vertex of each region"},
+     "(forward, lows, highs, allowed, labels, ts) -> vertices, arcs, vertex of each region"},
     {"level", (PyCFunction)(void (*)(void))plane_level, METH_METHOD | METH_FASTCALL | METH_KEYWORDS,
      "(labels, ts) -> a Level of this plane"},
     {NULL, NULL, 0, NULL},

@@ -1,9 +1,9 @@
 /* Slices by intervals: one bound per region, and each edge that a moving bound uncovers followed once.
  *
- * A bound is kept as a key, so that the better one is always the smaller: forward the position itself, backward its
- * complement. A region that is reached at its first event brings all that hangs below it, which only an edge above it leads
+ * A bound is kept as its reach, so that the better one is always the larger and 0 stands for none: forward the complement of
+ * the position, backward one more than it. A region that is reached at its first event brings all that hangs below it, which only an edge above it leads
  * to, so those regions are noted as a range and only their side edges are looked at; that is, forward, without limits, along
- * the edges that are followed without being asked for, and where no start lies in between. Invariant: between two slices every region's bound is NONE; those that were reached are reset, not all. */
+ * the edges that are followed without being asked for, and where no start lies in between. Invariant: between two slices every region's reach is 0; those that were reached are reset, not all. */
 #ifndef CLEW_SLICE_H
 #define CLEW_SLICE_H
 
@@ -11,7 +11,7 @@
 #include "plane.h"
 
 typedef struct {
-    uint32_t bound;   /* key, NONE where nothing was reached */
+    uint32_t reach;   /* 0 where nothing was reached */
     uint32_t covered; /* forward the first place that the bound covers, backward one past the last */
 } State;
 
@@ -31,7 +31,8 @@ typedef struct {
     uint64_t followed;
 } Slicing;
 
-static inline uint32_t key_of(const Slicing *s, uint32_t position) { return s->forward ? position : NONE - 1 - position; }
+static inline uint32_t reach_of(const Slicing *s, uint32_t position) { return s->forward ? NONE - position : position + 1; }
+static inline uint32_t bound_of(const Slicing *s, uint32_t reach) { return s->forward ? NONE - reach : reach - 1; }
 
 static bool start_below(const Slicing *s, uint32_t region) {
     size_t low = 0, high = s->start_count;
@@ -43,18 +44,22 @@ static bool start_below(const Slicing *s, uint32_t region) {
     return low < s->start_count && s->starts[low] < s->plane->end[region];
 }
 
-static inline void reach(Slicing *s, uint32_t region, uint32_t key, uint32_t place) {
+static inline void reach(Slicing *s, uint32_t region, uint32_t position, uint32_t place) {
     State *state = &s->state[region];
-    uint32_t low, high;
-    if (key >= state->bound) return;
-    if (s->by_trees && state->bound == NONE && key == s->plane->start[region] && !start_below(s, region)) {
+    uint32_t low, high, reached = reach_of(s, position);
+    if (reached <= state->reach) return;
+    if (s->by_trees && !state->reach && position == s->plane->start[region] && !start_below(s, region)) {
         uint32_t end = s->plane->end[region], stop = s->plane->out_first[end];
-        *state = (State){key, place};
+        *state = (State){reached, place};
         Ranges_push(&s->whole, (Range){region, end});
-        if (place < stop) Ranges_push(&s->sides, (Range){place, stop});
+        if (place < stop) {
+            Ranges_push(&s->sides, (Range){place, stop});
+            __builtin_prefetch(&s->plane->follow[place >> 6]);
+            __builtin_prefetch(&s->plane->out[place]);
+        }
         return;
     }
-    if (state->bound == NONE) {
+    if (!state->reach) {
         Numbers_push(&s->reached, region);
         low = s->forward ? place : s->plane->in_first[region];
         high = s->forward ? s->plane->out_first[region + 1] : place;
@@ -62,13 +67,13 @@ static inline void reach(Slicing *s, uint32_t region, uint32_t key, uint32_t pla
         low = s->forward ? place : state->covered;
         high = s->forward ? state->covered : place;
     }
-    state->bound = key;
+    state->reach = reached;
     state->covered = place;
     if (low < high) Ranges_push(&s->ranges, (Range){low, high});
 }
 
 static void reach_position(Slicing *s, uint32_t region, uint32_t position) {
-    reach(s, region, key_of(s, position),
+    reach(s, region, position,
           s->forward ? first_out(s->plane, region, position) : last_in(s->plane, region, position));
 }
 
@@ -89,23 +94,41 @@ static void follow_range(Slicing *s, Range range, Numbers *later) {
             reach(s, out.far_region, out.far, out.next);
         } else {
             Into into = plane->into[i];
-            if (key_of(s, into.far) < s->state[into.far_region].bound) reach_position(s, into.far_region, into.far);
+            if (reach_of(s, into.far) > s->state[into.far_region].reach) reach_position(s, into.far_region, into.far);
         }
     }
 }
 
-static void follow_sides(Slicing *s, Range range) {
+#define AHEAD 64
+
+/* Follows the side edges of noted ranges, many at once so that what they lead to is fetched meanwhile. */
+static void follow_sides(Slicing *s) {
     const Plane *plane = s->plane;
-    s->followed += range.high - range.low;
-    for (uint32_t word = range.low >> 6; word <= (range.high - 1) >> 6; word++) {
-        uint64_t left = plane->follow[word];
-        if (word == range.low >> 6) left &= ~0ull << (range.low & 63);
-        if (word == range.high >> 6) left &= (1ull << (range.high & 63)) - 1;
+    Out found[2 * AHEAD];
+    uint32_t count = 0;
+    while (s->sides.count && count < AHEAD) {
+        Range *range = &s->sides.items[s->sides.count - 1];
+        uint32_t word = range->low >> 6;
+        uint64_t next = ((uint64_t)word + 1) << 6;
+        uint64_t left = plane->follow[word] & ~0ull << (range->low & 63);
+        if (next > range->high) left &= (1ull << (range->high & 63)) - 1;
         for (; left; left &= left - 1) {
             Out out = plane->out[(word << 6) + (uint32_t)__builtin_ctzll(left)];
-            reach(s, out.far_region, out.far, out.next);
+            __builtin_prefetch(&s->state[out.far_region], 1);
+            __builtin_prefetch(&plane->start[out.far_region]);
+            __builtin_prefetch(&plane->end[out.far_region]);
+            __builtin_prefetch(&plane->out_first[out.far_region]);
+            found[count++] = out;
+        }
+        if (next >= range->high) {
+            s->followed += range->high - range->low;
+            s->sides.count--;
+        } else {
+            s->followed += (uint32_t)next - range->low;
+            range->low = (uint32_t)next;
         }
     }
+    for (uint32_t i = 0; i < count; i++) reach(s, found[i].far_region, found[i].far, found[i].next);
 }
 
 /* At most one of the limits is given; -1 stands for none. */
@@ -125,7 +148,7 @@ static void slice_run(Slicing *s, int64_t max_hops, int64_t max_network_hops) {
     Numbers later = {0}, now = {0};
     for (int64_t hops = 0;; hops++) {
         while (s->ranges.count + s->sides.count && !s->ranges.failed && !s->sides.failed) {
-            if (s->sides.count) follow_sides(s, s->sides.items[--s->sides.count]);
+            if (s->sides.count) follow_sides(s);
             else follow_range(s, s->ranges.items[--s->ranges.count], max_network_hops >= 0 ? &later : NULL);
         }
         /* Everything within so many network hops is known: only now the edges to other processes. */
@@ -149,7 +172,7 @@ static void slice_run(Slicing *s, int64_t max_hops, int64_t max_network_hops) {
  * and by few network hops keeps both. They are in a table by (region, network hops). */
 typedef struct {
     uint64_t *keys; /* (region << 32 | network hops) + 1, 0 where free */
-    uint32_t *bounds;
+    uint32_t *reaches;
     size_t count, room; /* a power of two */
 } Spent;
 
@@ -159,35 +182,35 @@ static size_t spent_at(const Spent *spent, uint64_t key) {
     return at;
 }
 
-static bool spent_set(Spent *spent, uint64_t key, uint32_t bound) {
+static bool spent_set(Spent *spent, uint64_t key, uint32_t reach_) {
     if (spent->count * 2 >= spent->room) {
         Spent larger = {NULL, NULL, spent->count, spent->room ? spent->room * 2 : 1024};
         larger.keys = calloc(larger.room, sizeof *larger.keys);
-        larger.bounds = malloc(larger.room * sizeof *larger.bounds);
-        if (!larger.keys || !larger.bounds) {
+        larger.reaches = malloc(larger.room * sizeof *larger.reaches);
+        if (!larger.keys || !larger.reaches) {
             free(larger.keys);
-            free(larger.bounds);
+            free(larger.reaches);
             return false;
         }
         for (size_t i = 0; i < spent->room; i++)
             if (spent->keys[i]) {
                 size_t at = spent_at(&larger, spent->keys[i]);
                 larger.keys[at] = spent->keys[i];
-                larger.bounds[at] = spent->bounds[i];
+                larger.reaches[at] = spent->reaches[i];
             }
         free(spent->keys);
-        free(spent->bounds);
+        free(spent->reaches);
         *spent = larger;
     }
     size_t at = spent_at(spent, key);
     spent->count += !spent->keys[at];
     spent->keys[at] = key;
-    spent->bounds[at] = bound;
+    spent->reaches[at] = reach_;
     return true;
 }
 
 typedef struct {
-    uint32_t region, network_hops, bound;
+    uint32_t region, network_hops, reach;
 } Reached;
 LIST(Frontier, Reached)
 
@@ -195,18 +218,18 @@ static void limited_reach(Slicing *s, Spent *spent, Frontier *next, Reached at) 
     for (uint32_t fewer = 0; fewer <= at.network_hops && spent->room; fewer++) {
         uint64_t key = ((uint64_t)at.region << 32 | fewer) + 1;
         size_t found = spent_at(spent, key);
-        if (spent->keys[found] && spent->bounds[found] <= at.bound) return;
+        if (spent->keys[found] && spent->reaches[found] >= at.reach) return;
     }
-    if (!spent_set(spent, ((uint64_t)at.region << 32 | at.network_hops) + 1, at.bound)) next->failed = true;
+    if (!spent_set(spent, ((uint64_t)at.region << 32 | at.network_hops) + 1, at.reach)) next->failed = true;
     Frontier_push(next, at);
     State *state = &s->state[at.region];
-    if (state->bound == NONE) Numbers_push(&s->reached, at.region);
-    if (at.bound < state->bound) state->bound = at.bound;
+    if (!state->reach) Numbers_push(&s->reached, at.region);
+    if (at.reach > state->reach) state->reach = at.reach;
 }
 
 static void limited_follow(Slicing *s, Spent *spent, Frontier *next, Reached at, uint32_t most) {
     const Plane *plane = s->plane;
-    uint32_t position = s->forward ? at.bound : NONE - 1 - at.bound;
+    uint32_t position = bound_of(s, at.reach);
     uint32_t low = s->forward ? first_out(plane, at.region, position) : plane->in_first[at.region];
     uint32_t high = s->forward ? plane->out_first[at.region + 1] : last_in(plane, at.region, position);
     s->followed += high - low;
@@ -217,7 +240,7 @@ static void limited_follow(Slicing *s, Spent *spent, Frontier *next, Reached at,
         if (network_hops > most) continue;
         uint32_t region = s->forward ? plane->out[i].far_region : plane->into[i].far_region;
         uint32_t far = s->forward ? plane->out[i].far : plane->into[i].far;
-        limited_reach(s, spent, next, (Reached){region, network_hops, key_of(s, far)});
+        limited_reach(s, spent, next, (Reached){region, network_hops, reach_of(s, far)});
     }
 }
 
@@ -226,7 +249,7 @@ static void slice_limited(Slicing *s, const uint32_t *regions, const uint32_t *p
     Spent spent = {0};
     Frontier round = {0}, next = {0};
     for (size_t i = 0; i < count; i++)
-        limited_reach(s, &spent, &next, (Reached){regions[i], 0, key_of(s, positions[i])});
+        limited_reach(s, &spent, &next, (Reached){regions[i], 0, reach_of(s, positions[i])});
     for (int64_t hops = 0; hops < max_hops && next.count && !next.failed; hops++) {
         Frontier other = round;
         round = next;
@@ -237,13 +260,13 @@ static void slice_limited(Slicing *s, const uint32_t *regions, const uint32_t *p
         for (size_t i = 0; i < round.count; i++) {
             Reached at = round.items[i];
             size_t best = spent_at(&spent, ((uint64_t)at.region << 32 | at.network_hops) + 1);
-            if (spent.bounds[best] == at.bound) round.items[kept++] = at;
+            if (spent.reaches[best] == at.reach) round.items[kept++] = at;
         }
         for (size_t i = 0; i < kept; i++) limited_follow(s, &spent, &next, round.items[i], max_network_hops);
     }
     s->ranges.failed |= next.failed || round.failed;
     free(spent.keys);
-    free(spent.bounds);
+    free(spent.reaches);
     free(round.items);
     free(next.items);
 }

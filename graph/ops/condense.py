@@ -16,6 +16,7 @@ from clew.graph.layout import ARC, VERTEX
 from clew.graph.levels import LabelFunction, Labels, labels_of
 from clew.graph.model import ExecutionGraph
 from clew.graph.ops.slice import Slice
+from clew.graph.structure import Reached
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -69,25 +70,27 @@ class Condenser:
 
     def node_of_rows(self, cut: Slice | None, rows: I64) -> I64:
         """The node of each of a slice's events (None: the graph's)."""
-        _, regions, vertices = self._of_regions(cut)
+        _, reached, vertices = self._of_regions(cut)
+        regions, _ = self.graph.structure.by_region(reached, forward=cut is None or cut.forward)
         found, _ = self.graph.structure.locate(rows)
         node = np.zeros(self.graph.structure.regions, np.int64)
         node[regions] = vertices
         return node[found]
 
-    def _of_regions(self, cut: Slice | None) -> tuple[Condensed, U32, U32]:
+    def _of_regions(self, cut: Slice | None) -> tuple[Condensed, Reached, U32]:
         """Without the forest; and the node of each region."""
         structure = self.graph.structure
         bitmap: npt.NDArray[np.uint64] | None
         if cut is None:
             forward, bitmap = True, structure.every
-            regions, bounds = np.arange(structure.regions, dtype=np.uint32), structure.arrays["start"][:-1]
+            ends = np.array([0, len(self.graph)], np.uint32) if len(self.graph) else np.zeros(0, np.uint32)
+            reached = Reached(ends[:1], ends[1:], 0)
         else:
-            forward, bitmap, (regions, bounds, _) = cut.forward, cut.bitmap, cut.reached
+            forward, bitmap, reached = cut.forward, cut.bitmap, cut.reached
         ts = np.ascontiguousarray(self.graph.ts, np.int64)
-        vertices, arcs, of_region = structure.plane.condense(forward, regions, bounds, bitmap, self.by_region, ts)
+        vertices, arcs, of_region = structure.plane.condense(forward, *reached[:2], bitmap, self.by_region, ts)
         made = Condensed(np.frombuffer(vertices, VERTEX), np.frombuffer(arcs, ARC))
-        return made, regions, np.frombuffer(of_region, np.uint32)
+        return made, reached, np.frombuffer(of_region, np.uint32)
 
 
 def condenser(graph: ExecutionGraph, level: str | LabelFunction) -> Condenser | None:

@@ -79,17 +79,21 @@ class Slice:
     @cached_property
     def bounds(self) -> I64:
         """Per region: forward the smallest row reached (the number of events when none), backward the largest (-1)."""
-        graph, reached = self.graph, self.reached
+        graph = self.graph
         bounds = np.full(len(graph.regions), len(graph) if self.forward else -1, np.int64)
-        rows = graph.structure.rows_of(reached.regions, reached.bounds)
+        rows = self._bound_rows
         bounds[graph.region[rows]] = rows
         return bounds
 
     @cached_property
     def touched(self) -> I64:
         """The regions that have an event in the slice, ascending."""
-        rows = self.graph.structure.rows_of(self.reached.regions, self.reached.bounds)
-        return np.sort(self.graph.region[rows].astype(np.int64))
+        return np.sort(self.graph.region[self._bound_rows].astype(np.int64))
+
+    @cached_property
+    def _bound_rows(self) -> I64:
+        structure = self.graph.structure
+        return structure.rows_of(*structure.by_region(self.reached, forward=self.forward))
 
     def holds(self, events: I64) -> Mask:
         """Which of these events are in the slice."""
@@ -107,24 +111,17 @@ class Slice:
 
     @cached_property
     def _events(self) -> I64:
-        reached = self.reached
-        return np.frombuffer(self.graph.structure.plane.rows(self.forward, reached.regions, reached.bounds), np.int64)
+        return np.frombuffer(self.graph.structure.plane.rows(self.reached.lows, self.reached.highs), np.int64)
 
     @property
     def count(self) -> int:
-        start, (regions, bounds, _) = self.graph.structure.arrays["start"], self.reached
-        inside = start[regions + 1] - bounds if self.forward else bounds - start[regions] + 1
-        return int(inside.sum(dtype=np.int64))
+        return int((self.reached.highs - self.reached.lows).sum(dtype=np.int64))
 
     @cached_property
     def _edges(self) -> I64:
-        arrays, (regions, bounds, _) = self.graph.structure.arrays, self.reached
-        first, near = arrays["out_first"], arrays["out_near"]
+        arrays = self.graph.structure.arrays
         # Positions ascend with regions, so near ends ascend over all places.
-        if self.forward:
-            low, high = np.searchsorted(near, bounds, "left"), first[regions + 1].astype(np.int64)
-        else:
-            low, high = first[regions].astype(np.int64), np.searchsorted(near, bounds, "right")
+        low, high = (np.searchsorted(arrays["out_near"], ends, "left") for ends in self.reached[:2])
         edges = np.sort(arrays["out_edge"][expand(low, high)].astype(np.int64))
         allowed = self.allowed
         if allowed is None and self.graph.edge_excludes is not None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from clew.graph import _kernel, kernel_reference
 from clew.graph.layout import ARC, ARRAYS, VERTEX
-from clew.graph.structure import MANIFEST, Structure, StructureError
+from clew.graph.structure import MANIFEST, Reached, Structure, StructureError
 from clew.records.errors import ClewError
 
 KERNELS = {"c": _kernel, "python": kernel_reference}
@@ -170,8 +170,8 @@ def test_slices_are_those_of_the_event_by_event_traversal_of_scipy_and_of_networ
         assert sorted(order.tolist()) == expected
         for plane in planes(structure).values():
             here = structure.locate(np.array([root]))
-            regions, bounds, _ = plane.slice(forward, *here, structure.bitmap(allowed), None, -1, -1)
-            assert np.frombuffer(plane.rows(forward, regions, bounds), np.int64).tolist() == expected
+            lows, highs, _ = plane.slice(forward, *here, structure.bitmap(allowed), None, -1, -1)
+            assert np.frombuffer(plane.rows(lows, highs), np.int64).tolist() == expected
 
 
 @settings(max_examples=300, deadline=None)
@@ -183,11 +183,15 @@ def test_limits_and_roots_give_the_same_slice_in_both_kernels(seed):
     roots = np.array([chance.randrange(graph.events) for _ in range(chance.randint(0, 3))], np.int64)
     crosses = structure.bitmap(np.array([chance.random() < 0.3 for _ in graph.src], bool))
     for forward in (True, False):
-        limits = chance.choice([-1, 0, 1, 2, 3]), chance.choice([-1, 0, 1, 2])
+        starts = np.sort(np.stack(structure.locate(roots)), axis=1)
+        limits = chance.choice([-1, -1, 0, 1, 2, 3]), chance.choice([-1, -1, 0, 1, 2])
         answers = []
         for plane in planes(structure).values():
-            regions, bounds, followed = plane.slice(forward, *structure.locate(roots), None, crosses, *limits)
-            pairs = zip(np.frombuffer(regions, np.uint32).tolist(), np.frombuffer(bounds, np.uint32), strict=True)
+            lows, highs, followed = plane.slice(forward, *starts, None, crosses, *limits)
+            reached = Reached(np.frombuffer(lows, np.uint32), np.frombuffer(highs, np.uint32), followed)
+            regions, bounds = structure.by_region(reached, forward=forward)
+            assert len(set(regions.tolist())) == len(regions)
+            pairs = zip(regions.tolist(), bounds.tolist(), strict=True)
             answers.append((dict(pairs), followed if min(limits) < 0 else 0))
         assert answers[0] == answers[1]
 
@@ -236,11 +240,11 @@ def test_condensed_slices_are_what_networkx_makes_of_their_events(seed):
         answers = []
         for plane in planes(structure).values():
             bitmap = structure.bitmap(allowed)
-            regions, bounds, _ = plane.slice(forward, *structure.locate(np.array([root])), bitmap, None, -1, -1)
-            order = np.argsort(np.frombuffer(regions, np.uint32))
-            regions, bounds = (np.frombuffer(column, np.uint32)[order] for column in (regions, bounds))
-            answers.append(plane.condense(forward, regions, bounds, bitmap, labels, graph.ts))
-            inside = np.frombuffer(plane.rows(forward, regions, bounds), np.int64).tolist()
+            lows, highs, _ = plane.slice(forward, *structure.locate(np.array([root])), bitmap, None, -1, -1)
+            order = np.argsort(np.frombuffer(lows, np.uint32))
+            lows, highs = (np.frombuffer(column, np.uint32)[order] for column in (lows, highs))
+            answers.append(plane.condense(forward, lows, highs, bitmap, labels, graph.ts))
+            inside = np.frombuffer(plane.rows(lows, highs), np.int64).tolist()
         assert answers[0] == answers[1]
         assert condensed(*answers[0][:2]) == condensed_naively(graph, inside, allowed, label)
 
@@ -283,12 +287,10 @@ def test_a_large_graph_goes_through_every_way_of_sorting():
     labels = chance.integers(0, 300, structure.regions).astype(np.uint32)
     c, twin = planes(structure).values()
     assert c.level(labels, ts).condense(5) == twin.level(labels, ts).condense(5)
-    every = np.arange(structure.regions, dtype=np.uint32)
-    for forward, bounds in ((True, structure.arrays["start"][:-1]), (False, structure.arrays["start"][1:] - 1)):
-        assert c.rows(forward, every, bounds) == twin.rows(forward, every, bounds)
-        assert c.condense(forward, every, bounds, None, labels, ts) == twin.condense(
-            forward, every, bounds, None, labels, ts
-        )
+    every = structure.arrays["start"][:-1], structure.arrays["start"][1:]
+    assert c.rows(*every) == twin.rows(*every) == np.arange(events).tobytes()
+    for forward in (True, False):
+        assert c.condense(forward, *every, None, labels, ts) == twin.condense(forward, *every, None, labels, ts)
 
 
 def test_queries_from_several_threads_at_once_do_not_disturb_each_other():
@@ -348,9 +350,9 @@ def test_whatever_numbers_stand_in_the_arrays_a_plane_is_refused_or_answers(kern
         for row in range(graph.events):
             here = plane.locate(np.array([row]))
             for forward in (True, False):
-                regions, bounds, _ = plane.slice(forward, *here, None, None, -1, -1)
-                plane.rows(forward, regions, bounds)
-                plane.condense(forward, regions, bounds, None, labels, graph.ts)
+                lows, highs, _ = plane.slice(forward, *here, None, None, -1, -1)
+                plane.rows(lows, highs)
+                plane.condense(forward, lows, highs, None, labels, graph.ts)
             if kernel is _kernel:
                 plane.level(labels, graph.ts).condense(row)
     assert refused > 200
