@@ -119,6 +119,8 @@ bench: setup ## the benchmarks, each beside a peer
 	@$(BIN)/python benchmarks/record.py
 	$(SAY) "Slicing"
 	@$(BIN)/python benchmarks/slice.py
+	$(SAY) "Slices and process graphs beside other libraries"
+	@$(BIN)/python benchmarks/graph.py
 
 clean: ## remove what was built (not recorded runs)
 	@rm -rf $(VENV) build *.egg-info $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/*.vsix server/static .mypy_cache .ruff_cache

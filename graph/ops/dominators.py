@@ -113,9 +113,10 @@ def dominators(slice_: Slice) -> Dominators:
     """The dominators of all events of a slice, as cheap as a few looks at each of its edges."""
     forward, structure = slice_.forward, slice_.graph.structure
     begin = structure.arrays["start"].astype(np.int64)
-    order = np.argsort(slice_.reached.regions)
-    touched: I64 = slice_.reached.regions[order].astype(np.int64)
-    bounds: I64 = slice_.reached.bounds[order].astype(np.int64)
+    regions, last = structure.by_region(slice_.reached, forward=forward)
+    order = np.argsort(regions)
+    touched: I64 = regions[order].astype(np.int64)
+    bounds: I64 = last[order].astype(np.int64)
     low, high = (bounds, begin[touched + 1]) if forward else (begin[touched], bounds + 1)
     source, target = _edges(slice_)
     roots = _positions(slice_, np.array(slice_.roots, np.int64))
