@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -236,68 +236,107 @@ class TemplatedTexts:
     def find(self, test: str, wanted: str, /) -> Mask:
         """Per row: does its text pass one of the `TESTS`?
 
-        What a template says alone is asked of it once; only texts whose parameters could make it true are put together.
+        What a template says alone is asked of it once; of the others only texts are put together of which a parameter has what
+        it would have to have.
         """
         if not _writable(wanted) and not test.endswith("matches"):
             return np.zeros(len(self._template), bool)
         each = zip(*self._templates, strict=True)
-        verdicts = np.array([_verdict(template, bool(numeric), test, wanted) for template, numeric in each], np.int8)
-        verdict = verdicts[self._template] if len(verdicts) else np.zeros(0, np.int8)
-        found: Mask = verdict == _YES
-        open_ = np.flatnonzero(verdict == _MAYBE)
-        if not len(open_):
+        verdicts = [_verdict(template, bool(numeric), test, wanted) for template, numeric in each]
+        # As bytes: one look-up for each row.
+        codes = np.array([_NO if not it.may else _YES if it.must else _MAYBE for it in verdicts], np.uint8)
+        code = codes[self._template] if len(codes) else np.zeros(0, np.uint8)
+        found: Mask = code == _YES
+        if _MAYBE not in codes:
             return found
         if test == "contains" and SLOT not in wanted and _IN_WORD.fullmatch(wanted):
             # It is in a parameter or nowhere.
             hit = np.flatnonzero(holds(self._all.parameters, "contains", wanted))
             rows = np.searchsorted(self._all.first, hit, "right") - 1
-            found[rows[verdict[rows] == _MAYBE]] = True
-        else:
-            found[open_] = holds(self.strings(open_), test, wanted)
+            found[rows[code[rows] == _MAYBE]] = True
+            return found
+        candidates = [
+            self._candidates(np.flatnonzero(self._template == number), verdicts[number].crossings)
+            for number in np.flatnonzero(codes == _MAYBE).tolist()
+        ]
+        open_ = np.concatenate(candidates)
+        found[open_[holds(self.strings(open_), test, wanted)]] = True
         return found
+
+    def _candidates(self, rows: I64, crossings: Sequence[Crossing]) -> I64:
+        """Those rows of one template that have a parameter as one of the crossings wants it; all where none is known."""
+        if not crossings or not len(rows):
+            return rows
+        first = self._all.first[rows]
+        fit = np.zeros(len(rows), bool)
+        for slot, test, word in crossings:
+            fit |= holds(self._all.parameters.take(pa.array(first + slot)), test, word)
+        return rows[fit]
 
 
 _NO, _YES, _MAYBE = 0, 1, 2
 
 
-def _verdict(template: str, numeric: bool, test: str, wanted: str) -> int:
-    """Whether texts of a template pass a test: all, none, or as their parameters are."""
+class Crossing(NamedTuple):
+    """A way in which what is wanted may take part in a parameter: the slot, and what its parameter has to pass."""
+
+    slot: int
+    test: str
+    word: str
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """Whether texts of a template pass a test: none may, all must, or some may. Those that do, do so in one of the crossings
+    when there are any."""
+
+    may: bool
+    must: bool = False
+    crossings: tuple[Crossing, ...] = ()
+
+
+def _verdict(template: str, numeric: bool, test: str, wanted: str) -> _Verdict:
     if SLOT not in template:
-        return _YES if TESTS[test](template, wanted) else _NO
-    if test.endswith("matches"):
-        return _MAYBE
+        passes = TESTS[test](template, wanted)
+        return _Verdict(passes, passes)
+    if test.endswith("matches") or SLOT in wanted:
+        return _Verdict(True)
     pieces = template.split(SLOT)
-    if test.startswith("i"):
+    folded = test.startswith("i")
+    if folded:
         if not (template.isascii() and wanted.isascii()):
-            return _MAYBE  # another letter may stand for one of a word's
+            return _Verdict(True)  # another letter may stand for one of a word's
         test, wanted, pieces = test[1:], wanted.casefold(), [piece.casefold() for piece in pieces]
     first, last = pieces[0], pieces[-1]
     parameter = _IN_NUMBER if numeric else _IN_WORD
     match test:
         case "contains":
             if any(wanted in piece for piece in pieces):
-                return _YES
-            return _MAYBE if _crosses(pieces, wanted, parameter) else _NO
+                return _Verdict(True, True)
+            crossings = tuple(_crossings(pieces, wanted, parameter))
+            return _Verdict(bool(crossings), crossings=() if folded else crossings)
         case "startswith":
             if first.startswith(wanted):
-                return _YES
-            return _MAYBE if wanted.startswith(first) and parameter.match(wanted, len(first)) else _NO
+                return _Verdict(True, True)
+            return _Verdict(wanted.startswith(first) and parameter.match(wanted, len(first)) is not None)
         case "endswith":
             if last.endswith(wanted):
-                return _YES
-            return _MAYBE if wanted.endswith(last) and parameter.match(wanted, len(wanted) - len(last) - 1) else _NO
+                return _Verdict(True, True)
+            before = len(wanted) - len(last) - 1
+            return _Verdict(wanted.endswith(last) and parameter.match(wanted, before) is not None)
         case _:
-            return _MAYBE if wanted.startswith(first) and wanted.endswith(last) else _NO
+            return _Verdict(wanted.startswith(first) and wanted.endswith(last))
 
 
-def _crosses(pieces: list[str], wanted: str, parameter: re.Pattern[str]) -> bool:
-    """Could `wanted` take part in a parameter? It begins in the piece before one, or in the parameter itself."""
-    for piece, following in itertools.pairwise(pieces):
+def _crossings(pieces: list[str], wanted: str, parameter: re.Pattern[str]) -> Iterator[Crossing]:
+    """The ways in which `wanted` may begin in the piece before a parameter, or in the parameter itself."""
+    for slot, (piece, following) in enumerate(itertools.pairwise(pieces)):
         for taken in range(min(len(piece), len(wanted)) + 1):
             word = parameter.match(wanted, taken)
             if word is None or not piece.endswith(wanted[:taken]):
                 continue
             rest = wanted[word.end() :]
             if following.startswith(rest) or (following and rest.startswith(following)):
-                return True
-    return False
+                open_left, open_right = not taken, not rest
+                test = ("contains" if open_right else "endswith") if open_left else "startswith" if open_right else "eq"
+                yield Crossing(slot, test, word[0])
