@@ -1,30 +1,56 @@
-"""`clew runs`: the recorded runs of a workspace, newest first."""
+"""`clew runs`: the recorded runs of a workspace, newest first, or one of them: its processes, and its machines' clocks."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
+from clew.cli.common import (
+    json_option,
+    open_session,
+    print_json,
+    print_problems,
+    show,
+    table,
+    the_workspace,
+    workspace_option,
+)
 from clew.records.run import RunInfo, disk_bytes, list_runs, trace_files
 from clew.server import wording
 from clew.server.codec import encode
 from clew.server.session import run_ref
 
+if TYPE_CHECKING:
+    from clew.graph.model import Machine
+    from clew.graph.query import Run
+
+PROCESSES = 40
+"""That are listed of one run."""
+
 
 @click.command()
+@click.argument("run", required=False)
 @workspace_option
 @json_option
-def runs(workspace: Path | None, as_json: bool) -> None:
-    """List the recorded runs, newest first.
+def runs(run: str | None, workspace: Path | None, as_json: bool) -> None:
+    """List the recorded runs, newest first, or tell about one.
+
+    RUN is an id, a name, a folder, or a foreign trace. Of one run the processes are listed, and the machines with what their
+    clocks were corrected by: the messages between them say how far each can have been off.
 
     \b
     Examples:
       clew runs
+      clew runs after
       clew runs --json | jq -r '.runs[0].id'
+      clew runs after --json | jq '.machines'
     """
+    if run is not None:
+        _details(run, workspace, as_json=as_json)
+        return
     folder = the_workspace(workspace)
     rows = [_row(run, info) for run, info in list_runs(folder)]
     if as_json:
@@ -60,4 +86,79 @@ def _row(folder: Path, info: RunInfo | Exception) -> dict[str, Any]:
         "imported": isinstance(info, RunInfo) and info.imported > 0,
         "processes": len(trace_files(folder)),
         "bytes": disk_bytes(folder),
+    }
+
+
+def _details(which: str, workspace: Path | None, *, as_json: bool) -> None:
+    session = open_session(workspace)
+    run = session.open(which)
+    graph = run.graph
+    if as_json:
+        print_json(
+            {
+                **_row(run.folder, run.info),
+                "events": len(graph),
+                "edges": len(graph.edge_src),
+                "machines": [_machine(machine) for machine in graph.machines],
+                "processesOf": [_process(run, index) for index in range(len(graph.processes))],
+                "notes": [problem._asdict() for problem in run.problems],
+            }
+        )
+        return
+    ref = session.ref(run)
+    ended = "" if ref.exitCode is None else f", exit {ref.exitCode}"
+    click.echo(f"run {ref.name} ({ref.id}), {wording.when(run.info.started)}{ended}")
+    if ref.command:
+        click.echo(ref.command)
+    click.echo(
+        f"{wording.count(len(graph), 'event')}, {wording.count(len(graph.edge_src), 'edge')}, "
+        f"{wording.count(len(graph.strands), 'strand')} in {wording.count(len(graph.processes), 'process')} on "
+        f"{wording.count(len(graph.machines) or 1, 'machine')}, {wording.size(disk_bytes(run.folder))}"
+    )
+    click.echo()
+    shown = table(
+        "process", "pid", "machine", "began", "lasted", "strands", "ended", right=("pid", "began", "lasted", "strands")
+    )
+    for index in range(min(len(graph.processes), PROCESSES)):
+        it = _process(run, index)
+        shown.add_row(
+            it["name"], str(it["pid"]), it["machine"], wording.offset(it["beganNs"]), wording.duration(it["lastedNs"]),
+            str(it["strands"]), it["ended"],
+        )  # fmt: skip
+    show(shown)
+    if len(graph.processes) > PROCESSES:
+        click.echo(f"and {len(graph.processes) - PROCESSES} more; --json has them all")
+    if len(graph.machines) > 1:
+        click.echo()
+        clocks = table("machine", "what its clock was corrected by")
+        for machine in graph.machines:
+            clocks.add_row(machine.name, machine.clock)
+        show(clocks)
+    print_problems(run)
+
+
+def _machine(machine: Machine) -> dict[str, Any]:
+    """Bounds that are not known are null."""
+    return {
+        "name": machine.name,
+        "offsetNs": machine.offset_ns,
+        "rate": machine.rate,
+        "belowNs": machine.below_ns if math.isfinite(machine.below_ns) else None,
+        "aboveNs": machine.above_ns if math.isfinite(machine.above_ns) else None,
+        "messages": machine.messages,
+        "clock": machine.clock,
+    }
+
+
+def _process(run: Run, index: int) -> dict[str, Any]:
+    process = run.graph.processes[index]
+    return {
+        "name": process.name,
+        "pid": process.pid,
+        "machine": process.host,
+        "beganNs": process.first_ns,
+        "lastedNs": process.last_ns - process.first_ns,
+        "strands": sum(strand.process == index for strand in run.graph.strands),
+        "ended": "died" if process.died else process.end,
+        "dropped": process.dropped,
     }
