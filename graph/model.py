@@ -115,7 +115,7 @@ class Machine:
             return "the clock that the others are put to"
         bounds = f"at most {_length(self.below_ns)} less and {_length(self.above_ns)} more"
         if not self.messages:
-            return "no message from or to it is recorded: its own clock is believed"
+            return "no message shows that it was off: its own clock is believed"
         drift = f" and {self.rate * 1e6:+.1f} µs a second" if self.rate else ""
         sign = "+" if self.offset_ns >= 0 else "−"
         return f"{sign}{_length(abs(self.offset_ns))}{drift} ({bounds}, by {self.messages} messages)"

@@ -5,11 +5,12 @@ Invariant: afterwards every span has a beginning and an end that is not before i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.alignment import Correction
 from clew.graph.formats.collect import (
     CLIENT,
     CONSUMER,
@@ -23,6 +24,7 @@ from clew.graph.formats.collect import (
     Collector,
     Table,
 )
+from clew.graph.formats.skew import align_hosts
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -46,6 +48,8 @@ class Forest:
     id: U64
     attributes: I64
     depth: I64
+    clocks: dict[str, Correction] = field(default_factory=dict)
+    """By what each host's clock was corrected; empty where no clock was."""
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -133,6 +137,7 @@ def plant(collector: Collector) -> tuple[Forest, Finder, I64]:
     _cut_circles(collector, forest)
     forest.depth = depths(forest.parent)
     _complete_times(collector, forest)
+    forest.clocks = align_hosts(collector, forest)
     _report(collector, forest)
     return forest, finder, same
 

@@ -11,6 +11,7 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.alignment import Correction
 from clew.graph.arrays import expand
 from clew.graph.assemble import Events, Joined, Tables, assemble
 from clew.graph.formats.collect import FAILED, MISSING, PSEUDO, Collector
@@ -27,6 +28,7 @@ from clew.graph.formats.points import (
     link_sources,
     told,
 )
+from clew.graph.formats.skew import host_numbers
 from clew.graph.formats.strands import Inner, Lanes, inline, lanes
 from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Strand, Texts
 from clew.records.errors import Problem
@@ -171,7 +173,7 @@ class _Layout:
         self.strand_start = np.append(self.strand_start[used], self.strand_start[-1])
         events = Events(ts, kind, site, ext, np.arange(count), self.strand_start, extensions)
         strands = self._strands(used.tolist())
-        machines = tuple(Machine(index, host, host) for host, index in self._hosts().items())
+        machines = self._machines()
         processes = self._processes(strands, ts)
         tables = Tables(list(collector.strings), collector.sites, strands, processes, machines=machines)
         info = self.info._replace(started=started)
@@ -223,11 +225,14 @@ class _Layout:
             )  # fmt: skip
         return made
 
-    def _hosts(self) -> dict[str, int]:
-        hosts: dict[str, int] = {}
-        for info in self.collector.processes:
-            hosts.setdefault(info.host, len(hosts))
-        return hosts
+    def _machines(self) -> tuple[Machine, ...]:
+        made, clocks = [], self.forest.clocks
+        for host, index in host_numbers(self.collector).items():
+            it = clocks.get(host, Correction())
+            made.append(Machine(index, host, host, it.offset_ns, it.rate, it.below_ns, it.above_ns, it.messages))
+            if index and host in clocks:
+                self.collector.problems.append(Problem(host, f"clock: {made[-1].clock}"))
+        return tuple(made)
 
     def _processes(self, strands: list[Strand], ts: I64) -> list[Process]:
         first: dict[int, int] = {}
@@ -238,7 +243,7 @@ class _Layout:
             last[strand.process] = max(end, last.get(strand.process, end))
         names = [info.service or "unnamed" for info in self.collector.processes]
         often, seen = Counter(names), Counter[str]()
-        hosts = self._hosts()
+        hosts = host_numbers(self.collector)
         made = []
         for index, (info, name) in enumerate(zip(self.collector.processes, names, strict=True)):
             seen[name] += 1

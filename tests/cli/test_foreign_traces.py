@@ -131,3 +131,26 @@ def test_runs_lists_what_was_imported(shell, trace):
     shell("import", trace)
     row = shell("runs").stdout.splitlines()[1]
     assert "checkout" in row and "2023-11-14" in row and "0 B" not in row
+
+
+def skewed():
+    """As `TRACE`, but the bank's host is half a second behind."""
+    document = json.loads(json.dumps(TRACE))
+    (trace,) = document["data"]
+    for name, host in (("p1", "north"), ("p2", "south")):
+        trace["processes"][name]["tags"] = [{"key": "hostname", "type": "string", "value": host}]
+    trace["spans"][1]["startTime"] -= 500_000
+    return document
+
+
+def test_runs_tells_about_one_run_and_its_machines_clocks(shell, trace):
+    trace.write_text(json.dumps(skewed()))
+    text = shell("runs", trace.name).stdout
+    assert "2 processes on 2 machines" in text
+    assert "south    +510 ms (at most 20 ms less and 20 ms more, by 2 messages)" in text
+    assert "north    the clock that the others are put to" in text
+    told = json.loads(shell("runs", "checkout", "--json").stdout)
+    south = told["machines"][1]
+    assert (south["name"], south["offsetNs"], south["messages"]) == ("south", 510_000_000, 2)
+    assert [process["machine"] for process in told["processesOf"]] == ["north", "south"]
+    assert "no run is called 'nothing'" in shell("runs", "nothing", code=2).stderr
