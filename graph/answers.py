@@ -14,8 +14,21 @@ from clew.graph.columns import Table, table_of
 from clew.graph.execute import NO_PATH, execute, to_networkx
 from clew.graph.grouping import check_measure
 from clew.graph.levels import LabelFunction
-from clew.graph.nodes import Aggregate, Columns, Compare, Cut, EventNode, Grouped, Node, PathNode, QueryError
+from clew.graph.nodes import (
+    Aggregate,
+    Beside,
+    Columns,
+    Compare,
+    Cut,
+    EventNode,
+    Grouped,
+    Kinds,
+    Node,
+    PathNode,
+    QueryError,
+)
 from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode
+from clew.graph.ops.categories import Category, category_table
 from clew.graph.ops.critical_path import Branch, CriticalPath, Segment
 from clew.graph.ops.diff import Diff, DiffRow
 from clew.graph.ops.what_if import WhatIf
@@ -257,6 +270,52 @@ class Rows(TableQuery):
         name: f"fields are selected last: write .{name}(…) before .select(…)"
         for name in ("where", "order_by", "limit", "slice", "aggregate", "group_by", "agg")
     }
+
+
+@dataclass(frozen=True, repr=False)
+class Neighbours(TableQuery):
+    """A row per event and neighbour: `event`, `role` ("cause" or "effect"), `kind`, `channel`, `edge`, `neighbour`."""
+
+    node: Beside
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        name: f"neighbours are rows: write .{name}(…) before .neighbours(), or go on with "
+        "run.slice(*(row.neighbour for row in …))"
+        for name in ("where", "order_by", "limit", "slice", "select", "group_by")
+    }
+
+
+@dataclass(frozen=True, repr=False)
+class CategoryQuery(Query):
+    """Categories of requests, the largest first."""
+
+    node: Kinds
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        name: f"choose the requests first: write run.requests.{name}(…).categories()"
+        for name in ("where", "named", "limit")
+    }
+
+    @cached_property
+    def result(self) -> list[Category]:
+        result: list[Category] = self._answer()
+        return result
+
+    def count(self) -> int:
+        return len(self.result)
+
+    def __iter__(self) -> Iterator[Category]:
+        return iter(self.result)
+
+    @property
+    def table(self) -> Table:
+        """A row per category: `category`, `name`, `requests`, `first`, `flow`."""
+        return category_table(self.result)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Needs pandas."""
+        return self.table.to_pandas()
 
 
 @dataclass(frozen=True, repr=False)

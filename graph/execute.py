@@ -16,6 +16,7 @@ from clew.graph.grouping import grouped
 from clew.graph.model import I64, ExecutionGraph
 from clew.graph.nodes import (
     Aggregate,
+    Beside,
     Chosen,
     Columns,
     Compare,
@@ -24,6 +25,7 @@ from clew.graph.nodes import (
     EventNode,
     Events,
     Grouped,
+    Kinds,
     Limit,
     Node,
     OrderBy,
@@ -34,8 +36,10 @@ from clew.graph.nodes import (
     run_of,
 )
 from clew.graph.ops.aggregate import AggregateGraph, aggregate
+from clew.graph.ops.categories import Category, categories
 from clew.graph.ops.critical_path import CriticalPath, critical_path
 from clew.graph.ops.diff import Diff, diff
+from clew.graph.ops.neighbours import neighbour_table
 from clew.graph.ops.parts import Part, slice_parts
 from clew.graph.ops.slice import EdgeFilter, Mask, Slice, slice_events
 from clew.records.event import EdgeKind, Kind
@@ -48,7 +52,8 @@ NO_PATH = 'a critical path goes one way and to the end: write .slice("backward")
 
 
 def execute(node: Node) -> Any:
-    """The answer of a plan: a `Slice`, an `AggregateGraph`, a `CriticalPath`, a `Diff`, a `Table`, or event numbers."""
+    """The answer of a plan: a `Slice` or `Part`, an `AggregateGraph`, a `CriticalPath`, a `Diff`, a `Table`, categories, or
+    events' numbers."""
     match node:
         case Cut():
             return _slice(node)
@@ -62,6 +67,10 @@ def execute(node: Node) -> Any:
             return _columns(node)
         case Grouped():
             return _grouped(node)
+        case Beside():
+            return neighbour_table(run_of(node).graph, execute_events(node.source))
+        case Kinds():
+            return _kinds(node)
         case _:
             return execute_events(node)
 
@@ -233,6 +242,11 @@ def _path(node: PathNode) -> CriticalPath:
     cut = _slice(node.source)
     assert isinstance(cut, Slice)  # no other has a path: the question is refused
     return critical_path(run_of(node).graph, cut, node.level)
+
+
+def _kinds(node: Kinds) -> list[Category]:
+    graph, requests = run_of(node).graph, execute_events(node.source)
+    return categories(graph, requests, _request_roots(graph, requests, "forward"), node.level)
 
 
 def _compare(node: Compare) -> Diff:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from clew.graph.texts import as_strings, holds
 from clew.records.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
 from clew.records.plan import Level
 from clew.records.run import RunInfo
+
+if TYPE_CHECKING:
+    from clew.graph.ops.neighbours import Neighbour
 
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger]
@@ -491,6 +494,51 @@ class Event:
     @property
     def thread(self) -> str:
         return self.graph.strand_of(self.id).thread_name
+
+    # Walking: operators need the model, so they are found when asked for.
+
+    def cause(self) -> Event | None:
+        """The event that caused this one: the next step of the chain that answers why."""
+        return self._walked("cause")
+
+    def effect(self) -> Event | None:
+        """The nearest event that this one caused, in another scope."""
+        return self._walked("effect")
+
+    def next(self) -> Event | None:
+        """What the same thread or task did next."""
+        return self._walked("next_in_strand")
+
+    def previous(self) -> Event | None:
+        """What the same thread or task did before."""
+        return self._walked("previous_in_strand")
+
+    def scope(self) -> Event | None:
+        """The event that opened the causal scope around this one."""
+        return self._walked("scope")
+
+    def caller(self) -> Event | None:
+        """The ENTER of the call around this event."""
+        row = self.graph.enclosing_call(self.id)
+        return None if row < 0 else Event(self.graph, row)
+
+    def why(self) -> list[Event]:
+        """The chain of causes, this event first."""
+        from clew.graph.ops.walk import why
+
+        return [Event(self.graph, step.event) for step in why(self.graph, self.id)]
+
+    def neighbours(self) -> list[Neighbour]:
+        """What is one edge away, causes first."""
+        from clew.graph.ops.neighbours import neighbours
+
+        return neighbours(self.graph, self.id)
+
+    def _walked(self, way: str) -> Event | None:
+        from clew.graph.ops import walk
+
+        row = getattr(walk, way)(self.graph, self.id)
+        return None if row < 0 else Event(self.graph, row)
 
     def __str__(self) -> str:
         what = " ".join(part for part in (self.level, self.channel, self.text) if part)

@@ -111,6 +111,21 @@ class Grouped:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What is one edge away from each event."""
+
+    source: EventNode
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Requests by the structure of their flows."""
+
+    source: EventNode
+    level: str | LabelFunction
+
+
+@dataclass(frozen=True)
 class Aggregate:
     source: Cut | Events
     level: str | LabelFunction
@@ -130,7 +145,7 @@ class Compare:
 
 
 EventNode = Events | Chosen | Requests | Where | OrderBy | Limit | Cut
-Node = EventNode | Columns | Grouped | Aggregate | PathNode | Compare
+Node = EventNode | Columns | Grouped | Beside | Kinds | Aggregate | PathNode | Compare
 
 
 def run_of(node: Node) -> OpenRun:

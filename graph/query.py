@@ -13,7 +13,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from clew.graph.answers import NEEDS_SLICE, AggregateQuery, Grouping, Groups, PathQuery, Query, Rows, path_of
+from clew.graph.answers import (
+    NEEDS_SLICE,
+    AggregateQuery,
+    CategoryQuery,
+    Grouping,
+    Groups,
+    Neighbours,
+    PathQuery,
+    Query,
+    Rows,
+    path_of,
+)
 from clew.graph.execute import execute_events
 from clew.graph.fields import FIELDS, check_condition, check_field
 from clew.graph.imports import run_folder
@@ -21,12 +32,14 @@ from clew.graph.levels import LabelFunction
 from clew.graph.model import Event
 from clew.graph.nodes import (
     Aggregate,
+    Beside,
     Chosen,
     Columns,
     Condition,
     Cut,
     EventNode,
     Events,
+    Kinds,
     Limit,
     OpenRun,
     OrderBy,
@@ -92,6 +105,7 @@ class EventQuery(Query):
     _INSTEAD: ClassVar[Mapping[str, str]] = {
         "critical_path": NEEDS_SLICE,
         "diff": "two runs are compared by their aggregates: write a.slice().aggregate(LEVEL).diff(b.slice().aggregate(LEVEL))",
+        "categories": "only requests have categories: write run.requests.categories(), or .named(NAME).categories()",
         "named": "only requests have names: write run.requests.named(NAME), or run.events.where(function=NAME)",
         "aggregate": "events are aggregated with what they led to: write .slice().aggregate(LEVEL), or run.aggregate(LEVEL)",
     }
@@ -171,6 +185,10 @@ class EventQuery(Query):
         """Measures of all these events, as one row; see `Grouping.agg`."""
         return Grouping(self.node, ()).agg(**measures)
 
+    def neighbours(self) -> Neighbours:
+        """What is one edge away from these events, both ways, with the edge: a row per event and neighbour."""
+        return Neighbours(Beside(self.node))
+
     def to_arrow(self, *names: str) -> pyarrow.Table:
         """A table of some fields, by default of all."""
         return self.select(*(names or FIELDS)).to_arrow()
@@ -189,6 +207,10 @@ class RequestQuery(EventQuery):
         if not isinstance(self.node, Requests):
             raise QueryError("name the requests first: write run.requests.named(NAME).where(…)")
         return RequestQuery(Requests(self.node.run, name))
+
+    def categories(self, level: str | LabelFunction = "function") -> CategoryQuery:
+        """Grouped by the structure of their flows at a level; see `clew.graph.ops.categories`."""
+        return CategoryQuery(Kinds(self.node, level))
 
     def where(self, *tests: Callable[[Event], bool], **conditions: Any) -> RequestQuery:
         return RequestQuery(Where(self.node, _conditions(tests, conditions)))
@@ -227,6 +249,7 @@ class SliceQuery(EventQuery):
     _INSTEAD: ClassVar[Mapping[str, str]] = {
         "diff": EventQuery._INSTEAD["diff"],
         "named": EventQuery._INSTEAD["named"],
+        "categories": EventQuery._INSTEAD["categories"],
     }
 
     def slice(self, *_arguments: Any, **_options: Any) -> NoReturn:

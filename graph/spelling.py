@@ -8,12 +8,14 @@ from clew.graph.fields import OF_TEXT
 from clew.graph.model import LEVEL_NAMES
 from clew.graph.nodes import (
     Aggregate,
+    Beside,
     Chosen,
     Columns,
     Compare,
     Cut,
     Events,
     Grouped,
+    Kinds,
     Limit,
     Node,
     OrderBy,
@@ -68,6 +70,10 @@ def _step(node: Node) -> str:
             return f"select({', '.join(map(repr, node.names))})"
         case Grouped():
             return _grouped(node)
+        case Beside():
+            return "neighbours()"
+        case Kinds():
+            return f"categories({_name(node.level)})"
         case Aggregate():
             return f"aggregate({_name(node.level)}{', reduce=' + _name(node.reduce) if node.reduce else ''})"
         case PathNode():

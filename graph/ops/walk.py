@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from clew.graph.model import I64, ExecutionGraph, RegionKind
 from clew.graph.ops.waits import edges_into, path_to_state
 from clew.graph.regions import opens
 from clew.records.event import EdgeKind, Kind
+
+if TYPE_CHECKING:
+    from clew.graph.ops.aggregate import AggregateGraph
 
 _Position = tuple[int, int]
 """A region and a row: "what came before this row in this region"."""
@@ -53,8 +57,8 @@ class Cause:
     channel: str
 
 
-def why(graph: ExecutionGraph, event: int) -> list[Step]:
-    """The chain of causes of an event, itself first, its root last.
+def why(graph: ExecutionGraph, event: int, *, steps_at_most: int | None = None) -> list[Step]:
+    """The chain of causes of an event, itself first, its root last; or at least so many steps of it, itself not counted.
 
     That a lock was acquired was caused by whoever released it, and the end of a wait by whoever ended it. From any other event,
     in each region the latest use of a state is followed first, whether the region made it or others did on its behalf while
@@ -67,7 +71,7 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
     chooser = _Chooser(graph)
     steps: list[Step] = [Step(event, None, "", -1, -1, 0)]
     seen = {event}
-    while True:
+    while steps_at_most is None or len(steps) <= steps_at_most:
         region = int(graph.region[event])
         path = _let_in(graph, event) if len(steps) == 1 else []
         path = path or path_to_state(graph, region, event)
@@ -90,6 +94,8 @@ def why(graph: ExecutionGraph, event: int) -> list[Step]:
             seen.add(event)
             kind = EdgeKind(int(graph.edge_kind[edge]))
             steps.append(Step(event, kind, _channel(graph, edge), int(graph.edge_dst[edge]), edge, 0))
+    else:
+        return steps
     steps[-1] = replace(steps[-1], other_causes=len(edges_into(graph, region, event)))
     opener = int(graph.regions.opener[region])
     if opener >= 0 and opener not in seen and opener < event:
@@ -308,3 +314,61 @@ def enclosing(graph: ExecutionGraph, event: int) -> list[int]:
         found.append(call)
         call = int(graph.calls.caller[graph.calls.find(call)])
     return found
+
+
+def cause(graph: ExecutionGraph, event: int) -> int:
+    """The event that caused it, as the chain of `why` has it: its next step; -1 for none."""
+    steps = why(graph, event, steps_at_most=1)
+    return steps[1].event if len(steps) > 1 else -1
+
+
+def effect(graph: ExecutionGraph, event: int) -> int:
+    """The nearest event that it caused: where the first edge leads that leaves its region at it or after it, locks left out; of
+    several edges from there the one that arrives first. -1 for none."""
+    edges, sources = graph.index.out(int(graph.region[event]))
+    after = edges[int(np.searchsorted(sources, event)) :]
+    if graph.edge_excludes is not None:
+        after = after[~graph.edge_excludes[after]]
+    if not len(after):
+        return -1
+    after = after[graph.edge_src[after] == graph.edge_src[after[0]]]
+    targets = graph.edge_dst[after]
+    return int(targets[np.argmin(graph.ts[targets])])
+
+
+def next_in_strand(graph: ExecutionGraph, event: int) -> int:
+    """What its thread or task did after it, caused by it or not; -1 for none."""
+    return event + 1 if event + 1 < graph.strand_of(event).stop else -1
+
+
+def previous_in_strand(graph: ExecutionGraph, event: int) -> int:
+    """What its thread or task did before it; -1 for none."""
+    return event - 1 if event > graph.strand_of(event).start else -1
+
+
+def scope(graph: ExecutionGraph, event: int) -> int:
+    """The event that opened the causal scope around it; of that event itself the one of the scope around that. A
+    strand's own life begins with its first event, around which nothing is: -1."""
+    region = int(graph.region[event])
+    while region >= 0:
+        opener = int(graph.regions.opener[region])
+        if opener >= 0 and opener != event:
+            return opener
+        region = int(graph.regions.parent[region])
+    return -1
+
+
+def up(condensed: AggregateGraph, event: int) -> int:
+    """A level up: the node that an event is in, -1 when it was not condensed."""
+    node = condensed.node_of(event)
+    return -1 if node is None else node
+
+
+def down(condensed: AggregateGraph, node: int, within: AggregateGraph | None = None) -> list[int]:
+    """A level down: the events of a node, in the order of time; or the nodes of a finer graph of the same events that share
+    one with it, ascending."""
+    rows = condensed.events_of(node)
+    if within is None:
+        ordered: list[int] = rows[np.argsort(condensed.graph.ts[rows], kind="stable")].tolist()
+        return ordered
+    return sorted({finer for finer in map(within.node_of, rows.tolist()) if finer is not None})

@@ -1,0 +1,93 @@
+"""What is one edge away from an event: recorded edges, and the events before and after it in its region.
+
+Invariant: a neighbour is a neighbour both ways: the cause of one is the effect of the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.graph.columns import Column, Table
+from clew.graph.model import I64, Event, ExecutionGraph, edge_kind_name
+
+NEXT = "next"
+"""The kind of what is only an order: the event goes on, or went on from there."""
+ROLES = ("cause", "effect")
+KINDS = ("", "use", "sync", "state", NEXT)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An event one edge away."""
+
+    event: Event
+    role: str
+    """ "cause" when the edge leads from it, "effect" when it leads to it."""
+    kind: str
+    """ "use", "sync", "state", or "next" for the order in a region."""
+    channel: str
+    edge: int
+    """The edge's number, -1 for the order in a region."""
+
+
+def neighbours(graph: ExecutionGraph, event: int) -> list[Neighbour]:
+    """Causes first, each side by edge, the order in the region last."""
+    columns = _found(graph, np.array([event], np.int64))
+    return [
+        Neighbour(
+            Event(graph, other),
+            ROLES[role],
+            NEXT if edge < 0 else edge_kind_name(int(graph.edge_kind[edge])),
+            "" if edge < 0 else graph.strings[int(graph.edge_channel[edge])],
+            edge,
+        )
+        for _, other, role, edge in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def neighbour_table(graph: ExecutionGraph, events: I64) -> Table:
+    """A row per event and neighbour, in the order of the events."""
+    place, other, role, edge = _found(graph, events)
+    # The order in a region has edge -1, which is what stands last.
+    kind = np.append(graph.edge_kind.astype(np.int64), len(KINDS) - 1)[edge]
+    channel = np.append(graph.edge_channel.astype(np.int64), len(graph.strings))[edge]
+    return Table(
+        {
+            "event": Column(events[place]),
+            "role": Column(role, ROLES),
+            "kind": Column(kind, KINDS),
+            "channel": Column(channel, [*graph.strings, ""]),
+            "edge": Column(edge),
+            "neighbour": Column(other),
+        }
+    )
+
+
+def _found(graph: ExecutionGraph, events: I64) -> tuple[I64, I64, I64, I64]:
+    """Columns: place of the event among the given ones, the neighbour, its role, the edge."""
+    order = np.argsort(events, kind="stable")
+    ascending = events[order]
+    parts = []
+    for role, near, far in ((0, graph.edge_dst, graph.edge_src), (1, graph.edge_src, graph.edge_dst)):
+        begin, end = np.searchsorted(ascending, near, "left"), np.searchsorted(ascending, near, "right")
+        edges = np.repeat(np.arange(len(near)), end - begin)
+        # An event that is given twice has its neighbours twice.
+        nth = np.arange(len(edges)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
+        parts.append((order[begin[edges] + nth], far[edges], np.full(len(edges), role), edges))
+        place, rows = _beside(graph, events, 1 if role else -1)
+        parts.append((place, rows, np.full(len(place), role), np.full(len(place), -1)))
+    place, other, roles, edge = (np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True))
+    sort = np.lexsort((np.where(edge < 0, len(graph.edge_src), edge), roles, place))
+    return place[sort], other[sort], roles[sort], edge[sort]
+
+
+def _beside(graph: ExecutionGraph, events: I64, step: int) -> tuple[I64, I64]:
+    """The places of those events whose region has one before (after) them, and those rows."""
+    structure = graph.structure
+    regions, positions = structure.locate(events)
+    beside = positions.astype(np.int64) + step
+    start = structure.arrays["start"].astype(np.int64)
+    place = np.flatnonzero((beside >= start[regions]) & (beside < start[regions.astype(np.int64) + 1]))
+    return place, structure.rows_of(regions[place], beside[place].astype(np.uint32))
