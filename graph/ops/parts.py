@@ -96,7 +96,7 @@ def slice_parts(
         stop = np.zeros(len(graph), bool)
         stop[stops] = True
         open_ends = ~stop[graph.edge_src if way == "forward" else graph.edge_dst]
-        regions, bounds, _ = structure.slice(
+        lows, highs, _ = structure.slice(
             np.array(plain.roots, np.int64),
             forward=way == "forward",
             allowed=structure.bitmap(_followed(graph, plain.allowed) & open_ends),
@@ -104,7 +104,7 @@ def slice_parts(
             max_hops=max_hops,
             max_network_hops=max_network_hops,
         )
-        found.append(np.frombuffer(structure.plane.rows(way == "forward", regions, bounds), np.int64))
+        found.append(np.frombuffer(structure.plane.rows(lows, highs), np.int64))
     rows = found[0] if len(found) == 1 else np.union1d(*found)
     return Part(graph, direction, plain.roots, rows, plain.allowed)
 
