@@ -20,7 +20,7 @@ FORMATS = ("auto", "otlp", "jaeger", "zipkin", "chrome", "vector-clock")
     "-o", "--out", default="", metavar="RUN", help="The run's name, or a folder for it. Default: as the file."
 )
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="auto", show_default=True)
-@click.option("--pattern", default="", metavar="REGEX", help="How a log with vector clocks writes an event; see below.")
+@click.option("--pattern", default="", metavar="REGEX", help="How a log with vector clocks writes an event; see above.")
 @workspace_option
 @json_option
 def import_(

@@ -97,6 +97,8 @@ def no_such_text(run: Run, text: str) -> str:
     logs = graph.rows_of([Kind.LOG])
     if not len(logs):
         hint = "does it log through `logging`, and does the spec say `logs`?"
+        if run.info.imported:
+            hint = "the trace that it was imported from has none; a file of its logs can be imported along with it"
         return f"run {run.info.name} recorded no log line; {hint}{but(run)}"
     messages = Counter(shorten(graph.text(int(event)), 100) for event in logs[-20_000:])
     lowered = {message.lower(): message for message in messages}

@@ -154,3 +154,13 @@ def test_runs_tells_about_one_run_and_its_machines_clocks(shell, trace):
     assert (south["name"], south["offsetNs"], south["messages"]) == ("south", 510_000_000, 2)
     assert [process["machine"] for process in told["processesOf"]] == ["north", "south"]
     assert "no run is called 'nothing'" in shell("runs", "nothing", code=2).stderr
+
+
+def test_a_trace_without_lines_says_that_those_can_be_added(shell, trace):
+    spans = json.loads(json.dumps(TRACE))
+    del spans["data"][0]["spans"][1]["logs"]
+    trace.write_text(json.dumps(spans))
+    assert (
+        "a file of its logs can be imported along with it"
+        in shell("why", "refused", "--run", trace.name, code=1).stderr
+    )
