@@ -1,8 +1,9 @@
 """How much sooner an event would have come, had some of the work before it been faster: the recording is timed again.
 
 Every event keeps what it waited for. Along a strand it follows the one before by the same work, or less where the work is
-faster; where edges lead to it, by the same delay after the latest of the event before and the edges' sources. Invariant: with
-no work changed every event keeps its time, and times are computed along edges that go forward in time only.
+faster; where edges lead to it, by the same delay after the latest of the event before and the edges' sources. Strands that take
+turns on a thread, as an event loop's tasks do, keep their order. Invariant: with no work changed every event keeps its time,
+and times are computed along edges that go forward in time only.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ class _Joins:
         self.work = work
         self.rate = rate
         edges = np.flatnonzero(graph.ts[graph.edge_dst] <= end_ns)
-        sources, at = graph.edge_src[edges], join_rows(graph, edges)
+        sources, (at, woken) = graph.edge_src[edges], join_rows(graph, edges)
+        turns, following = thread_turns(graph, woken, graph.ts[sources])
+        sources, at = np.concatenate((sources, turns)), np.concatenate((at, following))
         usable = (graph.ts[sources] <= graph.ts[at]) & (graph.strand[sources] != graph.strand[at])
         sources, at = sources[usable], at[usable]
         order = np.argsort(at, kind="stable")
@@ -164,9 +167,50 @@ class _Joins:
             known[join] = came - comes + self.rate * gap
 
 
-def join_rows(graph: ExecutionGraph, edges: I64) -> I64:
+def thread_turns(graph: ExecutionGraph, woken: I64, came: I64) -> tuple[I64, I64]:
+    """Where a strand had to wait for its turn on the thread: the other strand's last event before, and its own first after.
+
+    A task waits for its turn when all that `woken` it (the first events after pauses, and when what ended them `came`) was
+    there while the thread still ran something else; a thread's own strand, whenever tasks run on it.
+    """
+    threads = {(strand.process, strand.thread) for strand in graph.strands}
+    number = {thread: index for index, thread in enumerate(sorted(threads))}
+    of_strand = np.array([number[strand.process, strand.thread] for strand in graph.strands], np.int64)
+    start = np.array([strand.start for strand in graph.strands], np.int64)
+    shared = np.bincount(of_strand, minlength=len(number))[of_strand] > 1
+    if not shared.any():
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    pauses = np.flatnonzero(graph.idle)
+    pauses = pauses[shared[graph.strand[pauses]]]
+    pauses = pauses[pauses + 1 < np.append(start, len(graph))[graph.strand[pauses].astype(np.int64) + 1]]
+    ends = np.concatenate((pauses, np.append(start[1:], len(graph))[shared] - 1))
+    begins = np.concatenate((pauses + 1, start[shared]))
+    rows = np.concatenate((ends, begins))
+    begun = np.arange(len(rows)) >= len(ends)
+    order = np.lexsort((begun, graph.ts[rows], of_strand[graph.strand[rows]]))
+    rows, begun = rows[order], begun[order]
+    latest = np.maximum.accumulate(np.where(begun, -1, np.arange(len(rows))))
+    latest, following = latest[begun & (latest >= 0)], rows[begun & (latest >= 0)]
+    turns = rows[latest]
+    same = of_strand[graph.strand[turns]] == of_strand[graph.strand[following]]
+    same &= graph.strand[turns] != graph.strand[following]
+    turns, following = turns[same], following[same]
+    at, place = np.unique(woken, return_inverse=True)
+    ready = np.full(len(at), np.iinfo(np.int64).min)
+    np.maximum.at(ready, place, came)
+    found = np.searchsorted(at, following)
+    known = np.append(at, -1)[found] == following
+    waited = known & (np.append(ready, 0)[found] <= graph.ts[turns])
+    own = np.array([strand.kind == "thread" for strand in graph.strands], bool)[graph.strand[following]]
+    return turns[waited | own], following[waited | own]
+
+
+def join_rows(graph: ExecutionGraph, edges: I64) -> tuple[I64, I64]:
     """Per edge the event that could not come before the edge's source: the target, or where the wait is over that the target
-    is recorded after. All that a strand waits for at once is joined at one event, in whatever order it is recorded."""
+    is recorded after. All that a strand waits for at once is joined at one event, in whatever order it is recorded.
+
+    Besides, the first of the passive records that lead up to the target.
+    """
     targets, place = np.unique(graph.edge_dst[edges], return_inverse=True)
     begin, first = (rows[place] for rows in _passive_begin(graph, targets))
     target, came = graph.edge_dst[edges], graph.ts[graph.edge_src[edges]]
@@ -179,7 +223,7 @@ def join_rows(graph: ExecutionGraph, edges: I64) -> I64:
         late = graph.ts[middle] >= came
         high = np.where(late, middle, high)
         low = np.where(late, low, np.minimum(middle + 1, high))
-    return low
+    return low, begin
 
 
 def _passive_begin(graph: ExecutionGraph, targets: I64) -> tuple[I64, I64]:

@@ -187,3 +187,24 @@ def test_a_label_without_work_is_refused_with_the_nearest(run):
         path.what_if("app:parse", 101)
     assert path.what_if("app:parse", 100).after_ns == 0
     assert path.project("process").what_if("server", 10).saved_ns == 10
+
+
+def test_tasks_of_a_loop_wait_for_their_turn_and_its_thread_for_them_all(run):
+    thread = run.process().thread()
+    thread.enter("main", at=0)
+    thread.step("a", at=10).enter("a", at=15).suspend("a", at=20).stop("a", at=30)
+    thread.step("b", at=40).enter("b", at=50).send("wake", at=60, channel="asyncio.handle").exit("b", at=460)
+    thread.stop("b", at=470)
+    thread.step("a", at=480).join("wake", at=490, channel="asyncio.handle").resume("a", at=500).exit("a", at=600)
+    thread.stop("a", at=610).exit("main", at=700)
+    graph = run.graph()
+    end_of_a = next(strand.stop - 1 for strand in graph.strands if strand.name == "a")
+    path = critical_path(graph, slice_events(graph, [end_of_a]))
+    # b wakes a at 60, but runs on: all of its 430 from 40 to 470 delay a.
+    assert path.what_if("app:b", 50).saved_ns == 215
+    # The loop's own strand goes on when the last of its tasks is over.
+    main = critical_path(graph, slice_events(graph, [graph.strands[0].stop - 1]))
+    assert graph.function(graph.strands[0].start) == "app:main"
+    assert main.what_if("app:b", 50).saved_ns == 215
+    # What a did before b began, when nobody had asked for b yet, saves nothing.
+    assert main.what_if("app:a", 100).saved_ns == 130
