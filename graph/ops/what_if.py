@@ -187,7 +187,9 @@ def thread_turns(graph: ExecutionGraph, woken: I64, came: I64) -> tuple[I64, I64
     begins = np.concatenate((pauses + 1, start[shared]))
     rows = np.concatenate((ends, begins))
     begun = np.arange(len(rows)) >= len(ends)
-    order = np.lexsort((begun, graph.ts[rows], of_strand[graph.strand[rows]]))
+    # Of equal times an end comes first, but for that of a single event.
+    place = np.where(begun, 1, np.where(np.isin(rows, begins), 2, 0))
+    order = np.lexsort((place, graph.ts[rows], of_strand[graph.strand[rows]]))
     rows, begun = rows[order], begun[order]
     latest = np.maximum.accumulate(np.where(begun, -1, np.arange(len(rows))))
     latest, following = latest[begun & (latest >= 0)], rows[begun & (latest >= 0)]
