@@ -1,4 +1,4 @@
-"""A progress bar for reading foreign files, on a terminal, when it takes a while."""
+"""A progress bar for reading foreign files and building graphs, on a terminal, when it takes a while."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 1.0
 
 
 class ImportBar:
-    """Called with a file's name, the bytes read and its size; with an empty name when all files are read."""
+    """Called with what is read or made, how much of it is done and how much there is; with an empty name when all is done."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._shown = not quiet and sys.stderr is not None and sys.stderr.isatty()

@@ -23,6 +23,7 @@ from clew.graph.decode import Columns, decode
 from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Site, Strand, Texts
 from clew.graph.names import process_names
 from clew.graph.pairing import Edges, crossings, pair
+from clew.graph.progress import Progress, nobody
 from clew.graph.strands import Demultiplexer
 from clew.graph.streams import pair_bytes
 from clew.records.alive import is_abandoned
@@ -39,6 +40,7 @@ I64 = npt.NDArray[np.int64]
 
 _NOT_OVER = "the run is not over; this is what has been recorded so far"
 _ABANDONED = "the launcher was killed: how the program ended is not known"
+_READING, _MAKING = "what was recorded", "the graph"
 COMPONENT = "component"
 PROCESS_END = "process.end"
 """The channel on which whoever waited for a child process joins its end."""
@@ -92,22 +94,24 @@ def level_label(level: Level, module: str, qualname: str, file: str) -> str:
     return next((label for label, target in level.labels if matches(target, module, qualname, file)), "")
 
 
-def build(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph of the run in a folder, and what was odd about its files.
+def build(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGraph, list[Problem]]:
+    """The graph of the run in a folder, and what was odd about its files. What `progress` raises ends it.
 
     Works on a run that is still going on: what has been recorded so far. Raises `RunError` when the folder is no run.
     """
     info = load_run(folder)
     plan = _plan_of(folder)
     records = read_run(folder)
-    problems = list(records.problems)
+    problems: list[Problem] = []
     if not records.processes:
         problems.append(Problem(str(folder), _nothing_recorded(info)))
     over = info.finished is not None
     if not over:
         over = is_abandoned(folder, info)
         problems.append(Problem(str(folder), _ABANDONED if over else _NOT_OVER))
-    return _Builder(info, plan, records, problems, over).build(), problems
+    builder = _Builder(info, plan, records, over, progress)
+    builder.problems += problems
+    return builder.build(), builder.problems
 
 
 def _plan_of(folder: Path) -> Plan | None:
@@ -122,10 +126,10 @@ def _nothing_recorded(info: RunInfo) -> str:
 
 
 class _Builder:
-    def __init__(
-        self, info: RunInfo, plan: Plan | None, records: RunRecords, problems: list[Problem], over: bool
-    ) -> None:
-        self.info, self.plan, self.records, self.problems, self.over = info, plan, records, problems, over
+    def __init__(self, info: RunInfo, plan: Plan | None, records: RunRecords, over: bool, progress: Progress) -> None:
+        self.info, self.plan, self.records, self.over, self.progress = info, plan, records, over, progress
+        self.problems = list(records.problems)
+        self.read, self.bytes = 0, sum(process.bytes for process in records.processes)
         self.processes = sorted(
             records.processes, key=lambda process: (process.header.start_wall_ns, process.header.pid)
         )
@@ -134,6 +138,8 @@ class _Builder:
 
     def build(self) -> ExecutionGraph:
         parts = [self._process(index, trace) for index, trace in enumerate(self.processes)]
+        self.progress(_READING, self.bytes, self.bytes)
+        self.progress(_MAKING, 0, 3)
         machines = self._align(parts)
         stream = _Stream.of(parts)
         # Rows: by strand, in a strand by time when it ran on several threads, else in the thread's order.
@@ -145,6 +151,7 @@ class _Builder:
         row_of = np.empty(len(order), np.int64)
         row_of[order] = np.arange(len(order))
 
+        self.progress(_MAKING, 1, 3)
         has_key = stream.ext >= 0
         of_bytes = has_key & ((np.append(stream.flags, np.uint16(0))[stream.ext] & FLAG_BYTES) != 0)
         keyed = np.flatnonzero(has_key & ~of_bytes)
@@ -157,6 +164,7 @@ class _Builder:
         )
         if of_bytes.any():
             edges = self._with_bytes(edges, stream, row_of, np.flatnonzero(of_bytes))
+        self.progress(_MAKING, 2, 3)
         events = Events(
             stream.ts[order],
             stream.kind[order],
@@ -181,6 +189,7 @@ class _Builder:
         )
         graph, problems = assemble(self.info, events, Joined(edges.src, edges.dst, edges.kind), tables, lost - 1)
         self.problems.extend(problems)
+        self.progress(_MAKING, 3, 3)
         return graph
 
     def _where(self) -> str:
@@ -274,7 +283,9 @@ class _Builder:
         columns: list[Columns] = []
         strands: list[npt.NDArray[np.uint32]] = []
         for serial, thread in sorted(records.threads.items()):
+            self.progress(_READING, self.read, self.bytes)
             decoded = decode(thread.extents)
+            self.read += thread.extents.bytes
             keys = np.append(decoded.key, np.uint64(0))[decoded.ext]
             strands.append(demultiplexer.split(serial, decoded.kind, keys))
             columns.append(decoded)

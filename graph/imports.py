@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from clew.graph.formats.reading import Imported, origins_text, read_files
-from clew.graph.formats.source import Progress, nobody
+from clew.graph.progress import Progress, nobody
 from clew.graph.store import fingerprint, save
 from clew.records.errors import RunError
 from clew.records.plan import Plan, dump

@@ -52,6 +52,7 @@ from clew.graph.ops.aggregate import Reduce
 from clew.graph.ops.dominators import Dominators
 from clew.graph.ops.parts import Direction, Part
 from clew.graph.ops.slice import EdgeFilter, Slice
+from clew.graph.progress import Progress, nobody
 from clew.graph.store import open_graph
 from clew.records.event import EdgeKind
 from clew.records.run import load_run, workspace_of
@@ -63,15 +64,21 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def open_run(path: str | PathLike[str] | None = None, *, workspace: str | PathLike[str] | None = None) -> Run:
+def open_run(
+    path: str | PathLike[str] | None = None,
+    *,
+    workspace: str | PathLike[str] | None = None,
+    progress: Progress = nobody,
+) -> Run:
     """A recorded run: by its folder, id or name, or the newest; or a trace that others wrote (OTLP, Jaeger, Zipkin, Chrome,
     vector clocks), which is imported first. `workspace` is where its `.clew` folder is, by default the nearest one upwards.
-    Builds the store when it is missing or old. Raises `ClewError` when there is no such run, or the trace is damaged."""
+    Builds the store when it is missing or old: `progress` is called with what is read or made, how much of it is done and how
+    much there is; what it raises ends it. Raises `ClewError` when there is no such run, or the trace is damaged."""
     base = Path(workspace) if workspace is not None else workspace_of(Path.cwd())
     given = isinstance(path, Path) and path.is_dir()
-    folder = Path(str(path)) if given else run_folder(base, None if path is None else str(path))
+    folder = Path(str(path)) if given else run_folder(base, None if path is None else str(path), progress)
     info = load_run(folder)
-    graph, problems = open_graph(folder)
+    graph, problems = open_graph(folder, progress)
     return Run(info, folder.resolve(), problems, graph)
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from functools import partial
@@ -23,11 +21,13 @@ import pyarrow as pa
 from clew.graph.build import build
 from clew.graph.formats.reading import read_again
 from clew.graph.model import ExecutionGraph, Machine, Process, Regions, Site, Strand, Texts
+from clew.graph.progress import Progress, nobody
 from clew.graph.stored import StoredGraph, StoredTables
 from clew.graph.structure import MANIFEST as STRUCTURE_MANIFEST
 from clew.graph.structure import Structure, StructureError
 from clew.graph.tables import DamagedTable, sums_of, write
 from clew.graph.texts import as_strings, take_apart
+from clew.graph.workplace import workplace
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem, RunError
 from clew.records.plan import Level, Target, plain
@@ -47,8 +47,9 @@ class DamagedStore(StaleStore):
     """It is there and not whole; the text says where."""
 
 
-def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph of a run: from its store when that is whole and of these trace files, else built and stored.
+def open_graph(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGraph, list[Problem]]:
+    """The graph of a run: from its store when that is whole and of these trace files, else built and stored. `progress` hears
+    of the latter, and ends it by what it raises; then the old store is as it was.
 
     Raises `RunError` when the folder is no run, or there is nothing left to build a damaged store from.
     """
@@ -56,32 +57,37 @@ def open_graph(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     try:
         return load(folder)
     except DamagedStore as error:
-        return _after_damage(folder, info, str(error))
+        return _after_damage(folder, info, str(error), progress)
     except StaleStore:
-        return _make(folder, info)
+        return _make(folder, info, progress)
 
 
-def _make(folder: Path, info: RunInfo) -> tuple[ExecutionGraph, list[Problem]]:
+def _make(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
     before = fingerprint(folder)
     over = info.finished is not None or is_abandoned(folder, info)
-    graph, problems = read_again(folder, info) if info.imported else build(folder)
+    graph, problems = read_again(folder, info) if info.imported else build(folder, progress)
     # What is still growing would be stale at once.
     if over and fingerprint(folder) == before:
         try:
+            progress("what is kept", 0, 1)
             save(folder, graph, problems, before)
+            progress("what is kept", 1, 1)
         except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             what = f"the graph cannot be kept there ({why}); it is built anew each time"
             problems.append(Problem(str(folder / STORE_FOLDER), what))
+    progress("", 1, 1)
     return graph, problems
 
 
-def _after_damage(folder: Path, info: RunInfo, damage: str) -> tuple[ExecutionGraph, list[Problem]]:
+def _after_damage(
+    folder: Path, info: RunInfo, damage: str, progress: Progress = nobody
+) -> tuple[ExecutionGraph, list[Problem]]:
     if not info.imported and not record_files(folder):
         raise RunError(
             f"{folder / STORE_FOLDER}: damaged ({damage}), and the trace files it could be built of again are gone"
         )
-    graph, problems = _make(folder, info)
+    graph, problems = _make(folder, info, progress)
     problems.append(Problem(str(folder / STORE_FOLDER), f"it was damaged ({damage}) and has been built anew"))
     return graph, problems
 
@@ -98,8 +104,7 @@ def fingerprint(folder: Path) -> list[list[Any]]:
 
 def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]]) -> None:
     """Writes the store whole or not at all; `of` is the fingerprint of the files it was built from. Raises OSError."""
-    made = Path(tempfile.mkdtemp(prefix=f".{STORE_FOLDER}-", dir=folder))
-    try:
+    with workplace(folder, STORE_FOLDER) as made:
         graph.structure.save(made / STRUCTURE_FOLDER)
         manifest = {
             "format": STORE_FORMAT,
@@ -115,17 +120,13 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
         text = json.dumps(manifest)
         (made / MANIFEST).write_text(f"{text}\n{json.dumps(sums_of(text.encode()))}\n", encoding="utf-8")
         _put_in_place(made, folder / STORE_FOLDER)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _put_in_place(made: Path, place: Path) -> None:
     """A folder cannot be renamed over one that has files: the old one is moved away first."""
     if place.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{STORE_FOLDER}-", dir=place.parent))
-        with contextlib.suppress(OSError):
+        with workplace(place.parent, STORE_FOLDER) as old, contextlib.suppress(OSError):
             place.rename(old / "old")
-        shutil.rmtree(old, ignore_errors=True)
     # When another process was faster, its store is as good as this one.
     with contextlib.suppress(FileExistsError, OSError):
         made.rename(place)

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,8 @@ class Session:
         self.overlay: Callable[[str], str | None] = lambda _path: None
         """The unsaved text of a file that is open in an editor."""
         self.importing: Callable[[str, int, int], None] = lambda _name, _done, _size: None
-        """Hears how far the import of a foreign file is: its name, bytes read, bytes in all; the name is "" at the end."""
+        """Hears how far it is while a foreign file is imported or a graph is built: what is read or made, how much is done and
+        how much there is; the name is "" at the end."""
         self._selected = ""
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._folder_locks: dict[Path, threading.Lock] = {}
@@ -151,7 +153,10 @@ class Session:
             if task is not None:
                 task.phase(f"reading run {folder.name}")
             began = time.monotonic()
-            run = open_run(folder)
+            try:
+                run = open_run(folder, progress=partial(self._progress, task, folder.name))
+            finally:
+                self.importing("", 1, 1)
             now = time.monotonic()
             opened = _Open(fingerprint, run, now + max(PAUSE, PAUSES * (now - began)))
             with self._lock:
@@ -162,6 +167,11 @@ class Session:
             if task is not None:
                 task.phase(f"run {folder.name} is open")
             return opened
+
+    def _progress(self, task: Task | None, run: str, name: str, done: int, size: int) -> None:
+        self.importing(name, done, size)
+        if task is not None and name:
+            task.phase(f"reading run {run}: {name}, {100 * done // max(size, 1)} %")
 
     @staticmethod
     def _is_good_enough(known: _Open, folder: Path) -> bool:

@@ -15,8 +15,9 @@ from clew.graph.formats.collect import PSEUDO, Collector
 from clew.graph.formats.json_stream import Cut, JsonStream
 from clew.graph.formats.recognise import recognise
 from clew.graph.formats.rows import make_graph
-from clew.graph.formats.source import FormatError, Progress, Source, nobody
+from clew.graph.formats.source import FormatError, Source
 from clew.graph.model import ExecutionGraph
+from clew.graph.progress import Progress, nobody
 from clew.records.errors import Problem, RunError
 from clew.records.event import Kind
 from clew.records.run import IMPORT_FILE, RunInfo

@@ -10,27 +10,22 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
+from clew.graph.progress import Progress, nobody
 from clew.records.errors import ClewError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 CHUNK = 1 << 20
-Progress = Callable[[str, int, int], None]
-"""Hears of a file's name, the bytes of it that were read, and its size."""
 
 
 class FormatError(ClewError):
     """A foreign file that cannot be read, or not as what it was said to be."""
-
-
-def nobody(_name: str, _done: int, _size: int) -> None:
-    """Progress that is not shown."""
 
 
 class Source:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import clew.graph.store as store_module
+from clew.graph import workplace
 from clew.graph.build import build
 from clew.graph.model import Calls, Regions
 from clew.graph.ops.slice import slice_events
@@ -175,7 +176,7 @@ def test_a_folder_that_cannot_be_written_still_opens(folder, monkeypatch):
     def refuse(*_arguments, **_options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(store_module.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(workplace.tempfile, "mkdtemp", refuse)
     graph, problems = open_graph(folder)
     assert len(graph) == len(build(folder)[0])
     assert "the graph cannot be kept there (Permission denied)" in problems[-1].what
