@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from clew.graph.columns import Table, table_of
-from clew.graph.execute import NO_PATH, execute, to_networkx
+from clew.graph.display import ROWS, aggregate_svg, html_table, path_svg, rich_table
+from clew.graph.execute import NO_PATH, execute, path_to_networkx, size, to_networkx
 from clew.graph.grouping import check_measure
 from clew.graph.levels import LabelFunction
 from clew.graph.nodes import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import networkx
     import pandas
     import pyarrow
+    import rich.table
 
 
 class StepRefused(QueryError, AttributeError):
@@ -50,9 +52,22 @@ class Query:
     node: Node
     _INSTEAD: ClassVar[Mapping[str, str]] = {}
 
-    def explain(self) -> str:
-        """The plan as a text, a step per line, the answer's first."""
-        return explain(self.node)
+    def explain(self, *, counts: bool = False) -> str:
+        """The plan as a text, a step per line, the answer's first. With `counts` each step is answered, and says how much it
+        gives."""
+        return explain(self.node, tell=size if counts else None)
+
+    def _head(self) -> tuple[Table, int]:
+        """The first rows of the answer as a table, and how many there are."""
+        table: Table = self.table
+        return table.head(ROWS), len(table)
+
+    def __rich__(self) -> rich.table.Table:
+        return rich_table(repr(self), *self._head())
+
+    def _repr_html_(self) -> str:
+        image: str = getattr(self, "_repr_svg_", str)()
+        return image + html_table(repr(self), *self._head())
 
     def __repr__(self) -> str:
         return spell(self.node)
@@ -132,6 +147,9 @@ class AggregateQuery(Query):
         """Nodes and edges with their fields as attributes; needs networkx."""
         return to_networkx(self.result)
 
+    def _repr_svg_(self) -> str:
+        return aggregate_svg(self.result)
+
     @property
     def table(self) -> Table:
         """A row per node."""
@@ -173,6 +191,13 @@ class PathQuery(Query):
     def what_if(self, label: str, percent: float) -> WhatIf:
         """By how much sooner it would end if a label's work were `percent` % faster: `.what_if("app:parse", 10).saved_ns`."""
         return self.result.what_if(label, percent)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """A node per segment with its fields, and edges from each to the next; needs networkx."""
+        return path_to_networkx(self.result)
+
+    def _repr_svg_(self) -> str:
+        return path_svg(self.result)
 
     def count(self) -> int:
         return len(self.segments)
@@ -237,6 +262,10 @@ class DiffQuery(Query):
 
 class TableQuery(Query):
     """What questions share that are answered by a table."""
+
+    @property
+    def table(self) -> Table:
+        return self.result
 
     @cached_property
     def result(self) -> Table:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.graph.columns import Table
+from clew.graph.display import in_order
 from clew.graph.fields import FIELDS, column, holding, numbers, ranks
 from clew.graph.grouping import grouped
-from clew.graph.model import I64, ExecutionGraph
+from clew.graph.model import I64, ExecutionGraph, edge_kind_name
 from clew.graph.nodes import (
     Aggregate,
     Beside,
@@ -270,15 +271,70 @@ def _grouped(node: Grouped) -> Table:
     return table if node.count is None else table.head(node.count)
 
 
-def to_networkx(graph: AggregateGraph) -> networkx.MultiDiGraph:
-    """Nodes by number, edges by kind and channel. Raises `QueryError` where networkx is not installed."""
+def size(node: Node) -> str:
+    """How much a plan gives, in words; answers it."""
+    match node:
+        case Cut():
+            cut = _slice(node)
+            return f"{_many(cut.count, 'event')}, {_many(len(cut.edges()), 'edge')}"
+        case Aggregate():
+            condensed = _aggregate(node)
+            return f"{_many(len(condensed), 'node')}, {_many(len(condensed.columns.source), 'edge')}"
+        case PathNode():
+            return _many(len(_path(node).segments), "segment")
+        case Compare():
+            return _many(len(_compare(node).rows), "label")
+        case Columns() | Grouped() | Beside():
+            return _many(len(execute(node)), "row")
+        case Kinds():
+            return _many(len(_kinds(node)), "category").replace("categorys", "categories")
+        case _:
+            return _many(len(_chosen(node)[0]), "event")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _networkx() -> Any:
     try:
         import networkx
     except ImportError:
-        raise QueryError("networkx is not installed; install it, or use .nodes and .edges") from None
-    result = networkx.MultiDiGraph()
+        raise QueryError("networkx is not installed; install it, or iterate over the answer") from None
+    return networkx
+
+
+def to_networkx(graph: AggregateGraph) -> networkx.MultiDiGraph:
+    """Nodes by number, edges by kind and channel. Raises `QueryError` where networkx is not installed."""
+    result = _networkx().MultiDiGraph()
     for node in graph.nodes:
         result.add_node(node.id, **asdict(node))
     for edge in graph.edges:
         result.add_edge(edge.source, edge.target, **asdict(edge))
+    return result
+
+
+def path_to_networkx(path: CriticalPath) -> networkx.MultiDiGraph:
+    """A node per segment, in the order of time."""
+    result = _networkx().MultiDiGraph()
+    for place, segment in enumerate(path.segments):
+        result.add_node(place, **asdict(segment))
+        if place:
+            result.add_edge(place - 1, place, edge=segment.edge)
+    return result
+
+
+def slice_to_networkx(cut: Slice | Part) -> networkx.MultiDiGraph:
+    """A node per event, by its number; the edges among them, and "next" where a region goes on."""
+    graph, rows = cut.graph, cut.events()
+    result = _networkx().MultiDiGraph()
+    names = ("ts", "kind", "level", "text", "channel", "function", "process", "strand")
+    columns = [column(graph, rows, name).to_list() for name in names]
+    for row, *values in zip(rows.tolist(), *columns, strict=True):
+        result.add_node(row, **dict(zip(names, values, strict=True)))
+    for before, after in in_order(graph, rows.tolist()):
+        result.add_edge(before, after, kind="next", channel="", edge=-1)
+    for edge in cut.edges().tolist():
+        kind, channel = edge_kind_name(int(graph.edge_kind[edge])), graph.strings[int(graph.edge_channel[edge])]
+        result.add_edge(int(graph.edge_src[edge]), int(graph.edge_dst[edge]), kind=kind, channel=channel, edge=edge)
     return result

@@ -25,7 +25,9 @@ from clew.graph.answers import (
     Rows,
     path_of,
 )
-from clew.graph.execute import execute_events
+from clew.graph.columns import Table
+from clew.graph.display import ROWS, slice_svg
+from clew.graph.execute import execute_events, slice_to_networkx
 from clew.graph.fields import FIELDS, check_condition, check_field
 from clew.graph.imports import run_folder
 from clew.graph.levels import LabelFunction
@@ -58,6 +60,7 @@ from clew.records.event import EdgeKind
 from clew.records.run import load_run, workspace_of
 
 if TYPE_CHECKING:
+    import networkx
     import numpy as np
     import numpy.typing as npt
     import pandas
@@ -102,6 +105,10 @@ class Run(OpenRun):
     def aggregate(self, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateQuery:
         """The whole run, condensed."""
         return AggregateQuery(Aggregate(Events(self), level, reduce))
+
+
+SHOWN = ("id", "ts", "process", "strand", "kind", "level", "function", "text")
+"""What is shown of events unless other fields are selected."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,6 +168,9 @@ class EventQuery(Query):
     def select(self, *names: str) -> Rows:
         """Some fields of each event, as rows."""
         return _select(self.node, names)
+
+    def _head(self) -> tuple[Table, int]:
+        return EventQuery(Limit(self.node, ROWS)).select(*SHOWN).result, self.count()
 
     @cached_property
     def _rows(self) -> npt.NDArray[np.int64]:
@@ -277,6 +287,13 @@ class SliceQuery(EventQuery):
     def edges(self) -> npt.NDArray[np.int64]:
         """The numbers of the edges inside."""
         return self.result.edges()
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """A node per event with its fields, the edges among them with theirs; needs networkx."""
+        return slice_to_networkx(self.result)
+
+    def _repr_svg_(self) -> str:
+        return slice_svg(self.result)
 
     def dominators(self) -> Dominators:
         """What every path from the slice's roots to one of its events passes through."""

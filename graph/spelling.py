@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from clew.graph.fields import OF_TEXT
@@ -44,16 +45,17 @@ def spell(node: Node) -> str:
             return f"{spell(node.source)}.{_step(node)}"
 
 
-def explain(node: Node, indent: str = "") -> str:
-    """A step per line, the last one first, what it works on below it."""
+def explain(node: Node, indent: str = "", *, tell: Callable[[Node], str] | None = None) -> str:
+    """A step per line, the last one first, what it works on below it; behind each what `tell` says of it."""
+    told = f"  ({tell(node)})" if tell else ""
     match node:
         case Events() | Requests() | Chosen() | Cut(source=Chosen()):
-            return indent + spell(node)
+            return f"{indent}{spell(node)}{told}"
         case Compare():
-            below = [explain(side, indent + "   ") for side in (node.before, node.after)]
-            return "\n".join([f"{indent}diff", *below])
+            below = [explain(side, indent + "   ", tell=tell) for side in (node.before, node.after)]
+            return "\n".join([f"{indent}diff{told}", *below])
         case _:
-            return f"{indent}{_step(node)}\n{explain(node.source, indent + '   ')}"
+            return f"{indent}{_step(node)}{told}\n{explain(node.source, indent + '   ', tell=tell)}"
 
 
 def _step(node: Node) -> str:

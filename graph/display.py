@@ -1,0 +1,116 @@
+"""Answers on a screen: tables for a terminal and for a notebook, graphs as images.
+
+Invariant: what is cut off is counted.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.graph.columns import Table
+from clew.graph.model import ExecutionGraph, edge_kind_name
+from clew.graph.ops.aggregate import AggregateGraph, aggregate
+from clew.graph.ops.critical_path import CriticalPath
+from clew.graph.ops.parts import Part
+from clew.graph.ops.slice import Slice
+from clew.graph.svg import DRAWN, Box, Line, draw
+
+if TYPE_CHECKING:
+    import rich.table
+
+ROWS = 20
+"""Rows that are shown of a table."""
+
+
+def rich_table(title: str, table: Table, total: int) -> rich.table.Table:
+    """`table` is the head of one with `total` rows."""
+    import rich.markup
+    import rich.table
+
+    shown = rich.table.Table(title=rich.markup.escape(title), caption=_more(table, total), title_justify="left")
+    for name in table.names:
+        numbers = table.columns[name].values is None
+        shown.add_column(name, justify="right" if numbers else "left", overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(rich.markup.escape(_cell(value)) for value in row))
+    return shown
+
+
+def html_table(title: str, table: Table, total: int) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>" for row in table.rows
+    )
+    more = _more(table, total)
+    below = f"<p>{escape(more)}</p>" if more else ""
+    return f"<div><code>{escape(title)}</code><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+
+
+def _more(table: Table, total: int) -> str | None:
+    return f"{total:,} rows; the first {len(table)} are shown" if total > len(table) else None
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return str(value)
+
+
+def aggregate_svg(condensed: AggregateGraph) -> str:
+    """Nodes with their events and the time they are at work."""
+    boxes = [
+        Box(node.label, f"{node.events:,} events · {node.self_ns / 1e6:,.3g} ms", node.events)
+        for node in condensed.nodes
+    ]
+    return draw(boxes, [Line(edge.source, edge.target, edge.kind) for edge in condensed.edges])
+
+
+def slice_svg(cut: Slice | Part) -> str:
+    """Events, as long as they are few."""
+    graph, rows = cut.graph, cut.events().tolist()
+    if len(rows) > DRAWN:
+        return aggregate_svg(aggregate(cut, "function").by_label())
+    number = {row: place for place, row in enumerate(rows)}
+    lines = [Line(number[a], number[b], "next") for a, b in in_order(graph, rows)]
+    lines += [
+        Line(
+            number[int(graph.edge_src[edge])],
+            number[int(graph.edge_dst[edge])],
+            edge_kind_name(int(graph.edge_kind[edge])),
+        )
+        for edge in cut.edges().tolist()
+    ]
+    boxes = []
+    for row in rows:
+        event = graph.event(row)
+        boxes.append(Box(f"{event.kind} {event.text or event.function}".strip(), f"{event.process}/{event.strand}", 1))
+    return draw(boxes, lines)
+
+
+def in_order(graph: ExecutionGraph, rows: list[int]) -> list[tuple[int, int]]:
+    """The neighbours in a region among some events, which ascend."""
+    latest: dict[int, int] = {}
+    pairs = []
+    positions = dict(zip(rows, graph.structure.locate(np.array(rows, np.int64))[1].tolist(), strict=True))
+    for row in rows:
+        region = int(graph.region[row])
+        before = latest.get(region)
+        if before is not None and positions[row] == positions[before] + 1:
+            pairs.append((before, row))
+        latest[region] = row
+    return pairs
+
+
+def path_svg(path: CriticalPath) -> str:
+    """The segments one after the other."""
+    boxes = [
+        Box(part.label, f"{part.self_ns / 1e6:,.3g} ms, {part.wait_ns / 1e6:,.3g} waiting", part.end - part.start)
+        for part in path.segments
+    ]
+    kinds = ["use" if part.edge >= 0 else "next" for part in path.segments]
+    return draw(boxes, [Line(place - 1, place, kinds[place]) for place in range(1, len(boxes))])

@@ -1,0 +1,80 @@
+"""A simple layered layout: causes to the left of their effects, few crossings.
+
+Invariant: it depends on the graph alone, and nodes never overlap: one has a layer and a place in it of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+SWEEPS = 4
+
+
+def layered(nodes: int, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Per node its layer, from 0, and its place in the layer, from 0. Edges that close a circle count the other way round."""
+    pairs = _acyclic(nodes, sorted({(a, b) for a, b in edges if a != b}))
+    before: list[list[int]] = [[] for _ in range(nodes)]
+    after: list[list[int]] = [[] for _ in range(nodes)]
+    for a, b in pairs:
+        before[b].append(a)
+        after[a].append(b)
+    layer = _longest_paths(before, after)
+    layers: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
+    for node in range(nodes):
+        layers[layer[node]].append(node)
+    place = [0] * nodes
+    for members in layers:
+        _number(members, place)
+    for sweep in range(SWEEPS):
+        forward = sweep % 2 == 0
+        for members in layers if forward else reversed(layers):
+            beside = before if forward else after
+            members.sort(key=lambda node: (_middle(beside[node], place, place[node]), place[node]))
+            _number(members, place)
+    return list(zip(layer, place, strict=True))
+
+
+def _number(members: Sequence[int], place: list[int]) -> None:
+    for number, node in enumerate(members):
+        place[node] = number
+
+
+def _middle(beside: Sequence[int], place: Sequence[int], otherwise: int) -> float:
+    return sum(place[node] for node in beside) / len(beside) if beside else otherwise
+
+
+def _acyclic(nodes: int, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The edges, those turned round that lead back to a node which a depth-first walk is still below."""
+    out: list[list[int]] = [[] for _ in range(nodes)]
+    for a, b in pairs:
+        out[a].append(b)
+    state = [0] * nodes  # 1: being walked below, 2: done
+    result = set()
+    for root in range(nodes):
+        stack = [] if state[root] else [(root, iter(out[root]))]
+        state[root] = state[root] or 1
+        while stack:
+            node, rest = stack[-1]
+            for other in rest:
+                result.add((other, node) if state[other] == 1 else (node, other))
+                if not state[other]:
+                    state[other] = 1
+                    stack.append((other, iter(out[other])))
+                    break
+            else:
+                state[node] = 2
+                stack.pop()
+    return sorted(result)
+
+
+def _longest_paths(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
+    waits = [len(nodes) for nodes in before]
+    ready = [node for node, count in enumerate(waits) if not count]
+    layer = [0] * len(before)
+    for node in ready:
+        for other in after[node]:
+            layer[other] = max(layer[other], layer[node] + 1)
+            waits[other] -= 1
+            if not waits[other]:
+                ready.append(other)
+    return layer

@@ -1,0 +1,117 @@
+"""A small graph as an SVG image, on any background.
+
+Invariant: whatever a label holds, the image is well-formed; of a graph that is too large its largest nodes are drawn, and the
+image says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from clew.graph.layered import layered
+
+DRAWN = 200
+"""Graphs up to so many nodes are drawn whole."""
+LARGEST = 40
+"""So many nodes are drawn of a larger one."""
+LABEL = 26
+"""Characters of a label."""
+
+_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN, _TEXT = 190, 38, 56, 14, 12, 20
+_KINDS = {"use": "#3b82c4", "sync": "#c2742d", "state": "#8a63b8"}
+_PLAIN = "#8a8a8a"
+
+
+@dataclass(frozen=True)
+class Box:
+    label: str
+    note: str
+    size: float
+    """What tells large nodes from small ones."""
+
+
+@dataclass(frozen=True)
+class Line:
+    source: int
+    target: int
+    kind: str
+
+
+def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
+    """The image: boxes from left to right, lines coloured by kind; the whole label and note are each box's tooltip."""
+    said = ""
+    if len(boxes) > DRAWN:
+        said = f"{len(boxes):,} nodes; the {LARGEST} largest are drawn"
+        kept = sorted(sorted(range(len(boxes)), key=lambda node: -boxes[node].size)[:LARGEST])
+        number = {node: place for place, node in enumerate(kept)}
+        boxes = [boxes[node] for node in kept]
+        lines = [
+            Line(number[line.source], number[line.target], line.kind)
+            for line in lines
+            if line.source in number and line.target in number
+        ]
+    places = layered(len(boxes), [(line.source, line.target) for line in lines])
+    tallest = max((place for _, place in places), default=0) + 1
+    filled = [
+        sum(layer == column for layer, _ in places) for column in range(max((at for at, _ in places), default=0) + 1)
+    ]
+    top = _MARGIN + (_TEXT if said or not boxes else 0)
+    corner = [
+        (
+            _MARGIN + layer * (_WIDTH + _GAP_X),
+            top + (place + (tallest - filled[layer]) / 2) * (_HEIGHT + _GAP_Y),
+        )
+        for layer, place in places
+    ]
+    width = max(2 * _MARGIN + len(filled) * (_WIDTH + _GAP_X) - _GAP_X, 2 * _MARGIN + 8 * len(said))
+    height = top + (tallest * (_HEIGHT + _GAP_Y) - _GAP_Y if boxes else 0) + _MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:g}" viewBox="0 0 {width} {height:g}" '
+        'font-family="system-ui, sans-serif" font-size="12">'
+    ]
+    if said or not boxes:
+        parts.append(
+            f'<text x="{_MARGIN}" y="{_MARGIN + 8}" fill="{_PLAIN}">{escape(said or "nothing to draw")}</text>'
+        )
+    drawn = {(line.source, line.target): line.kind for line in lines if line.source != line.target}
+    parts += [_line(corner[a], corner[b], kind) for (a, b), kind in sorted(drawn.items())]
+    parts += [_box(box, *corner[node]) for node, box in enumerate(boxes)]
+    return "".join([*parts, "</svg>"])
+
+
+def _line(source: tuple[float, float], target: tuple[float, float], kind: str) -> str:
+    colour, half = _KINDS.get(kind, _PLAIN), _HEIGHT / 2
+    forward = source[0] < target[0]
+    x, y = source[0] + (_WIDTH if forward else 0), source[1] + half
+    end, to = target[0] + (0 if forward else _WIDTH), target[1] + half
+    if source[0] == target[0]:
+        x = end = source[0] + _WIDTH
+    bend = _GAP_X * (0.5 if forward else -0.5) if source[0] != target[0] else _GAP_X * 0.5
+    ahead = -6 if forward else 6
+    dashes = ' stroke-dasharray="4 3"' if kind in ("next", "sync") else ""
+    return (
+        f'<path d="M{x:g} {y:g}C{x + bend:g} {y:g} {end - bend if x != end else end + bend:g} {to:g} {end:g} {to:g}" '
+        f'fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>'
+        f'<path d="M{end:g} {to:g}l{ahead:g} -3.5v7z" fill="{colour}"/>'
+    )
+
+
+def _box(box: Box, x: float, y: float) -> str:
+    label = box.label if len(box.label) <= LABEL else f"{box.label[: LABEL // 2]}…{box.label[-(LABEL // 2 - 1) :]}"
+    tip = f"{box.label}\n{box.note}" if box.note else box.label
+    two = (
+        f'<text x="{x + 8:g}" y="{y + 31:g}" fill="#dde4ee" font-size="10">{_clean(box.note[:34])}</text>'
+        if box.note
+        else ""
+    )
+    return (
+        f'<g><title>{_clean(tip)}</title><rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="5" fill="#46597a"/>'
+        f'<text x="{x + 8:g}" y="{y + (17 if box.note else 23):g}" fill="#ffffff">{_clean(label)}</text>{two}</g>'
+    )
+
+
+def _clean(text: str) -> str:
+    """Without the characters that no XML may hold."""
+    return escape("".join(mark if mark == "\n" or mark.isprintable() else "\ufffd" for mark in text))
