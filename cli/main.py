@@ -36,6 +36,7 @@ COMMANDS = {
     "slice": Entry("clew.cli.slice", "List everything that led to some events, or followed from them."),
     "path": Entry("clew.cli.path", "Show where the time to an event went: its critical path."),
     "aggregate": Entry("clew.cli.aggregate", "Sum a run by function, class, module, component, process, …"),
+    "sql": Entry("clew.cli.sql", "Ask a run's tables in SQL."),
     "import": Entry("clew.cli.import_", "Make a run of others' traces: OTLP, Jaeger, Zipkin, Chrome, …"),
     "export": Entry("clew.cli.export", "Write a run as OTLP or for Perfetto."),
     "runs": Entry("clew.cli.runs", "List the recorded runs."),

@@ -55,6 +55,7 @@ from clew.graph.ops.dominators import Dominators
 from clew.graph.ops.parts import Direction, Part
 from clew.graph.ops.slice import EdgeFilter, Slice
 from clew.graph.progress import Progress, nobody
+from clew.graph.sql import SqlRows, ask
 from clew.graph.store import open_graph
 from clew.records.event import EdgeKind
 from clew.records.run import load_run, workspace_of
@@ -105,6 +106,12 @@ class Run(OpenRun):
     def aggregate(self, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateQuery:
         """The whole run, condensed."""
         return AggregateQuery(Aggregate(Events(self), level, reduce))
+
+    def sql(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] = (), /, **given: Any) -> SqlRows:
+        """The answer of a SELECT over the run's tables (`docs/store.md`) by DuckDB, and over results handed in by name:
+        `run.sql("select kind, count(*) from picked group by kind", picked=run.events.where(level="ERROR"))`. `parameters` stand
+        for ? or $name in the statement. Raises `SqlError`."""
+        return ask(self.graph, statement, parameters, given)
 
 
 SHOWN = ("id", "ts", "process", "strand", "kind", "level", "function", "text")

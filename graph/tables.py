@@ -189,6 +189,10 @@ class Table:
                     raise DamagedTable(f"{column} in {self.path.name} has changed")
                 self._whole.add(place)
 
+    def verify(self) -> None:
+        """That all of it is what was written."""
+        self._verify(range(self.groups), tuple(self._places))
+
     def read(self, *columns: str, groups: Sequence[int] | None = None) -> pa.Table:
         """Some columns, of all rows or of some groups of rows."""
         chosen = range(self.groups) if groups is None else groups
