@@ -89,7 +89,7 @@ class CriticalPath:
         ts, edge_src = self.graph.ts, self.graph.edge_src
         return [
             Branch(
-                label=self.labels.name(int(self.labels.of(np.array([event]))[0])),
+                label=self._doing(event),
                 event=event,
                 end=int(ts[event]),
                 joined_by=int(piece.rows[0]),
@@ -100,6 +100,12 @@ class CriticalPath:
             for event in piece.rivals
             if ts[event] <= ts[edge_src[piece.edge]]
         ]
+
+    def _doing(self, event: int) -> str:
+        """The label of what led up to an event on its strand."""
+        before = event - 1 if event > self.graph.strand_of(event).start else event
+        code = gap_codes(self.graph, self.labels, np.array([before]), np.array([event]))
+        return self.labels.name(int(code[0]))
 
     def what_if(self, label: str, percent: float) -> WhatIf:
         """How much sooner the path's end would come if all work of a label of its level were `percent` % faster (a negative
