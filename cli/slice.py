@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from clew.cli.common import (
     json_option,
     open_session,
     print_json,
+    print_notes,
     print_problems,
     run_option,
     show,
@@ -93,7 +95,15 @@ def slice_(
     figures = numbers(cut.result, 0)
     if as_json:
         events = [dict(zip(names, row, strict=True)) for row in listed]
-        print_json({"run": session.ref(opened), "direction": direction, "numbers": figures, "events": events})
+        missing = [asdict(gap) for gap in cut.gaps()]
+        answer = {
+            "run": session.ref(opened),
+            "direction": direction,
+            "numbers": figures,
+            "events": events,
+            "gaps": missing,
+        }
+        print_json(answer)
         return
     rows = table(*names, right=tuple(name for name in names if name in NUMBERS))
     shown = 0
@@ -106,6 +116,7 @@ def slice_(
     if listed.count() > shown:
         click.echo(f"and {listed.count() - shown:,} more; --limit shows more")
     click.echo(f"{wording.count(start.count(), 'start')} · {summary(figures, direction)}")
+    print_notes([f"the slice touches a gap: {gap}" for gap in cut.gaps()])
     print_problems(opened)
 
 

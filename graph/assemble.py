@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from clew.graph.arrays import lengths
 from clew.graph.calls import nest
-from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Site, Strand
+from clew.graph.model import ExecutionGraph, Extensions, Gap, Machine, Process, Site, Strand
 from clew.graph.regions import split
 from clew.graph.times import call_times, idle_gaps, waits
 from clew.records.errors import Problem
@@ -65,6 +65,7 @@ class Tables:
     machines: tuple[Machine, ...] = ()
     levels: tuple[Level, ...] = ()
     counted: Mapping[int, int] = field(default_factory=dict)
+    lost: tuple[Gap, ...] = ()
 
 
 def assemble(
@@ -114,5 +115,6 @@ def assemble(
         machines=tables.machines,
         levels=tables.levels,
         counted=dict(tables.counted),
+        lost=tables.lost,
     )
     return graph, problems

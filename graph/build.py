@@ -20,7 +20,8 @@ from clew.graph.alignment import Alignment, Correction, Messages, align
 from clew.graph.assemble import Events, Joined, Tables, assemble
 from clew.graph.clocks import monotonic_ns
 from clew.graph.decode import Columns, decode
-from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Site, Strand, Texts
+from clew.graph.gaps import lost_of
+from clew.graph.model import ExecutionGraph, Extensions, Gap, Machine, Process, Site, Strand, Texts
 from clew.graph.names import process_names
 from clew.graph.pairing import Edges, crossings, pair
 from clew.graph.progress import Progress, nobody
@@ -186,11 +187,25 @@ class _Builder:
             machines,
             self.plan.levels if self.plan else (),
             self.counted,
+            tuple(self._lost(parts, stream, row_of)),
         )
         graph, problems = assemble(self.info, events, Joined(edges.src, edges.dst, edges.kind), tables, lost - 1)
         self.problems.extend(problems)
         self.progress(_MAKING, 3, 3)
         return graph
+
+    def _lost(self, parts: Sequence[_Part], stream: _Stream, row_of: I64) -> list[Gap]:
+        found: list[Gap] = []
+        at = 0
+        for part in parts:
+            first = stream.first_strand[part.index]
+            for columns, (serial, thread) in zip(part.columns, sorted(part.records.threads.items()), strict=True):
+                here = slice(at, at + len(columns))
+                at += len(columns)
+                if thread.missing:
+                    own = first + part.demultiplexer.own(serial)
+                    found += lost_of(thread.missing, columns.ends, row_of[here], stream.strand[here], own)
+        return found
 
     def _where(self) -> str:
         return self.info.id

@@ -34,6 +34,8 @@ class Columns:
     text_start: I64
     """One more than there are extensions: text i is `texts[text_start[i]:text_start[i + 1]]`."""
     texts: npt.NDArray[np.uint8]
+    ends: I64
+    """Per extent the bytes and the records up to its end, shape (n, 2)."""
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -61,8 +63,9 @@ def _by_walks(extents: Iterable[bytes | memoryview]) -> Columns:
     key, channel = np.empty(most_extended, np.uint64), np.empty(most_extended, np.uint32)
     flags, start = np.empty(most_extended, np.uint16), np.empty(most_extended + 1, np.int64)
     texts = np.empty(size, np.uint8)
-    row = extension = 0
+    row = extension = done = 0
     start[0] = 0
+    ends: list[tuple[int, int]] = []
     for extent in extents:
         records, extended = walks.fill(
             extent, extension, ticks[row:], kind[row:], site[row:], ext[row:], key[extension:], channel[extension:],
@@ -70,10 +73,12 @@ def _by_walks(extents: Iterable[bytes | memoryview]) -> Columns:
         )  # fmt: skip
         row += records
         extension += extended
+        done += len(extent)
+        ends.append((done, row))
     text = int(start[extension])
     return Columns(
         ticks[:row], kind[:row], site[:row], ext[:row], key[:extension], channel[:extension], flags[:extension],
-        start[: extension + 1], texts[:text],
+        start[: extension + 1], texts[:text], np.array(ends, np.int64).reshape(-1, 2),
     )  # fmt: skip
 
 
@@ -81,7 +86,8 @@ def by_columns(extents: Iterable[bytes | memoryview]) -> Columns:
     """The same in numpy."""
     parts = [np.frombuffer(extent, "<u8").reshape(-1, 2) for extent in extents]
     units = np.concatenate(parts) if parts else np.zeros((0, 2), np.uint64)
-    return _columns(units, _extended(units))
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    return _columns(units, _extended(units), ends)
 
 
 def _extended(units: U64) -> I64:
@@ -98,12 +104,14 @@ def _extended(units: U64) -> I64:
     return candidates[np.array(found, np.int64)]
 
 
-def _columns(units: U64, places: I64) -> Columns:
+def _columns(units: U64, places: I64, ends: I64) -> Columns:
     slots = units.view(np.uint8).reshape(-1, RECORD_SIZE)[places, 9].astype(np.int64)
+    records = ends
     if len(places):
         is_record = np.ones(len(units), bool)
         is_record[expand(places + 1, places + 1 + slots)] = False
         rows = np.flatnonzero(is_record)
+        records = np.searchsorted(rows, ends)
         ext = np.full(len(units), -1, np.int32)
         ext[places] = np.arange(len(places), dtype=np.int32)
         ext = ext[rows]
@@ -125,4 +133,5 @@ def _columns(units: U64, places: I64) -> Columns:
         (head >> np.uint64(16)).astype(np.uint16),
         np.concatenate(([0], np.cumsum(length))).astype(np.int64),
         texts,
+        np.stack((ends * RECORD_SIZE, records), axis=1).astype(np.int64),
     )

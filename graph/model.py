@@ -199,6 +199,29 @@ class Texts:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Where events of a strand are missing."""
+
+    strand: int
+    after: int
+    """The last event before it, -1 when the strand's beginning is missing or nothing tells."""
+    before: int
+    """The first event after it, -1 when it is open, or nothing tells."""
+    lost: int | None
+    """How many events or calls, None when that is not known."""
+    why: str
+
+    def __str__(self) -> str:
+        between = f"after event {self.after}" if self.after >= 0 else "from the start"
+        if self.before >= 0:
+            between = (
+                f"between events {self.after} and {self.before}" if self.after >= 0 else f"before event {self.before}"
+            )
+        many = "an unknown number" if self.lost is None else f"{self.lost:,}"
+        return f"{between} of strand {self.strand} {many} are missing: {self.why}"
+
+
+@dataclass(frozen=True)
 class Calls:
     """Columns, one row per call, sorted by the event that opened it (its ENTER, or a RESUME whose ENTER is not there)."""
 
@@ -255,6 +278,8 @@ class ExecutionGraph:
     """The spec's own aggregation levels."""
     counted: dict[int, int] = field(default_factory=dict)
     """Site to the number of its calls that were only counted."""
+    lost: tuple[Gap, ...] = ()
+    """Where records were lost; `graph.gaps` knows all that is missing."""
     stored_structure: Structure | None = field(default=None, repr=False)
     """Of a stored graph its structure."""
 

@@ -29,9 +29,10 @@ from clew.graph.columns import Table
 from clew.graph.display import ROWS, slice_svg
 from clew.graph.execute import execute_events, slice_to_networkx
 from clew.graph.fields import FIELDS, check_condition, check_field
+from clew.graph.gaps import gaps, touching
 from clew.graph.imports import run_folder
 from clew.graph.levels import LabelFunction
-from clew.graph.model import Event
+from clew.graph.model import Event, Gap
 from clew.graph.nodes import (
     Aggregate,
     Beside,
@@ -98,6 +99,11 @@ class Run(OpenRun):
     def requests(self) -> RequestQuery:
         """The requests: calls that the spec marks as the root of a flow."""
         return RequestQuery(Requests(self))
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """Where events are missing: which strand, between which events, how many, why."""
+        return gaps(self.graph)
 
     def slice(self, *events: int, direction: Direction = "backward", **options: Any) -> SliceQuery:
         """The slice of events given by number."""
@@ -290,6 +296,10 @@ class SliceQuery(EventQuery):
     def result(self) -> Slice | Part:
         result: Slice | Part = self._answer()
         return result
+
+    def gaps(self) -> list[Gap]:
+        """Where events are missing beside events of the slice, which therefore may be larger."""
+        return touching(self.result.graph, self.result.holds)
 
     def edges(self) -> npt.NDArray[np.int64]:
         """The numbers of the edges inside."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from clew.graph.build import build
 from clew.graph.formats.reading import read_again
-from clew.graph.model import ExecutionGraph, Machine, Process, Regions, Site, Strand, Texts
+from clew.graph.model import ExecutionGraph, Gap, Machine, Process, Regions, Site, Strand, Texts
 from clew.graph.progress import Progress, nobody
 from clew.graph.stored import StoredGraph, StoredTables
 from clew.graph.structure import MANIFEST as STRUCTURE_MANIFEST
@@ -33,7 +33,7 @@ from clew.records.errors import Problem, RunError
 from clew.records.plan import Level, Target, plain
 from clew.records.run import IMPORT_FILE, PLAN_FILE, STORE_FOLDER, RunInfo, load_run, record_files
 
-STORE_FORMAT = 7
+STORE_FORMAT = 8
 """Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
 STRUCTURE_FOLDER = "structure"
@@ -115,6 +115,7 @@ def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
             "machines": [asdict(machine) for machine in graph.machines],
             "levels": [plain(level) for level in graph.levels],
             "counted": [[site, count] for site, count in graph.counted.items()],
+            "lost": [asdict(gap) for gap in graph.lost],
             "problems": [problem._asdict() for problem in problems],
         }
         text = json.dumps(manifest)
@@ -208,6 +209,7 @@ def _graph(info: RunInfo, tables: StoredTables, manifest: Mapping[str, Any], str
             "machines": tuple(Machine(**machine) for machine in manifest["machines"]),
             "levels": tuple(_level(level) for level in manifest["levels"]),
             "counted": dict(manifest["counted"]),
+            "lost": tuple(Gap(**gap) for gap in manifest["lost"]),
             "stored_structure": structure,
         },
     )

@@ -47,6 +47,10 @@ class Demultiplexer:
             numbers.append(stack[-1])
         return np.repeat(np.array(numbers, np.uint32), lengths(np.array([*starts, len(kind)], np.int64)))
 
+    def own(self, serial: int) -> int:
+        """The number of a thread's own strand."""
+        return next(number for number, key in enumerate(self.keys) if not key and self.threads[number] == serial)
+
     def _strand(self, key: int, serial: int) -> int:
         number = self._numbers.get(key)
         if number is None:

@@ -89,6 +89,14 @@ class Extents:
         return filter(len, (load() for load in self._loaders))
 
 
+class Missing(NamedTuple):
+    """Records of a thread that are lost."""
+
+    offset: int
+    """Bytes of the thread's records before them."""
+    why: str
+
+
 @dataclass
 class ThreadRecords:
     """One thread's stream."""
@@ -98,6 +106,7 @@ class ThreadRecords:
     name: str = ""
     daemon: bool = False
     extents: Extents = field(default_factory=Extents)
+    missing: list[Missing] = field(default_factory=list)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from clew.records.definitions import MAX_COUNT, MAX_NS, count, define, thread_of
 from clew.records.errors import Problem, RunError
 from clew.records.event import Kind
 from clew.records.extents import find_end, records
-from clew.records.found import Header, Note, ProcessRecords
+from clew.records.found import Header, Missing, Note, ProcessRecords, ThreadRecords
 from clew.records.header import ChunkKind, Clock, State
 from clew.records.packed_chunks import Dropped, PackedFile, find_packed, packed_beside, packed_in_memory
 
@@ -135,6 +135,8 @@ class _Reader:
         self._said: set[tuple[str, str]] = set()
         self._dropped = Dropped()
         self._kept = 0
+        self._next: dict[int, int] = {}
+        """Of each thread the number of the chunk that is to be read next."""
 
     def read(self) -> ProcessRecords:
         found = self._found
@@ -149,6 +151,9 @@ class _Reader:
         self._check_numbers()
         for key, chunk in sorted(self._chunks.items()):
             self._read_chunk(key, chunk)
+        if found.header.state in (State.QUOTA, State.FAILED) and found.header.dropped:
+            for serial in found.threads:
+                self._missing_here(serial, self._why_stopped(found.header))
         found.threads = dict(sorted(found.threads.items()))
         found.notes = list(self._notes)
         self._report_dropped()
@@ -214,8 +219,17 @@ class _Reader:
         if fields.state not in set(State):
             self._problem("its header is damaged: unknown state")
         elif fields.state in (State.QUOTA, State.FAILED):
-            why = "its quota was used up" if fields.state == State.QUOTA else "the file could not grow"
-            self._problem(f"recording stopped early: {why}", lost=f"{fields.dropped} records after that")
+            self._problem(self._why_stopped(fields), lost=f"{fields.dropped} records after that")
+
+    @staticmethod
+    def _why_stopped(fields: Header) -> str:
+        why = "its quota was used up" if fields.state == State.QUOTA else "the file could not grow"
+        return f"recording stopped early: {why}"
+
+    def _missing_here(self, serial: int, why: str) -> None:
+        """After what was read of a thread so far, records are lost."""
+        thread = thread_of(self._found, serial)
+        thread.missing.append(Missing(thread.extents.bytes, why))
 
     def _read_info(self, page: bytes) -> None:
         start = header.INFO_OFFSET + 4
@@ -294,11 +308,22 @@ class _Reader:
         return memoryview(b"")
 
     def _read_chunk(self, key: _Key, chunk: Chunk) -> None:
-        kind, serial, _ = key
+        kind, serial, number = key
+        if kind is ChunkKind.EVENTS:
+            before = self._next.get(serial, 0)
+            if number != before:
+                early = self._dropped[0] and serial not in self._next
+                what = f"chunks {before} to {number - 1} of thread {serial} are missing"
+                self._missing_here(
+                    serial, "the oldest records were dropped to stay within the quota" if early else what
+                )
+            self._next[serial] = number + 1
         try:
             data = self._load(key, chunk)
         except ValueError:
             self._problem("a packed chunk is damaged", chunk.where, lost="the chunk")
+            if kind is ChunkKind.EVENTS:
+                self._missing_here(serial, "a packed chunk is damaged")
             return
         if kind is ChunkKind.EVENTS:
             self._read_events(serial, key, chunk, data)
@@ -344,9 +369,14 @@ class _Reader:
             self._problem(wrong, chunk.inside(end), "the rest of the chunk")
         thread = thread_of(self._found, serial)
         thread.native_id = thread.native_id or header.CHUNK_HEADER.unpack_from(chunk.header)[3]
-        if not end:
-            return
-        kept = data[:end] if self._kept + len(data) <= _KEPT_BYTES else None
+        if end:
+            self._add_extent(thread, key, chunk, data[:end])
+        if wrong:
+            self._missing_here(serial, wrong)
+
+    def _add_extent(self, thread: ThreadRecords, key: _Key, chunk: Chunk, data: memoryview) -> None:
+        end = len(data)
+        kept = data if self._kept + len(data) <= _KEPT_BYTES else None
         if kept is not None:
             self._kept += len(data)
         thread.extents.add(end, lambda: kept if kept is not None else self._again(key, chunk, end))

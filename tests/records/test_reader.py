@@ -396,3 +396,10 @@ def test_a_folder_that_is_missing_gives_a_problem(tmp_path):
     found = read_run(tmp_path / "none")
     assert (found.processes, len(found.problems)) == ([], 1)
     assert os.fspath(tmp_path) in found.problems[0].what
+
+
+def test_what_a_thread_lacks_is_told_by_where_in_its_stream_it_was():
+    process = parse(Builder().chunk(plain(3)).chunk(plain(3, 50), number=4).chunk(plain(2), serial=2, number=1))
+    assert [tuple(one) for one in process.threads[1].missing] == [(48, "chunks 1 to 3 of thread 1 are missing")]
+    assert [tuple(one) for one in process.threads[2].missing] == [(0, "chunks 0 to 0 of thread 2 are missing")]
+    assert parse(Builder().chunk(plain(3))).threads[1].missing == []

@@ -1,0 +1,97 @@
+"""Where events are missing: lost chunks, damage and gap marks, in the graph, its store and slices."""
+
+import pytest
+
+from clew.graph.build import build
+from clew.graph.gaps import gaps
+from clew.graph.model import Gap
+from clew.graph.query import Run, open_run
+from clew.graph.store import load, open_graph
+from clew.records import header as h
+from clew.records.event import FLAG_OVER, Kind
+from clew.records.run import record_files
+
+PER_CHUNK = (h.CHUNK_SIZE - h.CHUNK_HEADER_SIZE) // 16
+
+
+def without_chunk(folder, number):
+    """The run without chunk `number` of its only trace file; chunk 0 has the definitions."""
+    (file,) = record_files(folder)
+    data = file.read_bytes()
+    at = h.HEADER_SIZE + number * h.CHUNK_SIZE
+    file.write_bytes(data[:at] + bytes(h.CHUNK_SIZE) + data[at + h.CHUNK_SIZE :])
+
+
+@pytest.fixture
+def calls(run):
+    thread = run.process().thread()
+    for _ in range(PER_CHUNK):
+        thread.enter("f").exit("f").enter("f").exit("f")
+    return run.write()
+
+
+def test_a_chunk_that_is_lost_is_a_gap_between_the_events_around_it(calls):
+    without_chunk(calls, 2)
+    graph, _ = build(calls)
+    assert len(graph) == 3 * PER_CHUNK
+    assert gaps(graph) == [Gap(0, PER_CHUNK - 1, PER_CHUNK, None, "chunks 1 to 1 of thread 1 are missing")]
+    assert int(graph.ts[PER_CHUNK] - graph.ts[PER_CHUNK - 1]) == (PER_CHUNK + 1) * 10
+    open_graph(calls)
+    stored, _ = load(calls)
+    assert gaps(stored) == gaps(graph)
+
+
+def test_a_first_chunk_that_is_lost_is_a_gap_before_the_first_event(calls):
+    without_chunk(calls, 1)
+    graph, _ = build(calls)
+    assert gaps(graph) == [Gap(0, -1, 0, None, "chunks 0 to 0 of thread 1 are missing")]
+
+
+def test_damage_inside_a_chunk_is_a_gap_up_to_the_next(calls):
+    (file,) = record_files(calls)
+    data = bytearray(file.read_bytes())
+    at = h.HEADER_SIZE + 2 * h.CHUNK_SIZE + h.CHUNK_HEADER_SIZE + 10 * 16
+    data[at + 8] = 200
+    file.write_bytes(data)
+    graph, _ = build(calls)
+    (gap,) = gaps(graph)
+    assert (gap.strand, gap.after, gap.before, gap.lost) == (0, PER_CHUNK + 9, PER_CHUNK + 10, None)
+    assert "unknown kind 200" in gap.why
+
+
+def test_a_run_that_is_whole_has_none(calls):
+    assert open_run(calls).gaps == []
+
+
+def test_a_gap_with_other_strands_on_its_sides_is_one_in_each(run):
+    thread = run.process().thread()
+    thread.step("one")
+    for _ in range(PER_CHUNK - 2 + PER_CHUNK):
+        thread.put(Kind.MARK)
+    thread.step("two").put(Kind.MARK)
+    folder = run.write()
+    without_chunk(folder, 2)
+    graph, _ = build(folder)
+    why = "chunks 1 to 1 of thread 1 are missing"
+    assert gaps(graph) == [Gap(1, PER_CHUNK - 2, -1, None, why), Gap(2, -1, PER_CHUNK - 1, None, why)]
+
+
+def test_gap_marks_tell_how_many_calls_were_counted_meanwhile(run):
+    thread = run.process().thread()
+    site = run.processes[0].site("hot")
+    thread.enter("hot").exit("hot").put(Kind.GAP, site, key=0, text="too dear").enter("cold").exit("cold")
+    thread.put(Kind.GAP, site, key=41, text="recorded again", flags=FLAG_OVER).enter("hot").exit("hot")
+    thread.put(Kind.GAP, site, key=0, text="too dear again")
+    graph = run.graph()
+    assert gaps(graph) == [Gap(0, 2, 5, 41, "app:hot: too dear"), Gap(0, 8, -1, None, "app:hot: too dear again")]
+    assert str(gaps(graph)[0]) == "between events 2 and 5 of strand 0 41 are missing: app:hot: too dear"
+
+
+def test_a_slice_tells_of_the_gaps_beside_its_events_only(run):
+    one, other = run.process().thread(), run.processes[0].thread()
+    one.enter("f").put(Kind.GAP, run.processes[0].site("f"), text="too dear").send(1).exit("f")
+    other.enter("g").receive(1).exit("g")
+    opened: Run = open_run(run.write())
+    received = next(row for row in range(len(opened.graph)) if opened.graph.kind[row] == Kind.RECEIVE)
+    assert opened.slice(received).gaps() == opened.gaps != []
+    assert opened.slice(received, direction="forward").gaps() == []
