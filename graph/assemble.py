@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from clew.graph.arrays import lengths
 from clew.graph.calls import nest
-from clew.graph.model import ExecutionGraph, Extensions, Gap, Machine, Process, Site, Strand
+from clew.graph.model import ExecutionGraph, Extensions, Gap, Machine, Process, Site, Strand, in_words
 from clew.graph.regions import split
 from clew.graph.times import call_times, idle_gaps, waits
 from clew.records.errors import Problem
@@ -77,6 +77,14 @@ def assemble(
     strand = np.repeat(np.arange(len(strand_start) - 1, dtype=np.uint32), lengths(strand_start))
     ts, kind, site = events.ts, events.kind, events.site
     problems = []
+    corrected = [machine for machine in tables.machines if machine.offset_ns or machine.rate]
+    if corrected:
+        most = max(abs(machine.offset_ns) for machine in corrected)
+        what = (
+            f"the clocks of {len(corrected)} of {len(tables.machines)} machines were put right by the messages between them, "
+            f"by up to {in_words(most)}; `clew runs {info.name or info.id}` lists them"
+        )
+        problems.append(Problem(info.id, what))
     nesting = nest(kind, site, strand_start)
     if nesting.unmatched:
         problems.append(Problem(info.id, f"{nesting.unmatched} ends of calls have no beginning"))

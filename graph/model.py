@@ -116,17 +116,24 @@ class Machine:
         """How its clock stands to the first one's, in words."""
         if not self.index:
             return "the clock that the others are put to"
-        bounds = f"at most {_length(self.below_ns)} less and {_length(self.above_ns)} more"
+        bounds = f"can be off by {_bound(self.below_ns, 'below')}, {_bound(self.above_ns, 'above')}"
         if not self.messages:
             return "no message shows that it was off: its own clock is believed"
-        drift = f" and {self.rate * 1e6:+.1f} µs a second" if self.rate else ""
-        sign = "+" if self.offset_ns >= 0 else "−"
-        return f"{sign}{_length(abs(self.offset_ns))}{drift} ({bounds}, by {self.messages} messages)"
+        drift = f" and {_sign(self.rate)}{abs(self.rate) * 1e6:.1f} µs a second" if self.rate else ""
+        shift = f"{_sign(self.offset_ns)}{in_words(abs(self.offset_ns))}"
+        return f"{shift}{drift} ({bounds}; {self.messages} messages)"
 
 
-def _length(ns: float) -> str:
-    if math.isinf(ns):
-        return "without bound"
+def _sign(number: float) -> str:
+    return "+" if number >= 0 else "−"
+
+
+def _bound(ns: float, side: str) -> str:
+    return f"any amount {side}" if math.isinf(ns) else f"{in_words(ns)} {side}"
+
+
+def in_words(ns: float) -> str:
+    """A length of time with its unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= size:
             return f"{ns / size:.3g} {unit}"

@@ -230,8 +230,6 @@ class _Layout:
         for host, index in host_numbers(self.collector).items():
             it = clocks.get(host, Correction())
             made.append(Machine(index, host, host, it.offset_ns, it.rate, it.below_ns, it.above_ns, it.messages))
-            if index and host in clocks:
-                self.collector.problems.append(Problem(host, f"clock: {made[-1].clock}"))
         return tuple(made)
 
     def _processes(self, strands: list[Strand], ts: I64) -> list[Process]:

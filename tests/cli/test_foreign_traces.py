@@ -147,7 +147,7 @@ def test_runs_tells_about_one_run_and_its_machines_clocks(shell, trace):
     trace.write_text(json.dumps(skewed()))
     text = shell("runs", trace.name).stdout
     assert "2 processes on 2 machines" in text
-    assert "south    +510 ms (at most 20 ms less and 20 ms more, by 2 messages)" in text
+    assert "south    +510 ms (can be off by 20 ms below, 20 ms above; 2 messages)" in text
     assert "north    the clock that the others are put to" in text
     told = json.loads(shell("runs", "checkout", "--json").stdout)
     south = told["machines"][1]
