@@ -137,7 +137,6 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     """The stored graph and its problems. Raises `StaleStore`, and `RunError` when the folder is no run."""
     info = load_run(folder)
     store = folder / STORE_FOLDER
-    notes: list[Problem] = []
     if not (store / MANIFEST).exists():
         raise DamagedStore(f"{MANIFEST} is gone") if store.exists() else StaleStore
     try:
@@ -146,13 +145,14 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
             raise StaleStore
         if sums_of((store / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()) != manifest["structure"]:
             raise DamagedStore(f"{STRUCTURE_FOLDER}/{STRUCTURE_MANIFEST} has changed")
-        tables = StoredTables(store, manifest["tables"], partial(_again, folder, manifest["fingerprint"]))
+        problems = [Problem(**problem) for problem in manifest["problems"]]
+        tables = StoredTables(store, manifest["tables"], partial(_again, folder, manifest["fingerprint"], problems))
         graph = _graph(info, tables, manifest, Structure.load(store / STRUCTURE_FOLDER))
         if (graph.structure.events, graph.structure.edges) != (len(graph), tables.length("edges")):
             raise DamagedStore("its structure is of another graph")
         if not info.imported and not record_files(folder):
-            notes.append(Problem(str(folder), "its trace files are gone; this is the graph that was built of them"))
-        return graph, [*(Problem(**problem) for problem in manifest["problems"]), *notes]
+            problems.append(Problem(str(folder), "its trace files are gone; this is the graph that was built of them"))
+        return graph, problems
     except (
         StructureError,
         OSError,
@@ -184,10 +184,11 @@ def _is_of(stored: list[list[Any]], folder: Path) -> bool:
     return not record_files(folder) and [one for one in stored if (folder / one[0]).exists()] == now != stored
 
 
-def _again(folder: Path, of: list[list[Any]], damage: DamagedTable) -> Mapping[str, Any]:
+def _again(folder: Path, of: list[list[Any]], problems: list[Problem], damage: DamagedTable) -> Mapping[str, Any]:
     """Makes a store anew that turned out damaged after it was opened; gives what the new one says of its tables."""
-    if fingerprint(folder) == of:
-        _after_damage(folder, load_run(folder), str(damage))
+    if _is_of(of, folder):
+        _, found = _after_damage(folder, load_run(folder), str(damage))
+        problems.append(found[-1])
         with contextlib.suppress(OSError, ValueError, KeyError, StaleStore):
             manifest = _manifest(folder / STORE_FOLDER)
             if manifest["fingerprint"] == of:

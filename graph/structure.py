@@ -8,6 +8,7 @@ used, so that a damaged file is an error and never a wrong answer.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import threading
 from collections.abc import Mapping
@@ -236,9 +237,16 @@ def _read_ahead(files: list[Path]) -> None:
 
 
 def _mapped(path: Path, name: str, length: int) -> npt.NDArray[Any]:
-    array = np.load(path, mmap_mode="r" if length else None, allow_pickle=False)
-    if array.shape != (length,) or array.dtype != ARRAYS[name]:
-        raise ValueError(f"{name} has another shape")
+    # Compared instead of parsed: what a damaged header may say has no end.
+    header = io.BytesIO()
+    described = {"descr": np.lib.format.dtype_to_descr(ARRAYS[name]), "fortran_order": False, "shape": (length,)}
+    np.lib.format.write_array_header_1_0(header, described)
+    with path.open("rb") as file:
+        if file.read(header.tell()) != header.getvalue():
+            raise ValueError(f"{name} has another shape")
+        if path.stat().st_size != header.tell() + length * ARRAYS[name].itemsize:
+            raise ValueError(f"{name} is not whole")
+    array = np.memmap(path, ARRAYS[name], "r", header.tell(), (length,)) if length else np.zeros(0, ARRAYS[name])
     # A plain array over the mapping: a slice of it costs a third.
     plain: npt.NDArray[Any] = np.asarray(array).view(np.ndarray)
     return plain
