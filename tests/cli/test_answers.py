@@ -213,7 +213,7 @@ def test_slice_goes_forward_and_gives_json(shop):
         )
     )
     assert {"text": "Order failed: item 17 is sold out"} in answer["events"]
-    assert list(answer) == ["run", "direction", "numbers", "events"]
+    assert list(answer) == ["run", "direction", "numbers", "events", "gaps"]
 
 
 def test_what_slice_leaves_out_is_counted(shop):
