@@ -44,7 +44,7 @@ EXAMPLES = """examples:
   python benchmarks/graph.py --size 150M --queries 0 --within 1.2G  and the same within a graph eight times as large
 """
 ROUNDS = 7
-BLOCK = 100
+BLOCK = 400
 """So many random questions are asked of one library, then the same of the other."""
 SLICE_FASTER, P50_FASTER, P95_FASTER = 75, 200, 50
 BYTES_PER_EVENT = 9
