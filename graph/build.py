@@ -300,7 +300,7 @@ class _Builder:
             decoded = decode(thread.extents)
             self.read += thread.extents.bytes
             keys = np.append(decoded.key, np.uint64(0))[decoded.ext]
-            strands.append(demultiplexer.split(serial, decoded.kind, keys))
+            strands.append(demultiplexer.split(serial, decoded.kind, decoded.site, keys))
             columns.append(decoded)
         if demultiplexer.unmatched_ends:
             what = f"{demultiplexer.unmatched_ends} steps of tasks end without a beginning"

@@ -20,27 +20,42 @@ class Demultiplexer:
         """Serial of the thread that a strand ran on first, by number."""
         self.unmatched_ends = 0
 
-    def split(self, serial: int, kind: npt.NDArray[np.uint8], keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+    def split(
+        self,
+        serial: int,
+        kind: npt.NDArray[np.uint8],
+        site: npt.NDArray[np.uint32],
+        keys: npt.NDArray[np.uint64],
+    ) -> npt.NDArray[np.uint32]:
         """The strand number of every record of a thread's stream. `keys` is 0 where a record has none.
 
-        STEP_BEGIN and STEP_END belong to the strand that is stepped. Steps that never ended go on to the stream's end.
+        STEP_BEGIN and STEP_END belong to the strand that is stepped. Steps that never ended go on to the stream's end, or to
+        where records were dropped: nothing is known there of what ran, so all strands begin anew.
         """
         own = self._add(0, serial)
-        rows = np.flatnonzero((kind == Kind.STEP_BEGIN) | (kind == Kind.STEP_END))
+        lost = (kind == Kind.GAP) & (site == 0)
+        # One after another are one, and at the beginning there was nothing that could go on.
+        lost[1:] &= ~lost[:-1]
+        lost[:1] = False
+        rows = np.flatnonzero((kind == Kind.STEP_BEGIN) | (kind == Kind.STEP_END) | lost)
         starts, numbers = [0], [own]
         stack = [own]
-        begins = kind[rows] == Kind.STEP_BEGIN
-        for row, begin, key in zip(rows.tolist(), begins.tolist(), keys[rows].tolist(), strict=True):
-            if begin:
+        for row, what, key in zip(rows.tolist(), kind[rows].tolist(), keys[rows].tolist(), strict=True):
+            if what == Kind.GAP:
+                known = self._numbers.items()
+                self._numbers = {strand: number for strand, number in known if self.threads[number] != serial}
+                stack = [self._add(0, serial)]
+                starts.append(row)
+            elif what == Kind.STEP_BEGIN:
                 stack.append(self._strand(key, serial))
                 starts.append(row)
             else:
                 if len(stack) == 1:
                     self.unmatched_ends += 1
                     continue
-                strand = self._numbers.get(key)
+                ended = self._numbers.get(key)
                 # An end names its strand, so steps above it that lack theirs end with it.
-                while len(stack) > 2 and strand is not None and strand in stack[1:] and stack[-1] != strand:
+                while len(stack) > 2 and ended is not None and ended in stack[1:] and stack[-1] != ended:
                     stack.pop()
                 stack.pop()
                 starts.append(row + 1)

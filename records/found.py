@@ -68,7 +68,7 @@ class Extents:
     """Parts of a thread's stream, in order: whole records, as contiguous bytes.
 
     Each is read when it is its turn, and not kept, unless there are few; so a stream may be larger than memory. One that is
-    gone by then, dropped for the quota, is passed over.
+    gone by then, dropped for the quota, is passed over, or a GAP where it was in the middle.
     """
 
     def __init__(self, parts: Iterable[memoryview] = ()) -> None:

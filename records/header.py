@@ -56,6 +56,8 @@ PACKED_BYTES_OFFSET = 120
 """`u64`, the collector's: what the process's packed files take."""
 RETIRED_OFFSET = 128
 """`u64`, the collector's: chunks that are holes in the file and will not be used again."""
+OVERWRITTEN_OFFSET = 136
+"""`u64`, the recorder's: records whose chunks it dropped to stay within the quota; then the ticks of the last of them."""
 RING_OFFSET = 3072
 RING_CHUNKS = 256
 """The ring's places: `u32` numbers of chunks, 16 MB of them."""
@@ -99,3 +101,4 @@ class ChunkState(enum.IntEnum):
     PACKED = 2  # in a packed file: to be ignored here
     FREE = 3  # zeros, but for its header; in the ring, for the recorder to take
     RETIRED = 4  # a hole
+    DROPPED = 5  # its records were counted in the header and are gone; the recorder is about to use it again

@@ -47,15 +47,23 @@ class PackedFiles:
     def size(self) -> int:
         return sum(self._sizes.values())
 
-    def append(self, chunk: bytes) -> None:
-        """Packs a chunk. Raises `OSError` when it can't be kept; then nothing has changed."""
+    def append(self, chunk: bytes, room: int | None = None) -> None:
+        """Packs a chunk. One of events that takes more than `room` bytes is counted and dropped. Raises `OSError` when it can't
+        be kept; then nothing has changed."""
         number = 0
         events = key_of(chunk)[0] == ChunkKind.EVENTS
+        frame = pack.pack(chunk)
+        if events and room is not None and len(frame) > room:
+            found = pack.frame_at(memoryview(frame), 0)
+            if found is not None:
+                self._add_dropped(*found.extent())
+                self._say_dropped()
+            return
         if events:
             number = max(self._sizes, default=0)
             if (self._droppable and not number) or self._sizes.get(number, 0) >= self._part_bytes:
                 number += 1
-        self._write(number, pack.pack(chunk))
+        self._write(number, frame)
         self.chunks += 1
 
     def drop_oldest(self) -> bool:
@@ -72,13 +80,6 @@ class PackedFiles:
         path.unlink()
         del self._sizes[parts[0]]
         return True
-
-    def discard(self, chunk: bytes) -> None:
-        """Says that a chunk is dropped without having been packed. Raises `OSError`."""
-        found = pack.frame_at(memoryview(pack.pack(chunk)), 0)
-        if found is not None:
-            self._add_dropped(*found.extent())
-            self._say_dropped()
 
     def _add_dropped(self, records: int, ticks: int) -> None:
         self._dropped = self._dropped[0] + records, max(self._dropped[1], ticks)

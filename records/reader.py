@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from clew.records import clocks, header, run
 from clew.records.chunks import Chunk, Gone, InMemory, OnDisk, Source, find_raw
 from clew.records.definitions import MAX_COUNT, MAX_NS, count, define, thread_of
 from clew.records.errors import Problem, RunError
-from clew.records.event import Kind
+from clew.records.event import RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.extents import find_end, records
 from clew.records.found import Header, Missing, Note, ProcessRecords, ThreadRecords
 from clew.records.header import ChunkKind, Clock, State
@@ -134,6 +135,11 @@ class _Reader:
         """Where chunks are packed that were elsewhere when they were found."""
         self._said: set[tuple[str, str]] = set()
         self._dropped = Dropped()
+        """By the collector, what it had packed or could not; and"""
+        self._overwritten = Dropped()
+        """by the recorder itself, in the trace file."""
+        self._gaps: set[_Key] = set()
+        """Chunks before which some were dropped."""
         self._kept = 0
         self._next: dict[int, int] = {}
         """Of each thread the number of the chunk that is to be read next."""
@@ -259,10 +265,21 @@ class _Reader:
             self._add(chunk)
         for chunk in self._find_packed():
             self._add(chunk)
+        self._read_overwritten()
         if over and claimed > len(self._chunks):
             lost = claimed - len(self._chunks)
             lost_chunks = f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks"
             self._problem("what was packed of it is not all there", lost=lost_chunks)
+
+    def _read_overwritten(self) -> None:
+        """After the chunks: what is dropped is counted before it goes."""
+        data = self._file.part(header.OVERWRITTEN_OFFSET, 16)
+        if self._found.header.version > 1 and len(data) == 16:
+            records, ticks = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
+            if records > MAX_COUNT:
+                self._problem("its header is damaged: overwritten")
+            else:
+                self._overwritten = Dropped(records, ticks)
 
     def _find_packed(self) -> Iterator[Chunk]:
         for file in self._packed():
@@ -312,11 +329,12 @@ class _Reader:
         if kind is ChunkKind.EVENTS:
             before = self._next.get(serial, 0)
             if number != before:
-                early = self._dropped[0] and serial not in self._next
                 what = f"chunks {before} to {number - 1} of thread {serial} are missing"
-                self._missing_here(
-                    serial, "the oldest records were dropped to stay within the quota" if early else what
-                )
+                if key in self._gaps:
+                    what = "records were dropped to stay within the quota"
+                elif serial not in self._next and (self._dropped.records or self._overwritten.records):
+                    what = "the oldest records were dropped to stay within the quota"
+                self._missing_here(serial, what)
             self._next[serial] = number + 1
         try:
             data = self._load(key, chunk)
@@ -333,14 +351,18 @@ class _Reader:
             self._problem("a counter of calls is damaged", chunk.where, "one counter")
 
     def _report_dropped(self) -> None:
-        records, ticks = self._dropped
+        records = self._dropped.records + self._overwritten.records
         if not records:
             return
+        ticks = max(self._dropped.ticks, self._overwritten.ticks)
         start = self._found.header
         clock = clocks.MONOTONIC if start.clock != Clock.CYCLES else clocks.fit(self._found.pairs)
         after = (clock.monotonic_ns(ticks) - start.start_monotonic_ns) / 1e9
+        which = (
+            f"{records} records, the oldest that were not packed," if self._gaps else f"the oldest {records} records"
+        )
         self._problem(
-            f"the oldest {records} records were dropped to stay within the quota; "
+            f"{which} were dropped to stay within the quota; "
             f"it is complete from {after:.1f} s after the process's start on",
             lost=f"{records} records",
         )
@@ -357,8 +379,11 @@ class _Reader:
     def _check_numbers(self) -> None:
         expected: dict[tuple[ChunkKind, int], int] = {}
         for (kind, serial, number), chunk in sorted(self._chunks.items()):
-            before = expected.get((kind, serial), number if self._dropped[0] and kind is ChunkKind.EVENTS else 0)
-            if number != before:
+            dropped = kind is ChunkKind.EVENTS and (self._dropped.records or self._overwritten.records)
+            before = expected.get((kind, serial), number if dropped else 0)
+            if number != before and dropped:
+                self._gaps.add((kind, serial, number))
+            elif number != before:
                 whose = f"thread {serial}" if kind is ChunkKind.EVENTS else kind.name.lower()
                 self._problem(f"chunks {before} to {number - 1} of {whose} are missing", chunk.where, "what they held")
             expected[kind, serial] = number + 1
@@ -369,6 +394,8 @@ class _Reader:
             self._problem(wrong, chunk.inside(end), "the rest of the chunk")
         thread = thread_of(self._found, serial)
         thread.native_id = thread.native_id or header.CHUNK_HEADER.unpack_from(chunk.header)[3]
+        if key in self._gaps or (not data and (chunk.raw or len(thread.extents))):
+            thread.extents.add(len(gap := _gap(chunk)), lambda: gap)
         if end:
             self._add_extent(thread, key, chunk, data[:end])
         if wrong:
@@ -387,7 +414,7 @@ class _Reader:
             data = self._load(key, chunk)
         except ValueError:
             return memoryview(b"")
-        return data[: min(end, find_end(data[:end], _EVENT_KINDS)[0])]
+        return data[: min(end, find_end(data[:end], _EVENT_KINDS)[0])] if data or not chunk.raw else _gap(chunk)
 
     def _read_definitions(self, chunk: Chunk, data: memoryview) -> None:
         end, wrong = find_end(data, bytes(range(1, 256)))
@@ -397,6 +424,15 @@ class _Reader:
             if extension is None or not define(self._found, self._notes, word & 0xFF, extension):
                 what = f"a definition of kind {word & 0xFF} cannot be understood"
                 self._problem(what, chunk.where, "one definition")
+
+
+def _gap(chunk: Chunk) -> memoryview:
+    """The record of what was dropped before a chunk, or with it: by the recorder, in the middle. What the collector drops is
+    the oldest there is."""
+    extension = pack_extension(0, 0, b"they were dropped to stay within the quota")
+    ticks = header.CHUNK_HEADER.unpack_from(chunk.header)[6]
+    word = pack_word(Kind.GAP, 0, len(extension) // RECORD_SIZE)
+    return memoryview(struct.pack("<QQ", ticks or 1, word) + extension)
 
 
 def _key_of(chunk: Chunk) -> _Key | None:

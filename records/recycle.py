@@ -3,7 +3,8 @@
 The states of a chunk and who may change them are argued in `instrument/recorder/csrc/store.h`. Invariants here: a chunk's
 state becomes PACKED only after its frame is in a packed file, it is zeroed only after that, and FREE only after the zeros;
 so whatever kills the collector, each chunk can be read in at least one of the two places. What one collector left half
-done, the next one finishes. Chunks of a thread are packed in the order of their numbers, so that the oldest go first.
+done, the next one finishes. A recorder that may not grow may drop a finished chunk, but for the one that is locked here.
+Chunks of a thread are packed in the order of their numbers, so that the oldest go first.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clew.records import header
 from clew.records.alive import is_running
-from clew.records.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, RING_CHUNKS, ChunkKind, ChunkState, State
+from clew.records.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, RING_CHUNKS, ChunkState, State
+from clew.records.locking import lock_chunk, unlock_chunk
 from clew.records.packed import PART_BYTES, Key, PackedFiles, key_of
 
 SPARE_CHUNKS = RING_CHUNKS
@@ -48,6 +50,8 @@ class Recycled:
         part = max(min(PART_BYTES, quota // _KEPT_PARTS), 4 * CHUNK_SIZE) if keep_newest else PART_BYTES
         self._packed = PackedFiles(path, part, droppable=keep_newest)
         self._spare = max(min(SPARE_CHUNKS, quota // CHUNK_SIZE // 4), 1)
+        self._ahead = max(quota // 8, 2 * CHUNK_SIZE)
+        """So much the process may claim before we look again."""
         self._slots: list[int] = []
         """Chunks of the file that are no holes."""
         self._listed = 0
@@ -114,9 +118,11 @@ class Recycled:
             # A chunk that finished before one of these may have been looked at before it did: the second look sees it.
             latest = max(ticks for ticks, _, _ in found)
             found = [chunk for chunk in self._find({ChunkState.FINISHED}) if chunk[0] <= latest]
-        for _, slot, key in found:
-            self._pack(slot, key)
-            self._give_back(slot)
+        for ticks, slot, key in found:
+            with self._locked(slot, ticks, key) as ours:
+                if ours:
+                    self._pack(slot, key)
+                    self._give_back(slot)
         self._seen = finished
         return len(found)
 
@@ -128,9 +134,30 @@ class Recycled:
         found = self._find({ChunkState.IN_USE, ChunkState.FINISHED})
         for _, slot, key in found:
             self._pack(slot, key)
+            if self._crowded(2 * CHUNK_SIZE):  # or there would be no room for the newest beside it
+                self._retire(slot)
             packed()
         self._cut()
         return len(found)
+
+    @contextlib.contextmanager
+    def _locked(self, slot: int, ticks: int, key: Key) -> Iterator[bool]:
+        """Is it still the finished chunk that was found? While we have it, the recorder can't drop it."""
+        locked = True
+        try:
+            lock_chunk(self._file, slot)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # nor can the recorder have one
+            locked = False
+        try:
+            head = os.pread(self._file, CHUNK_HEADER_SIZE, _offset(slot))
+            same = head[:4] == _MAGIC and _state(head) == ChunkState.FINISHED
+            yield same and key_of(head) == key and int.from_bytes(head[24:32], "little") == ticks
+        finally:
+            if locked:
+                unlock_chunk(self._file, slot)
 
     def _claimed(self) -> int:
         size = os.fstat(self._file).st_size
@@ -151,23 +178,22 @@ class Recycled:
     def _pack(self, slot: int, key: Key) -> None:
         chunk = os.pread(self._file, CHUNK_SIZE, _offset(slot))
         if chunk[CHUNK_HEADER_SIZE : CHUNK_HEADER_SIZE + 8].strip(b"\0") and key not in self._packed.known:
-            if self._make_room(key):
-                self._packed.append(chunk)
-            else:
-                self._packed.discard(chunk)
+            self._packed.append(chunk, self._make_room())
         self._words[header.PACKED_BYTES_OFFSET // 8] = self._packed.size
         self._set_state(slot, ChunkState.PACKED)
 
-    def _make_room(self, key: Key) -> bool:
-        """Drops the oldest parts as the quota wants it. False when that is not enough and even this chunk has to go."""
+    def _make_room(self) -> int | None:
+        """Drops the oldest parts as the quota wants it. How many bytes one more chunk may take, None for any."""
         if not self._keep_newest:
-            return True
-        # So much the process may claim before we are here again.
-        room = self._quota - max(self._quota // 8, 2 * CHUNK_SIZE)
-        while self._used() > room:
+            return None
+        while self._crowded(CHUNK_SIZE if self.closed else self._ahead):
             if not self._packed.drop_oldest():
-                return key[0] != ChunkKind.EVENTS or self._used() < self._quota
-        return True
+                break
+        return self._quota - self._used()
+
+    def _crowded(self, ahead: int) -> bool:
+        """When the newest are to be kept: would `ahead` more bytes be too much?"""
+        return self._keep_newest and self._used() + ahead > self._quota
 
     def _used(self) -> int:
         raw = self._words[header.CHUNKS_OFFSET // 8] - self._words[header.RETIRED_OFFSET // 8]
@@ -180,7 +206,7 @@ class Recycled:
     def _give_back(self, slot: int) -> None:
         """To the process, or to the disk when it has enough. System calls order our stores: each is done before the next."""
         head, tail = self._ring()
-        if head - tail & 0xFFFF_FFFF >= self._spare:
+        if head - tail & 0xFFFF_FFFF >= self._spare or self._crowded(CHUNK_SIZE):
             self._retire(slot)
             return
         os.pwrite(self._file, _ZEROS, _offset(slot) + CHUNK_HEADER_SIZE)

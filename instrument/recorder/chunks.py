@@ -17,11 +17,13 @@ ticks = time.monotonic_ns
 class Chunk:
     """A chunk as bytes and as 8-byte words, the next free word, and the words there are."""
 
-    __slots__ = ("bytes", "emitted", "end", "epoch", "number", "place", "storing", "words")
+    __slots__ = ("bytes", "emitted", "end", "epoch", "number", "place", "slot", "storing", "words")
 
-    def __init__(self, data: memoryview, epoch: int, number: int) -> None:
+    def __init__(self, data: memoryview, epoch: int, number: int, slot: int = 0) -> None:
         self.bytes = data
         self.number = number
+        self.slot = slot
+        """Its number in the file."""
         self.words = data.cast("Q")
         self.place = CHUNK_HEADER_SIZE // 8
         self.end = CHUNK_SIZE // 8
@@ -47,8 +49,12 @@ class Chunk:
 
     def finish(self) -> None:
         """Nothing more will be stored in it."""
-        with self.bytes[CHUNK_STATE_OFFSET : CHUNK_STATE_OFFSET + 4] as state, state.cast("I") as word:
-            word[0] = ChunkState.FINISHED
+        self.put(CHUNK_STATE_OFFSET, ChunkState.FINISHED)
+
+    def put(self, offset: int, value: int) -> None:
+        """A 4-byte number, in one store."""
+        with self.bytes[offset : offset + 4] as place, place.cast("I") as word:
+            word[0] = value
 
     def recover(self) -> None:
         """A signal handler's exception (Ctrl-C, say) came out of `store`: wipes what there is of the record."""

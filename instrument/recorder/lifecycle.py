@@ -222,7 +222,7 @@ def _begin(cause: Cause | None) -> None:
     if _run is None:
         return
     path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
-    core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0)
+    core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0, _plan.keep == "newest")
     _begin_sample()
     for define_all in (strings.define_all, *_definers):
         _define(define_all)

@@ -52,10 +52,12 @@ _definitions: list[Chunk] = []
 """The chunk that definitions go to, once there is one."""
 
 
-def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float) -> None:
+def start(  # noqa: PLR0917  # as in the C core
+    path: str, info: bytes, parent_uid: int, quota: int, budget: float, keep_newest: bool = False
+) -> None:
     if _store.active:
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
-    _store.open(path, info, parent_uid, quota)
+    _store.open(path, info, parent_uid, quota, keep_newest=keep_newest)
     _definitions.clear()
     _counting.forget()
     _budget.start(max(budget, 0.0), calibrate() + AROUND_NS if budget > 0 else 0.0)

@@ -1,7 +1,8 @@
 """The trace file of the recorder written in Python: its header page, the segments that map it, and the chunks in it.
 
-The twin of `csrc/store.h`, but for recycling: it marks chunks as finished, for the collector to pack, and takes none back, so
-the file grows, and a thread's last chunk is finished with the process only. Invariants: space is allocated before it is
+The twin of `csrc/store.h`, but for recycling: it marks chunks as finished, for the collector to pack, and takes none back
+from it, so the file grows, and a thread's last chunk is finished with the process only. At the quota it drops its own oldest
+one, if the newest are to be kept (`oldest.py`). Invariants: space is allocated before it is
 mapped; no descriptor of ours is open while the program runs; a forked child forgets the parent's file.
 """
 
@@ -21,10 +22,12 @@ from typing import NamedTuple
 from clew.instrument.recorder import complaint
 from clew.instrument.recorder.chunks import Chunk, ticks
 from clew.instrument.recorder.mapping import map_file
+from clew.instrument.recorder.oldest import Oldest
 from clew.records.header import (
     CHUNK_HEADER,
     CHUNK_MAGIC,
     CHUNK_SIZE,
+    CHUNK_STATE_OFFSET,
     CHUNKS_OFFSET,
     DROPPED_OFFSET,
     FINISHED_OFFSET,
@@ -39,6 +42,7 @@ from clew.records.header import (
     STATE_OFFSET,
     VERSION,
     ChunkKind,
+    ChunkState,
     Clock,
     State,
 )
@@ -77,6 +81,7 @@ class Store:
         self._segment = _Segment(0, 0, memoryview(b""))
         self._claims = itertools.count()
         self._claimed = 0
+        self._oldest: Oldest | None = None
         self._finished = 0
         self._limit = 0
         self._dropped = 0
@@ -89,7 +94,7 @@ class Store:
         self.forget()
         self.uid = _new_uid()
 
-    def open(self, path: str, info: bytes, parent_uid: int, quota: int) -> None:
+    def open(self, path: str, info: bytes, parent_uid: int, quota: int, *, keep_newest: bool) -> None:
         """Begins a recording; `active` is the caller's to set. Raises `OSError`, and leaves nothing behind then."""
         if len(info) > INFO_MAX:
             raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE), path)
@@ -103,6 +108,7 @@ class Store:
             with self._opened() as file:
                 _allocate(file, 0, HEADER_SIZE)
                 self._header = header = _map(file, 0, HEADER_SIZE)
+            self._oldest = Oldest(header, _map) if keep_newest else None
             self._limit = max(quota - HEADER_SIZE, 0) // CHUNK_SIZE
             if self._limit:
                 self._grow()
@@ -140,27 +146,39 @@ class Store:
         if last is not None and last.epoch == self.epoch:
             number = last.number + 1
             if kind != ChunkKind.COUNTERS:  # whose numbers still grow
+                if self._oldest is not None and kind == ChunkKind.EVENTS:
+                    self._oldest.enter(last)
                 last.finish()
                 self._finished += 1
                 self._put_header(FINISHED_OFFSET, self._finished)
+        dropped = None
         try:
             if self._claimed >= self._allowed():
-                raise OSError(0, "quota")
-            claim = next(self._claims)
-            while claim >= self._segment.stop:
-                self._grow()
+                dropped = self._drop_oldest()
+                if dropped is None:
+                    raise OSError(0, "quota")
+            else:
+                claim = next(self._claims)
+                while claim >= self._segment.stop:
+                    self._grow()
         except (OSError, ValueError, MemoryError) as error:
             self._give_up(error)
             return None
-        start = (claim - self._segment.first) * CHUNK_SIZE
-        chunk = Chunk(self._segment.view[start : start + CHUNK_SIZE], self.epoch, number)
-        self._claimed = claim + 1
-        self._put_header(CHUNKS_OFFSET, self._claimed)
+        if dropped is not None:
+            claim, view = dropped
+        else:
+            start = (claim - self._segment.first) * CHUNK_SIZE
+            view = self._segment.view[start : start + CHUNK_SIZE]
+            self._claimed = claim + 1
+            self._put_header(CHUNKS_OFFSET, self._claimed)
+        chunk = Chunk(view, self.epoch, number, claim)
         now = self._clock_pair()
         native = threading.get_native_id() if serial else 0
-        CHUNK_HEADER.pack_into(chunk.bytes, 0, 0, kind, 0, native, serial, number, now, now)
-        with chunk.bytes[:4] as magic, magic.cast("I") as word:
-            word[0] = CHUNK_MAGIC
+        CHUNK_HEADER.pack_into(chunk.bytes, 0, CHUNK_MAGIC if dropped else 0, kind, 0, native, serial, number, now, now)
+        chunk.put(0, CHUNK_MAGIC)
+        chunk.put(CHUNK_STATE_OFFSET, ChunkState.IN_USE)
+        if dropped is not None and self._oldest is not None:
+            self._oldest.taken(claim)
         return chunk
 
     def drop(self) -> None:
@@ -182,6 +200,7 @@ class Store:
         ):  # one that can't be cut ends in zeros, which readers skip
             os.ftruncate(file, HEADER_SIZE + self._claimed * CHUNK_SIZE)
         self._segment = _Segment(0, 0, memoryview(b""))
+        self._oldest = None
 
     def _give_up(self, error: Exception) -> None:
         """Recording can't go on: says so once and keeps the reason for `problem()`."""
@@ -218,6 +237,13 @@ class Store:
             return 0
         with self._header.cast("Q") as words:
             return self._limit + words[RETIRED_OFFSET // 8] - words[PACKED_BYTES_OFFSET // 8] // CHUNK_SIZE
+
+    def _drop_oldest(self) -> tuple[int, memoryview] | None:
+        """Number and bytes of the oldest finished chunk, if the newest are to be kept. Raises `OSError`."""
+        if self._oldest is None:
+            return None
+        with self._opened() as file:
+            return self._oldest.drop(file)
 
     def _grow(self) -> None:
         """Adds a segment. Raises `OSError`, with errno 0 for the quota."""

@@ -61,9 +61,12 @@ class Recorder(Protocol):
     @property
     def Latch(self) -> MakeLatch: ...
 
-    def start(self, path: str, info: bytes, parent_uid: int, quota: int, budget: float) -> None:
-        """Opens a new trace file. `quota` in bytes; `budget` is a share of CPU time, 0 for no bound. Raises `OSError` when
-        the file can't be made, when `info` does not fit its page, or when a recording is under way."""
+    def start(  # noqa: PLR0917  # what a recording is made of, in the order of the plan
+        self, path: str, info: bytes, parent_uid: int, quota: int, budget: float, keep_newest: bool = False
+    ) -> None:
+        """Opens a new trace file. `quota` in bytes; `budget` is a share of CPU time, 0 for no bound; `keep_newest`: at the
+        quota the oldest events are dropped, else recording stops. Raises `OSError` when the file can't be made, when `info`
+        does not fit its page, or when a recording is under way."""
         ...
 
     def stop(self) -> None:

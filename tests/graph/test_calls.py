@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.calls import nest
+from clew.graph.strands import Demultiplexer
 from clew.records.event import Kind
 
 E, X, U, S, R, M = Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME, Kind.MARK
@@ -128,3 +129,27 @@ def test_a_missing_exit_is_popped_through():
 
 def test_recursion_is_matched_innermost_first():
     assert run([[(E, 1), (E, 1), (X, 1), (X, 1)]]).exit.tolist() == [3, 2]
+
+
+def test_where_records_were_dropped_every_strand_begins_anew():
+    kinds = [
+        Kind.STEP_BEGIN,
+        Kind.ENTER,
+        Kind.GAP,
+        Kind.GAP,
+        Kind.EXIT,
+        Kind.STEP_BEGIN,
+        Kind.ENTER,
+        Kind.STEP_END,
+        Kind.EXIT,
+    ]
+    kind = np.array(kinds, np.uint8)
+    site = np.array([0, 3, 0, 0, 3, 0, 3, 0, 3], np.uint32)
+    keys = np.array([70, 0, 0, 0, 0, 70, 0, 70, 0], np.uint64)
+    demultiplexer = Demultiplexer()
+    assert demultiplexer.split(1, kind, site, keys).tolist() == [1, 1, 2, 2, 2, 3, 3, 3, 2]
+    assert demultiplexer.keys == [0, 70, 0, 70]
+    # A gap of one function's calls, or one before anything, ends nothing; other threads' tasks go on.
+    first = np.array([Kind.GAP, Kind.STEP_BEGIN, Kind.GAP, Kind.STEP_END], np.uint8)
+    numbers = demultiplexer.split(2, first, np.array([0, 0, 3, 0], np.uint32), np.array([0, 70, 0, 70], np.uint64))
+    assert numbers.tolist() == [4, 3, 3, 3]

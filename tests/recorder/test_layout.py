@@ -53,6 +53,7 @@ def test_enumerators_are_equal():
     [
         *(("state", "STATE_OFFSET"), ("last_ticks", "LAST_TICKS_OFFSET"), ("chunks", "CHUNKS_OFFSET")),
         *(("dropped", "DROPPED_OFFSET"), ("finished", "FINISHED_OFFSET"), ("ring_head", "RING_HEAD_OFFSET")),
+        ("overwritten", "OVERWRITTEN_OFFSET"),
         *(("ring_tail", "RING_TAIL_OFFSET"), ("packed_bytes", "PACKED_BYTES_OFFSET"), ("retired", "RETIRED_OFFSET")),
     ],
 )

@@ -106,13 +106,14 @@ static void find_python_threads(void) {
 }
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"path", "info", "parent_uid", "quota", "budget", NULL};
+    static char *names[] = {"path", "info", "parent_uid", "quota", "budget", "keep_newest", NULL};
     PyObject *path = NULL;
     Py_buffer info;
     unsigned long long parent_uid, quota;
     double share;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&y*KKd:start", names, PyUnicode_FSConverter, &path, &info,
-                                     &parent_uid, &quota, &share))
+    int keep_newest = false;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&y*KKd|p:start", names, PyUnicode_FSConverter, &path, &info,
+                                     &parent_uid, &quota, &share, &keep_newest))
         return NULL;
     int error = EBUSY;
     if (info.len > INFO_MAX) {
@@ -121,7 +122,8 @@ static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *key
         store_unmap_header();
         if (!python_threads)
             find_python_threads();
-        error = store_open(PyBytes_AS_STRING(path), info.buf, (uint32_t)info.len, parent_uid, quota);
+        error = store_open(PyBytes_AS_STRING(path), info.buf, (uint32_t)info.len, parent_uid, quota,
+                           keep_newest);
         if (!error)
             budget_start(share);
     }
@@ -288,7 +290,7 @@ static PyObject *core_to_the_end(PyObject *module, PyObject *function) { return 
 
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)(void (*)(void))core_start, METH_VARARGS | METH_KEYWORDS,
-     "start(path, info, parent_uid, quota, budget): open a new trace file; OSError when it can't be."},
+     "start(path, info, parent_uid, quota, budget, keep_newest=False): open a new trace file; OSError when it can't be."},
     {"stop", core_stop, METH_NOARGS, "stop(): close the file cleanly; does nothing when nothing is recorded."},
     {"active", core_active, METH_NOARGS, "active(): is this process recording?"},
     {"uid", core_uid, METH_NOARGS, "uid(): of the recording under way, or of the next one."},

@@ -38,8 +38,10 @@ enum state { STATE_RECORDING = 1, STATE_CLOSED = 2, STATE_QUOTA = 3, STATE_FAILE
 
 enum chunk_kind { CHUNK_EVENTS = 1, CHUNK_DEFINITIONS = 2, CHUNK_COUNTERS = 3 };
 
-/* In use to finished, and free to in use: the recorder. The other steps: the collector. */
-enum chunk_state { CHUNK_IN_USE = 0, CHUNK_FINISHED = 1, CHUNK_PACKED = 2, CHUNK_FREE = 3, CHUNK_RETIRED = 4 };
+/* In use to finished, finished to dropped, dropped or free to in use: the recorder. The other steps: the collector. */
+enum chunk_state {
+    CHUNK_IN_USE = 0, CHUNK_FINISHED = 1, CHUNK_PACKED = 2, CHUNK_FREE = 3, CHUNK_RETIRED = 4, CHUNK_DROPPED = 5
+};
 
 /* Only the kinds that the recorder itself writes or looks at. */
 enum kind {
@@ -65,6 +67,7 @@ struct file_header {
     uint64_t finished;              /* chunks that were marked finished */
     uint32_t ring_head, ring_tail;  /* free chunks ever put in by the collector, and ever taken out by the recorder */
     uint64_t packed_bytes, retired; /* the collector's: bytes of the packed files, chunks that are holes for good */
+    uint64_t overwritten, overwritten_ticks; /* records whose chunks were dropped unpacked, and the ticks of the last */
 };
 
 struct chunk_header {
@@ -100,6 +103,8 @@ _Static_assert(offsetof(struct file_header, ring_head) == 112, "RING_HEAD_OFFSET
 _Static_assert(offsetof(struct file_header, ring_tail) == 116, "RING_TAIL_OFFSET");
 _Static_assert(offsetof(struct file_header, packed_bytes) == 120, "PACKED_BYTES_OFFSET");
 _Static_assert(offsetof(struct file_header, retired) == 128, "RETIRED_OFFSET");
+_Static_assert(offsetof(struct file_header, overwritten) == 136, "OVERWRITTEN_OFFSET");
+_Static_assert(offsetof(struct file_header, overwritten_ticks) == 144, "OVERWRITTEN_OFFSET + 8");
 _Static_assert(offsetof(struct chunk_header, state) == 40, "CHUNK_STATE_OFFSET");
 _Static_assert(RING_OFFSET + RING_CHUNKS * sizeof(uint32_t) == HEADER_SIZE, "RING_OFFSET");
 _Static_assert(sizeof(struct chunk_header) == CHUNK_HEADER_SIZE, "CHUNK_HEADER");

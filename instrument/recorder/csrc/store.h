@@ -17,7 +17,13 @@
  *   - we store IN_USE with release after the rest of the new header, and only then the ring's tail: so a chunk that is free
  *     and not between tail and head is one whose giving back was interrupted by the collector's death, never one just taken.
  * Nothing the collector writes is trusted: a number beyond the file or a chunk that is not free is stepped over. Without a
- * collector the ring stays empty and the file grows. */
+ * collector the ring stays empty and the file grows.
+ *
+ * Dropping. When the newest records are to be kept, the quota is used up and nothing has come back, we take our own oldest
+ * finished chunk. It is the collector's by then, so both take the kernel's lock on the chunk's header first, and look at
+ * the state again under it. Nobody waits for it: what is locked is passed over, so a collector that stands still in the
+ * middle of a chunk keeps this one chunk, and what kills it gives the lock back. A chunk that is dropped is counted in the
+ * header page and marked so, in this order, before the first of its bytes changes: who reads it meanwhile sees either. */
 
 #ifndef CLEW_STORE_H
 #define CLEW_STORE_H
@@ -37,6 +43,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "aging.h"
 #include "clock.h"
 #include "layout.h"
 
@@ -44,7 +51,7 @@
 #define FIRST_CHUNKS 16u
 #define FULL_CHUNKS 1024u
 #define MAX_SEGMENTS 4096u
-/* Segments without a chunk in use stay mapped up to this many chunks, once chunks come back. What is not in use there is in
+/* Segments without a chunk in use stay mapped up to this many chunks, once chunks are used again. What is not in use there is in
  * the ring or a hole that takes no memory, so this bounds address space; the ring, of 16 MB, bounds the memory. */
 #define IDLE_CHUNKS 2048u
 #define NO_SEGMENT UINT32_MAX
@@ -114,6 +121,8 @@ static struct {
     uint64_t capacity;          /* chunks allocated and mapped */
     uint64_t limit;             /* chunks that the quota allows */
     uint64_t idle;              /* chunks in segments that are mapped and have none in use */
+    bool keep_newest;           /* at the quota the oldest chunk makes room, instead of recording stopping */
+    bool returning;             /* a chunk was used again: others will be */
     uint32_t segments, serials;
     struct thread *threads; /* Borrowed: every thread that has a chunk */
     uint64_t epoch;         /* number of the recording: what belongs to an earlier one is stale */
@@ -185,7 +194,9 @@ static int file_open(void) {
 /* Adds the segment numbered `store.segments`, of `count` chunks from `first`, with the file open as `fd`. */
 static bool add_segment(int fd, uint64_t first, uint64_t count) {
     struct segment *segment = &store.segment[store.segments];
-    store.error = disk_allocate(fd, chunk_offset(first), count * CHUNK_SIZE);
+    store.error = store.keep_newest && !aging_reserve(first + count) ? ENOMEM : 0;
+    if (!store.error)
+        store.error = disk_allocate(fd, chunk_offset(first), count * CHUNK_SIZE);
     if (store.error)
         return false;
     segment->chunks = map_file(fd, chunk_offset(first), count * CHUNK_SIZE, &segment->map, &segment->length);
@@ -338,15 +349,29 @@ static void store_give_up(void) {
     say(store.problem);
 }
 
-/* Maps a segment again in which a chunk became free. */
-static bool segment_remap(struct segment *segment) {
-    int fd = file_open();
-    if (fd < 0)
-        return false;
-    uint64_t length = (uint64_t)segment->count * CHUNK_SIZE;
-    segment->chunks = map_file(fd, chunk_offset(segment->first), length, &segment->map, &segment->length);
-    close(fd);
-    return segment->chunks != NULL;
+/* A chunk to be used again, its segment mapped; NULL when that can't be. */
+static char *chunk_mapped(uint64_t chunk, uint32_t *index) {
+    *index = segment_of(chunk);
+    struct segment *segment = &store.segment[*index];
+    if (!segment->map) {
+        int fd = file_open();
+        if (fd < 0)
+            return NULL;
+        uint64_t length = (uint64_t)segment->count * CHUNK_SIZE;
+        segment->chunks = map_file(fd, chunk_offset(segment->first), length, &segment->map, &segment->length);
+        close(fd);
+        if (!segment->chunks)
+            return NULL;
+        store.idle += segment->count;
+    }
+    return segment->chunks + (chunk - segment->first) * CHUNK_SIZE;
+}
+
+/* One more chunk of a mapped segment is in use. */
+static void segment_used(struct segment *segment) {
+    store.returning = true;
+    if (!segment->live++)
+        store.idle -= segment->count;
 }
 
 /* The chunk at the ring's tail, which stays there until `ring_taken`; NULL when there is none. Call with the lock held. */
@@ -361,17 +386,12 @@ static char *ring_peek(uint32_t *index) {
             return NULL;
         uint32_t chunk = __atomic_load_n(&ring[header->ring_tail % RING_CHUNKS], __ATOMIC_RELAXED);
         if (chunk < store.capacity) {
-            *index = segment_of(chunk);
-            struct segment *segment = &store.segment[*index];
-            if (!segment->map) {
-                if (!segment_remap(segment))
-                    return NULL;
-                store.idle += segment->count;
-            }
-            char *found = segment->chunks + (chunk - segment->first) * CHUNK_SIZE;
+            char *found = chunk_mapped(chunk, index);
+            if (!found)
+                return NULL;
             if (__atomic_load_n(&((struct chunk_header *)found)->state, __ATOMIC_ACQUIRE) == CHUNK_FREE) {
-                if (!segment->live++)
-                    store.idle -= segment->count;
+                segment_used(&store.segment[*index]);
+                aging_leave(chunk + 1);
                 return found;
             }
         }
@@ -392,6 +412,69 @@ static char *chunk_fresh(uint32_t *segment) {
     return store.segment[*segment].chunks + (index - store.segment[*segment].first) * CHUNK_SIZE;
 }
 
+/* Takes the kernel's lock on a chunk's header, or gives it back. False when another has it, or there are none here. */
+static bool chunk_lock(int fd, uint64_t chunk, short type) {
+#ifdef F_OFD_SETLK
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)chunk_offset(chunk),
+                         .l_len = CHUNK_HEADER_SIZE};
+    return !fcntl(fd, F_OFD_SETLK, &lock);
+#else
+    return false;
+#endif
+}
+
+/* Counts the records of a chunk that goes. A clock pair is not needed: it says until when records are missing. */
+static void count_dropped(const char *chunk) {
+    uint64_t records = 0, last = 0;
+    for (const char *at = chunk + CHUNK_HEADER_SIZE; at < chunk + CHUNK_SIZE; records++) {
+        const struct record *record = (const struct record *)(const void *)at;
+        if (!record->ticks)
+            break;
+        last = record->ticks;
+        at += RECORD_SIZE * (1 + (record->word >> 8 & MAX_SLOTS));
+    }
+    struct file_header *header = store.header;
+    if (last > header->overwritten_ticks)
+        __atomic_store_n(&header->overwritten_ticks, last, __ATOMIC_RELAXED);
+    __atomic_store_n(&header->overwritten, header->overwritten + records, __ATOMIC_RELEASE);
+}
+
+/* The oldest finished chunk, marked as dropped; NULL when there is none, with `store.error` if the file is not there. Call
+ * with the lock held. */
+static char *chunk_oldest(uint32_t *index) {
+    int fd = aging.first ? file_open() : -1;
+    if (fd < 0) {
+        store.error = aging.first ? errno : 0;
+        return NULL;
+    }
+    char *taken = NULL;
+    for (uint32_t name = aging.first, next; name && !taken; name = next) {
+        struct chunk_header head;
+        uint64_t chunk = name - 1;
+        next = aging.of[name].after;
+        ssize_t got = pread(fd, &head, sizeof head, (off_t)chunk_offset(chunk));
+        if (got != (ssize_t)sizeof head || head.state != CHUNK_FINISHED) { /* it is packed */
+            aging_leave(name);
+            continue;
+        }
+        if (!chunk_lock(fd, chunk, F_WRLCK))
+            continue;
+        char *found = chunk_mapped(chunk, index);
+        struct chunk_header *header = (struct chunk_header *)found;
+        if (found && __atomic_load_n(&header->state, __ATOMIC_ACQUIRE) == CHUNK_FINISHED) {
+            taken = found;
+            segment_used(&store.segment[*index]);
+            aging_leave(name);
+            count_dropped(found);
+            __atomic_store_n(&header->state, CHUNK_DROPPED, __ATOMIC_RELEASE);
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        }
+        chunk_lock(fd, chunk, F_UNLCK);
+    }
+    close(fd);
+    return taken;
+}
+
 /* A new chunk, its header complete, or NULL when recording had to stop. `segment` is handed to `chunk_release` later.
  * `*fresh` says that its pages are not there yet. */
 static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint32_t number, uint32_t *segment,
@@ -399,16 +482,20 @@ static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint
     pthread_mutex_lock(&store.lock);
     /* Over the quota although none was added: what is packed has grown. */
     store.error = 0;
-    char *recycled = NULL, *chunk = NULL;
-    if (store.header->chunks <= allowed())
+    char *recycled = NULL, *dropped = NULL, *chunk = NULL;
+    if (store.keep_newest || store.header->chunks <= allowed())
         chunk = recycled = ring_peek(segment);
-    if (!chunk)
+    if (!chunk && store.keep_newest && store.header->chunks >= allowed())
+        chunk = dropped = chunk_oldest(segment);
+    if (!chunk && !store.error)
         chunk = chunk_fresh(segment);
     pthread_mutex_unlock(&store.lock);
     if (!chunk) {
         store_give_up();
         return NULL;
     }
+    if (dropped)
+        memset(chunk + CHUNK_HEADER_SIZE, 0, CHUNK_SIZE - CHUNK_HEADER_SIZE);
     struct chunk_header *header = (struct chunk_header *)chunk;
     header->kind = (uint16_t)kind;
     header->native_id = thread ? thread->native_id : 0;
@@ -417,10 +504,11 @@ static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint
     store_clock_pair();
     header->ticks = store.header->last_ticks;
     header->monotonic_ns = store.header->last_monotonic_ns;
-    *fresh = !recycled;
-    if (recycled) {
+    *fresh = !recycled && !dropped;
+    if (!*fresh) {
         __atomic_store_n(&header->state, CHUNK_IN_USE, __ATOMIC_RELEASE);
-        ring_taken();
+        if (recycled)
+            ring_taken();
     } else {
         __atomic_store_n(&header->magic, CHUNK_MAGIC, __ATOMIC_RELEASE);
     }
@@ -432,12 +520,15 @@ static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint
 static void chunk_release(char *chunk, uint32_t index) {
     if (index == NO_SEGMENT)
         return;
+    struct segment *segment = &store.segment[index];
+    if (store.keep_newest && ((struct chunk_header *)chunk)->kind == CHUNK_EVENTS)
+        aging_enter((uint32_t)(segment->first + (uint64_t)(chunk - segment->chunks) / CHUNK_SIZE) + 1);
     __atomic_store_n(&((struct chunk_header *)chunk)->state, CHUNK_FINISHED, __ATOMIC_RELEASE);
     __atomic_fetch_add(&store.header->finished, 1, __ATOMIC_RELEASE);
-    struct segment *segment = &store.segment[index];
     if (--segment->live)
         return;
-    if (__atomic_load_n(&store.header->ring_head, __ATOMIC_RELAXED) && store.idle + segment->count <= IDLE_CHUNKS) {
+    bool again = store.returning || __atomic_load_n(&store.header->ring_head, __ATOMIC_RELAXED);
+    if (again && store.idle + segment->count <= IDLE_CHUNKS) {
         store.idle += segment->count;
         return;
     }
@@ -533,7 +624,8 @@ static struct file_header *file_create(const char *path, int *error) {
 }
 
 /* Opens a new file with room for its first chunks. Returns 0 or an errno; on an error nothing is left behind. */
-static int store_open(const char *path, const char *info, uint32_t info_length, uint64_t parent_uid, uint64_t quota) {
+static int store_open(const char *path, const char *info, uint32_t info_length, uint64_t parent_uid, uint64_t quota,
+                      bool keep_newest) {
     int error;
     store.mute = fstat(STDERR_FILENO, &store.error_output) != 0;
     struct file_header *header = file_create(path, &error);
@@ -556,6 +648,9 @@ static int store_open(const char *path, const char *info, uint32_t info_length, 
     store.header = header;
     store.segments = store.serials = 0;
     store.capacity = store.idle = 0;
+    store.keep_newest = keep_newest;
+    store.returning = false;
+    aging_forget();
     store.limit = quota > HEADER_SIZE ? (quota - HEADER_SIZE) / CHUNK_SIZE : 0;
     store.error = 0;
     store.problem[0] = 0;
