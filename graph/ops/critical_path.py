@@ -85,31 +85,28 @@ class CriticalPath:
     """The path was asked for from this time on only."""
 
     def branches(self) -> list[Branch]:
-        """What was waited for beside the path and was done sooner, in the order in which the path joined it."""
+        """What was waited for beside the path and was done sooner, in the order in which the path joined it; named after what
+        led up to it."""
         ts, edge_src = self.graph.ts, self.graph.edge_src
-        return [
-            Branch(
-                label=self._doing(event),
-                event=event,
-                end=int(ts[event]),
-                joined_by=int(piece.rows[0]),
-                slack_ns=int(ts[edge_src[piece.edge]] - ts[event]),
-            )
+        found = [
+            (event, int(piece.rows[0]), int(ts[edge_src[piece.edge]] - ts[event]))
             for piece in self.pieces
             if piece.edge >= 0
             for event in piece.rivals
             if ts[event] <= ts[edge_src[piece.edge]]
         ]
-
-    def _doing(self, event: int) -> str:
-        """The label of what led up to an event on its strand."""
-        before = event - 1 if event > self.graph.strand_of(event).start else event
-        code = gap_codes(self.graph, self.labels, np.array([before]), np.array([event]))
-        return self.labels.name(int(code[0]))
+        events = np.array([event for event, _, _ in found], np.int64)
+        before = np.maximum(events - 1, 0)
+        before = np.where(self.graph.strand[before] == self.graph.strand[events], before, events)
+        codes = gap_codes(self.graph, self.labels, before, events).tolist()
+        return [
+            Branch(self.labels.name(code), event, int(ts[event]), joined_by, slack)
+            for code, (event, joined_by, slack) in zip(codes, found, strict=True)
+        ]
 
     def what_if(self, label: str, percent: float) -> WhatIf:
         """How much sooner the path's end would come if all work of a label of its level were `percent` % faster (a negative
-        number: slower), wherever it was done: what was beside the path until now is waited for then.
+        number: slower) from its beginning on, wherever it is done: what was beside the path until now is waited for then.
 
         Raises `ClewError` for a label that did no work, naming the nearest, and for more than 100 %.
         """
@@ -118,7 +115,7 @@ class CriticalPath:
         if not self.segments:
             raise ClewError("this path is empty: nothing on it can be faster")
         end = int(self.pieces[-1].rows[-1])
-        saved, work = sooner(self.graph, self.labels, label, percent, end=end, since_ns=self.since_ns)
+        saved, work = sooner(self.graph, self.labels, label, percent, end=end, since_ns=self.segments[0].start)
         if not work:
             known = sorted({segment.label for segment in self.segments if segment.self_ns})
             near = difflib.get_close_matches(label, known, 1)

@@ -56,7 +56,7 @@ def gap_codes(graph: ExecutionGraph, labels: Labels, begin: I64, end: I64) -> I6
 
 
 def sooner(
-    graph: ExecutionGraph, labels: Labels, label: str, percent: float, *, end: int, since_ns: int | None
+    graph: ExecutionGraph, labels: Labels, label: str, percent: float, *, end: int, since_ns: int
 ) -> tuple[int, int]:
     """By how many nanoseconds `end` would come sooner if the label's work since a time were `percent` % faster, and how long
     that work took."""
@@ -76,94 +76,107 @@ class _Work:
     first_ns: int
 
     @classmethod
-    def of(cls, graph: ExecutionGraph, labels: Labels, label: str, end_ns: int, since_ns: int | None) -> _Work:
+    def of(cls, graph: ExecutionGraph, labels: Labels, label: str, end_ns: int, since_ns: int) -> _Work:
         rows, lengths = [], []
         for start in range(0, len(graph) - 1, _PART):
             part = np.arange(start, min(start + _PART, len(graph) - 1))
             busy = (graph.strand[part] == graph.strand[part + 1]) & ~graph.idle[part]
             busy &= graph.ts[part] < end_ns
-            if since_ns is not None:
-                busy &= graph.ts[part + 1] > since_ns
+            busy &= graph.ts[part + 1] > since_ns
             part = part[busy]
             codes = gap_codes(graph, labels, part, part + 1)
             wanted = [code for code in np.unique(codes).tolist() if labels.name(code) == label]
             part = part[np.isin(codes, wanted)]
-            begun = graph.ts[part] if since_ns is None else np.maximum(graph.ts[part], since_ns)
+            begun = np.maximum(graph.ts[part], since_ns)
             rows.append(part)
             lengths.append(np.minimum(graph.ts[part + 1], end_ns) - begun)
         chosen = np.concatenate(rows) if rows else np.zeros(0, np.int64)
         until = np.cumsum(np.concatenate(([0], *lengths)), dtype=np.int64)
         return cls(chosen, until, int(graph.ts[chosen].min()) if len(chosen) else 0)
 
-    def before(self, row: int) -> int:
-        """The work before an event, from whichever strand's: only differences along a strand mean something."""
-        return int(self.until[np.searchsorted(self.rows, row)])
-
 
 class _Joins:
-    """The events that edges lead to, in the order of rows; only those that the asked event depends on are timed again."""
+    """The events that edges lead to, in the order of rows; only those that the asked event depends on are timed again.
+
+    What one waited for are its causes: the sources of its edges, and the event before it on its strand.
+    """
 
     def __init__(self, graph: ExecutionGraph, work: _Work, rate: float, end_ns: int) -> None:
         self.graph = graph
         self.work = work
         self.rate = rate
+        self.start = np.array([strand.start for strand in graph.strands], np.int64)
         edges = np.flatnonzero(graph.ts[graph.edge_dst] <= end_ns)
         sources, (at, woken) = graph.edge_src[edges], join_rows(graph, edges)
         turns, following = thread_turns(graph, woken, graph.ts[sources])
         sources, at = np.concatenate((sources, turns)), np.concatenate((at, following))
-        usable = (graph.ts[sources] <= graph.ts[at]) & (graph.strand[sources] != graph.strand[at])
+        # Nothing comes sooner before the first work that is faster.
+        usable = (graph.ts[sources] <= graph.ts[at]) & (graph.ts[at] > work.first_ns)
+        usable &= graph.strand[sources] != graph.strand[at]
         sources, at = sources[usable], at[usable]
+        self.rows = np.unique(at)
+        own = self.rows[self.rows > self.start[graph.strand[self.rows]]]
+        causes, at = np.concatenate((own - 1, sources)), np.concatenate((own, at))
         order = np.argsort(at, kind="stable")
-        self.sources, at = sources[order], at[order]
-        self.rows, self.first = np.unique(at, return_index=True)
-        self.first = np.append(self.first, len(at))
+        causes, at = causes[order], at[order]
+        self.first: list[int] = np.searchsorted(at, np.append(self.rows, len(graph))).tolist()
+        self.time: list[int] = graph.ts[causes].tolist()
+        joins, done = self._since_join(causes)
+        self.join: list[int] = joins.tolist()
+        self.done: list[int] = done.tolist()
+        # Between a join and the event before it, as far as nothing else was waited for.
+        gap = np.where(graph.strand[causes] == graph.strand[at], self._before(at) - self._before(causes), 0)
+        self.gap: list[int] = gap.tolist()
         self.known: dict[int, float] = {}
+
+    def _before(self, rows: I64) -> I64:
+        """The work before events, from whichever strand's: only differences along a strand mean something."""
+        return self.work.until[np.searchsorted(self.work.rows, rows)]
+
+    def _since_join(self, events: I64) -> tuple[I64, I64]:
+        """The last join on each event's strand up to it (-1: none), and the work since then, or since the strand began."""
+        start = self.start[self.graph.strand[events]]
+        join = np.searchsorted(self.rows, events, "right") - 1
+        row = np.append(self.rows, -1)[join]
+        join, row = np.where(row >= start, join, -1), np.maximum(row, start)
+        return join, self._before(events) - self._before(row)
 
     def saved(self, event: int) -> float:
         """By how much an event comes sooner."""
-        join = self._join_before(event)
+        join, done = (int(found[0]) for found in self._since_join(np.array([event], np.int64)))
         if join >= 0:
             self._solve(join)
-        return self._of(event, join)
-
-    def _join_before(self, event: int) -> int:
-        join = int(np.searchsorted(self.rows, event, "right")) - 1
-        return join if join >= 0 and self.rows[join] >= self.graph.strand_of(event).start else -1
-
-    def _of(self, event: int, join: int) -> float:
-        start = int(self.rows[join]) if join >= 0 else self.graph.strand_of(event).start
-        done = self.work.before(event) - self.work.before(start)
         return (self.known[join] if join >= 0 else 0.0) + self.rate * done
 
     def _solve(self, wanted: int) -> None:
         """Depth first, each join after what it depends on; what depends on itself, as equal times may have it, is left out."""
-        graph, known = self.graph, self.known
-        stack, entered = [wanted], set[int]()
+        known, stack, entered = self.known, [wanted], set[int]()
         while stack:
             join = stack[-1]
             if join in known:
                 stack.pop()
                 continue
-            row = int(self.rows[join])
-            if graph.ts[row] <= self.work.first_ns:
-                known[join] = 0.0
-                continue
-            causes = self.sources[self.first[join] : self.first[join + 1]].tolist()
-            if row > graph.strand_of(row).start:
-                causes.append(row - 1)
-            before = [(cause, self._join_before(cause)) for cause in causes]
+            causes = range(self.first[join], self.first[join + 1])
             if join not in entered:
                 entered.add(join)
-                stack += [other for _, other in before if other >= 0 and other not in known and other not in entered]
+                stack += [
+                    other
+                    for at in causes
+                    if (other := self.join[at]) >= 0 and other not in known and other not in entered
+                ]
                 continue
-            times = [
-                (int(graph.ts[cause]), self._of(cause, other)) for cause, other in before if other < 0 or other in known
-            ]
-            came = max((time for time, _ in times), default=0)
-            comes = max((time - sooner for time, sooner in times), default=0.0)
-            # A join right after its strand's own work comes sooner by what that work saves, too.
-            own = row > graph.strand_of(row).start and int(graph.ts[row - 1]) == came
-            gap = self.work.before(row) - self.work.before(row - 1) if own else 0
+            came, comes, gap = 0, 0.0, 0
+            for number, at in enumerate(causes):
+                other, time = self.join[at], self.time[at]
+                if other >= 0 and other not in known:
+                    continue
+                sooner = time - (known[other] if other >= 0 else 0.0) - self.rate * self.done[at]
+                comes = sooner if number == 0 else max(comes, sooner)
+                # A join right after its strand's own work comes sooner by what that work saves, too.
+                if number == 0 or time > came:
+                    came, gap = time, self.gap[at]
+                elif time == came:
+                    gap = max(gap, self.gap[at])
             known[join] = came - comes + self.rate * gap
 
 

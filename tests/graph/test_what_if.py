@@ -208,3 +208,16 @@ def test_tasks_of_a_loop_wait_for_their_turn_and_its_thread_for_them_all(run):
     assert main.what_if("app:b", 50).saved_ns == 215
     # What a did before b began, when nobody had asked for b yet, saves nothing.
     assert main.what_if("app:a", 100).saved_ns == 130
+
+
+def test_what_was_done_before_the_path_begins_saves_nothing(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("main", at=0).send("job", at=100)
+    worker.join("job", at=150).enter("work", at=160).exit("work", at=900).send("done", at=910)
+    main.enter("wait", at=300).join("done", at=1000).exit("wait", at=1100)
+    graph = run.graph()
+    path = critical_path(graph, slice_events(graph, [graph.strands[0].stop - 1]), since_ns=300)
+    # 610 of the worker's work are after 300, and until then nothing is sooner.
+    assert path.what_if("app:work", 100).saved_ns == 610
+    assert path.what_if("app:work", 10).after_ns == 800 - 61
