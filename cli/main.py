@@ -39,6 +39,7 @@ COMMANDS = {
     "sql": Entry("clew.cli.sql", "Ask a run's tables in SQL."),
     "import": Entry("clew.cli.import_", "Make a run of others' traces: OTLP, Jaeger, Zipkin, Chrome, …"),
     "export": Entry("clew.cli.export", "Write a run as OTLP or for Perfetto."),
+    "python": Entry("clew.cli.python", "Open a Python prompt with a run at hand."),
     "runs": Entry("clew.cli.runs", "List the recorded runs."),
     "view": Entry("clew.cli.view", "Open the panel in a browser."),
     "check": Entry("clew.cli.check", "Check a spec against the source code."),

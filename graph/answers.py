@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import networkx
     import pandas
     import pyarrow
-    import rich.table
+    import rich.console
 
 
 class StepRefused(QueryError, AttributeError):
@@ -59,10 +59,10 @@ class Query:
 
     def _head(self) -> tuple[Table, int]:
         """The first rows of the answer as a table, and how many there are."""
-        table: Table = self.table
+        table = self.table
         return table.head(ROWS), len(table)
 
-    def __rich__(self) -> rich.table.Table:
+    def __rich__(self) -> rich.console.Group:
         return rich_table(repr(self), *self._head())
 
     def _repr_html_(self) -> str:
@@ -72,10 +72,17 @@ class Query:
     def __repr__(self) -> str:
         return spell(self.node)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in self._INSTEAD:
-            raise StepRefused(self._INSTEAD[name])
-        raise AttributeError(f"{type(self).__name__} has no {name!r}")
+    if not TYPE_CHECKING:  # a type checker is to know which steps there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name in self._INSTEAD:
+                raise StepRefused(self._INSTEAD[name])
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
+    @property
+    def table(self) -> Table:
+        """The answer as a table."""
+        raise NotImplementedError
 
     def _answer(self) -> Any:
         return execute(self.node)

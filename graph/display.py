@@ -14,29 +14,33 @@ from clew.graph.columns import Table
 from clew.graph.model import ExecutionGraph, edge_kind_name
 from clew.graph.ops.aggregate import AggregateGraph, aggregate
 from clew.graph.ops.critical_path import CriticalPath
+from clew.graph.ops.diff import duration
 from clew.graph.ops.parts import Part
 from clew.graph.ops.slice import Slice
 from clew.graph.svg import DRAWN, Box, Line, draw
 
 if TYPE_CHECKING:
-    import rich.table
+    import rich.console
 
 ROWS = 20
 """Rows that are shown of a table."""
 
 
-def rich_table(title: str, table: Table, total: int) -> rich.table.Table:
+def rich_table(title: str, table: Table, total: int) -> rich.console.Group:
     """`table` is the head of one with `total` rows."""
+    import rich.console
     import rich.markup
     import rich.table
+    import rich.text
 
-    shown = rich.table.Table(title=rich.markup.escape(title), caption=_more(table, total), title_justify="left")
+    shown = rich.table.Table(box=None, pad_edge=False)
     for name in table.names:
         numbers = table.columns[name].values is None
         shown.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in table.rows:
         shown.add_row(*(rich.markup.escape(_cell(value)) for value in row))
-    return shown
+    more = _more(table, total)
+    return rich.console.Group(rich.text.Text(title, "dim"), shown, *([rich.text.Text(more, "dim")] if more else []))
 
 
 def html_table(title: str, table: Table, total: int) -> str:
@@ -64,8 +68,7 @@ def _cell(value: Any) -> str:
 def aggregate_svg(condensed: AggregateGraph) -> str:
     """Nodes with their events and the time they are at work."""
     boxes = [
-        Box(node.label, f"{node.events:,} events · {node.self_ns / 1e6:,.3g} ms", node.events)
-        for node in condensed.nodes
+        Box(node.label, f"{node.events:,} events · {duration(node.self_ns)}", node.events) for node in condensed.nodes
     ]
     return draw(boxes, [Line(edge.source, edge.target, edge.kind) for edge in condensed.edges])
 
@@ -109,7 +112,7 @@ def in_order(graph: ExecutionGraph, rows: list[int]) -> list[tuple[int, int]]:
 def path_svg(path: CriticalPath) -> str:
     """The segments one after the other."""
     boxes = [
-        Box(part.label, f"{part.self_ns / 1e6:,.3g} ms, {part.wait_ns / 1e6:,.3g} waiting", part.end - part.start)
+        Box(part.label, f"{duration(part.self_ns)} + {duration(part.wait_ns)} waiting", part.end - part.start)
         for part in path.segments
     ]
     kinds = ["use" if part.edge >= 0 else "next" for part in path.segments]

@@ -182,6 +182,10 @@ class EventQuery(Query):
         """Some fields of each event, as rows."""
         return _select(self.node, names)
 
+    @property
+    def table(self) -> Table:
+        return self.select(*FIELDS).result
+
     def _head(self) -> tuple[Table, int]:
         return EventQuery(Limit(self.node, ROWS)).select(*SHOWN).result, self.count()
 

@@ -22,6 +22,9 @@ LABEL = 26
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN, _TEXT = 190, 38, 56, 14, 12, 20
 _KINDS = {"use": "#3b82c4", "sync": "#c2742d", "state": "#8a63b8"}
 _PLAIN = "#8a8a8a"
+_DASHED = ("next", "sync")
+_DASHES = ' stroke-dasharray="4 3"'
+_ARC = 34
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,9 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
     filled = [
         sum(layer == column for layer, _ in places) for column in range(max((at for at, _ in places), default=0) + 1)
     ]
-    top = _MARGIN + (_TEXT if said or not boxes else 0)
+    pairs = {(line.source, line.target): line.kind for line in lines if line.source != line.target}
+    drawn = [(a, b, kind, _is_far(places[a][0], places[b][0])) for (a, b), kind in sorted(pairs.items())]
+    top = _MARGIN + (_TEXT if said or not boxes else 0) + (_ARC if any(far for *_, far in drawn) else 0)
     corner = [
         (
             _MARGIN + layer * (_WIDTH + _GAP_X),
@@ -75,10 +80,27 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
         parts.append(
             f'<text x="{_MARGIN}" y="{_MARGIN + 8}" fill="{_PLAIN}">{escape(said or "nothing to draw")}</text>'
         )
-    drawn = {(line.source, line.target): line.kind for line in lines if line.source != line.target}
-    parts += [_line(corner[a], corner[b], kind) for (a, b), kind in sorted(drawn.items())]
+    parts += [
+        _arc(corner[a], corner[b], kind) if far else _line(corner[a], corner[b], kind) for a, b, kind, far in drawn
+    ]
     parts += [_box(box, *corner[node]) for node, box in enumerate(boxes)]
     return "".join([*parts, "</svg>"])
+
+
+def _is_far(layer: int, other: int) -> bool:
+    """A line that leads back, or past other boxes, goes above them."""
+    return other < layer or other > layer + 1
+
+
+def _arc(source: tuple[float, float], target: tuple[float, float], kind: str) -> str:
+    colour, dashes = _KINDS.get(kind, _PLAIN), _DASHES if kind in _DASHED else ""
+    x, end = source[0] + _WIDTH * 0.6, target[0] + _WIDTH * 0.4
+    above = min(source[1], target[1]) - _ARC
+    return (
+        f'<path d="M{x:g} {source[1]:g}C{x:g} {above:g} {end:g} {above:g} {end:g} {target[1]:g}" '
+        f'fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>'
+        f'<path d="M{end:g} {target[1]:g}l-3.5 -6h7z" fill="{colour}"/>'
+    )
 
 
 def _line(source: tuple[float, float], target: tuple[float, float], kind: str) -> str:
@@ -90,7 +112,7 @@ def _line(source: tuple[float, float], target: tuple[float, float], kind: str) -
         x = end = source[0] + _WIDTH
     bend = _GAP_X * (0.5 if forward else -0.5) if source[0] != target[0] else _GAP_X * 0.5
     ahead = -6 if forward else 6
-    dashes = ' stroke-dasharray="4 3"' if kind in ("next", "sync") else ""
+    dashes = _DASHES if kind in _DASHED else ""
     return (
         f'<path d="M{x:g} {y:g}C{x + bend:g} {y:g} {end - bend if x != end else end + bend:g} {to:g} {end:g} {to:g}" '
         f'fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>'
