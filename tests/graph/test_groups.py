@@ -51,7 +51,8 @@ def sql(noisy):
     connection = duckdb.connect()
     connection.register("given", noisy.events.to_arrow())
     connection.execute("create table events as select *, row_number() over () as place from given")
-    return connection
+    yield connection
+    connection.close()
 
 
 @pytest.fixture(scope="module")
