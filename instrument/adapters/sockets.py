@@ -22,7 +22,7 @@ from clew.instrument.recorder.strings import intern
 from clew.records.keys import key_of
 from clew.records.run import boot_id
 
-_MODULES = {"socketpair": "_socket", "fcntl": "fcntl", "fork_exec": "_posixsubprocess", "set_wakeup_fd": "_signal"}
+_MODULES = {"fcntl": "fcntl", "fork_exec": "_posixsubprocess", "set_wakeup_fd": "_signal"}
 """Where a function is that is not of `os`."""
 
 
@@ -40,13 +40,14 @@ def install() -> None:
         (intern("socket"), *site),
         (intern("pipe"), adapter_site(system.write), adapter_site(system.read)),
     )
+    pairs = names.index("socketpair")
     for number, name in enumerate(names):
         module = "_socket" if number == len(names) - 1 else _MODULES.get(name, os.name)
-        if name:
+        if name and number != pairs:
             _when_loaded(module, functools.partial(_watch, number, name))
     with io.FileIO(os.devnull) as file:
         native.watch_transfers(file)
-    _when_loaded("_socket", _watch_sockets)
+    _when_loaded("_socket", functools.partial(_watch_sockets, pairs))
     when_imported("ssl", _patch_ssl)
     when_imported("asyncio.selector_events", _patch_loop)
     when_imported("multiprocessing.connection", _patch_connections)
@@ -72,12 +73,14 @@ def _watch(number: int, name: str, module: Any) -> None:
         native.watch_transfer(number, getattr(module, name))
 
 
-def _watch_sockets(module: Any) -> None:
+def _watch_sockets(pairs: int, module: Any) -> None:
+    """What makes pairs comes last: a pair whose bytes are not all counted must not be known."""
     sample = module.socket()
     try:
         native.watch_transfers(sample)
     finally:
         sample.close()
+    _watch(pairs, "socketpair", module)
 
 
 def _patch_ssl(module: Any) -> None:

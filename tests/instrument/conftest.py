@@ -149,6 +149,7 @@ def record(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Reco
         files: dict[str, str] | None = None,
         name: str = "program",
         change: Callable[[Plan], Plan] = lambda plan: plan,
+        unhooked: tuple[str, ...] = (),
     ) -> Recording:
         workspace = tmp_path / "workspace"
         workspace.mkdir(exist_ok=True)
@@ -173,7 +174,7 @@ def record(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Reco
         for process in result.processes:
             assert process.readable and not process.problems, process.problems
             result.events.extend(place(process))
-            assert not [note.text for note in process.notes if "causality is not recorded" in note.text]
+            assert [note.text for note in process.notes if "causality is not recorded" in note.text] == [*unhooked]
         return result
 
     return run

@@ -362,3 +362,34 @@ def test_calls_fail_and_answer_as_ever(record):
     outputs = [record(source, adapters=adapters, name=f"fails{len(adapters)}") for adapters in ((), ALL)]
     assert [run.code for run in outputs] == [0, 0], outputs[1].stderr
     assert outputs[0].stdout == outputs[1].stdout
+
+
+def test_where_no_socket_can_be_had_for_its_hooks_the_trace_says_so_and_knows_no_bytes(recorded):
+    run = recorded(
+        """
+        import os, sys
+        refused = []
+
+        def refuse(event, arguments):
+            if event == "socket.__new__" and not refused:
+                refused.append(event)
+                raise OSError("no sockets today")
+
+        sys.addaudithook(refuse)
+        import socket
+
+        def tell(end):
+            os.write(end.fileno(), b"one")
+            end.sendall(b"two")
+
+        def hear(end):
+            return os.read(end.fileno(), 100)
+
+        near, far = socket.socketpair()
+        tell(near)
+        print(refused, hear(far))
+        """,
+        unhooked=("_socket: its causality is not recorded (OSError: no sockets today)",),
+    )
+    assert run.stdout == "['socket.__new__'] b'onetwo'\n"
+    assert edges(run) == Counter()
