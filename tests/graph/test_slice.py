@@ -5,8 +5,10 @@ from collections import deque
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import breadth_first_order
 
 import clew.graph.structure as structure_module
 from clew.graph import _kernel, kernel_reference
@@ -112,6 +114,36 @@ def test_a_slice_without_limits_is_what_networkx_reaches(graphs, direction):
             expanded.add_edges_from(zip(rows, rows[1:], strict=False))
         reach = nx.descendants if direction == "forward" else nx.ancestors
         assert set(slice_events(graph, [root], direction).events().tolist()) == reach(expanded, root) | {root}
+
+    check()
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_a_slice_along_some_kinds_of_edges_is_what_scipy_reaches(graphs, direction):
+    @settings(max_examples=200, deadline=None)
+    @given(st.data())
+    def check(data):
+        graph = data.draw(graphs)
+        count = len(graph)
+        kinds = data.draw(
+            st.lists(st.sampled_from(EdgeKind), min_size=len(graph.edge_src), max_size=len(graph.edge_src))
+        )
+        graph.edge_kind[:] = kinds
+        wanted = data.draw(st.sets(st.sampled_from(EdgeKind)))
+        allowed = np.isin(graph.edge_kind, list(wanted)) if wanted else np.zeros(len(graph.edge_src), bool)
+        roots = data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=3))
+        order = np.lexsort((np.arange(count), graph.region))
+        on = np.flatnonzero(graph.region[order][1:] == graph.region[order][:-1])
+        # One more vertex leads to all roots.
+        source = np.concatenate((graph.edge_src[allowed], order[on]))
+        target = np.concatenate((graph.edge_dst[allowed], order[on + 1]))
+        if direction == "backward":
+            source, target = target, source
+        source, target = np.append(source, [count] * len(roots)), np.append(target, roots)
+        matrix = sp.csr_matrix((np.ones(len(source)), (source, target)), (count + 1, count + 1))
+        reached = breadth_first_order(matrix, count, return_predecessors=False)
+        found = slice_events(graph, roots, direction, edge_filter=allowed)
+        assert found.events().tolist() == sorted(set(reached.tolist()) - {count})
 
     check()
 
