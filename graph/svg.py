@@ -62,16 +62,17 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
     ]
     pairs = {(line.source, line.target): line.kind for line in lines if line.source != line.target}
     drawn = [(a, b, kind, _is_far(places[a][0], places[b][0])) for (a, b), kind in sorted(pairs.items())]
-    top = _MARGIN + (_TEXT if said or not boxes else 0) + (_ARC if any(far for *_, far in drawn) else 0)
+    gap_y = _ARC if any(far for *_, far in drawn) else _GAP_Y
+    top = _MARGIN + (_TEXT if said or not boxes else 0) + gap_y - _GAP_Y
     corner = [
         (
             _MARGIN + layer * (_WIDTH + _GAP_X),
-            top + (place + (tallest - filled[layer]) / 2) * (_HEIGHT + _GAP_Y),
+            top + (place + (tallest - filled[layer]) / 2) * (_HEIGHT + gap_y),
         )
         for layer, place in places
     ]
     width = max(2 * _MARGIN + len(filled) * (_WIDTH + _GAP_X) - _GAP_X, 2 * _MARGIN + 8 * len(said))
-    height = top + (tallest * (_HEIGHT + _GAP_Y) - _GAP_Y if boxes else 0) + _MARGIN
+    height = top + (tallest * (_HEIGHT + gap_y) - gap_y if boxes else 0) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:g}" viewBox="0 0 {width} {height:g}" '
         'font-family="system-ui, sans-serif" font-size="12">'
@@ -88,8 +89,8 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
 
 
 def _is_far(layer: int, other: int) -> bool:
-    """A line that leads back, or past other boxes, goes above them."""
-    return other < layer or other > layer + 1
+    """A line that leads past other boxes goes above them."""
+    return abs(other - layer) > 1
 
 
 def _arc(source: tuple[float, float], target: tuple[float, float], kind: str) -> str:
@@ -106,8 +107,9 @@ def _arc(source: tuple[float, float], target: tuple[float, float], kind: str) ->
 def _line(source: tuple[float, float], target: tuple[float, float], kind: str) -> str:
     colour, half = _KINDS.get(kind, _PLAIN), _HEIGHT / 2
     forward = source[0] < target[0]
-    x, y = source[0] + (_WIDTH if forward else 0), source[1] + half
-    end, to = target[0] + (0 if forward else _WIDTH), target[1] + half
+    low = 0 if forward else 9  # one that leads back beside one that leads on
+    x, y = source[0] + (_WIDTH if forward else 0), source[1] + half + low
+    end, to = target[0] + (0 if forward else _WIDTH), target[1] + half + low
     if source[0] == target[0]:
         x = end = source[0] + _WIDTH
     bend = _GAP_X * (0.5 if forward else -0.5) if source[0] != target[0] else _GAP_X * 0.5
