@@ -1,4 +1,4 @@
-"""What causality between processes costs: messages, pools, HTTP and starts with the adapters on, beside none.
+"""What causality between processes costs: messages, pools, HTTP, sockets and starts with the adapters on, beside none.
 
 Each way runs in a process tree of its own, the two in turns in every round, so that a busy machine slows both alike; a round's
 ratio is that of its neighbours. No function is recorded: what is measured are the adapters' hooks. Times are the CPU's, of all
@@ -25,10 +25,10 @@ EXAMPLES = """examples:
   python benchmarks/processes.py                 all workloads, 11 rounds
   python benchmarks/processes.py --rounds 3 queue  a quick look at one of them
 """
-ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http")
+ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http", "sockets")
 
 WORKER = r"""
-import http.client, http.server, multiprocessing, os, sys
+import http.client, http.server, multiprocessing, os, socket, sys
 from concurrent.futures import ProcessPoolExecutor
 
 def nothing(item): return item
@@ -89,6 +89,20 @@ def http_request(count):
         connection.getresponse().read()
     child.join()
 
+def echo(count):
+    listener = socket.create_server(("127.0.0.1", 0))
+    message = bytes(1024)
+    child = os.fork()
+    if child == 0:
+        connection, _ = listener.accept()
+        while message := connection.recv(1024, socket.MSG_WAITALL): connection.sendall(message)
+        os._exit(0)
+    with socket.create_connection(listener.getsockname()) as connection:
+        for _ in range(count):
+            connection.sendall(message)
+            connection.recv(1024, socket.MSG_WAITALL)
+    os.waitpid(child, 0)
+
 def fork(count):
     for _ in range(count):
         pid = os.fork()
@@ -107,6 +121,7 @@ WORKLOADS = {
     "pool": ("Pool.map, an item (chunks of one)", 8000),
     "executor": ("ProcessPoolExecutor, submit to result", 2000),
     "http_request": ("HTTP request, http.client to http.server", 2000),
+    "echo": ("echo of 1 KB by a socket, there and back", 20000),
     "fork": ("fork, exit and wait", 300),
 }
 """What each does, and how often."""
