@@ -60,6 +60,21 @@ class Plane:
         all regions in it but the first are in it whole; backward each is in one region and begins with it. `allowed` and
         `crosses` are bitmaps by place, `allowed` None for the edges that were not `excluded`; limits are -1 for none."""
 
+    def resume(
+        self,
+        forward: bool,
+        state: Buffer,
+        pending: Buffer,
+        regions: Buffer,
+        positions: Buffer,
+        allowed: Buffer | None,
+        rounds: int,
+        /,
+    ) -> tuple[bytes, bytes, int]:
+        """Goes on with a slice that the caller keeps: `state` is two numbers per region (layout.STATE), which are changed;
+        `pending` what the last call left to be followed (layout.RANGE). After at most so many rounds (-1: when nothing is left)
+        gives the positions that are new in the slice (layout.MOVE), what is pending, and how many edges were followed."""
+
     def rows(self, lows: Buffer, highs: Buffer, /) -> bytes:
         """The rows (64 bits) of ranges of positions, ascending."""
 

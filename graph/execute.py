@@ -5,8 +5,9 @@ Invariant: cheap conditions are tried first, so that a text is decoded only for 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -54,7 +55,10 @@ NO_PATH = 'a critical path goes one way and to the end: write .slice("backward")
 
 def execute(node: Node) -> Any:
     """The answer of a plan: a `Slice` or `Part`, an `AggregateGraph`, a `CriticalPath`, a `Diff`, a `Table`, categories, or
-    events' numbers."""
+    events' numbers. A run in parts has an engine of its own, whose answers have the same attributes."""
+    engine = run_of(node).engine
+    if engine is not None:
+        return engine.execute(node)
     match node:
         case Cut():
             return _slice(node)
@@ -78,6 +82,9 @@ def execute(node: Node) -> Any:
 
 def execute_events(node: EventNode) -> I64:
     """The events that a plan chooses, in its order: that of time, unless it says otherwise."""
+    engine = run_of(node).engine
+    if engine is not None:
+        return engine.events(node)
     rows, by_time = _chosen(node)
     return _by_time(run_of(node).graph, rows) if by_time else rows
 
@@ -94,7 +101,7 @@ def _chosen(node: EventNode) -> tuple[I64, bool]:
             return _requests(node), True
         case Where():
             rows, by_time = _chosen(node.source)
-            return _where(graph, rows, node.conditions), by_time
+            return matching(graph, rows, node.conditions), by_time
         case OrderBy():
             return _ordered(graph, node, None), False
         case Limit(source=OrderBy() as order):
@@ -139,19 +146,29 @@ def _by_time(graph: ExecutionGraph, rows: I64) -> I64:
 
 def _requests(node: Requests) -> I64:
     graph = node.run.graph
-    rows = graph.rows_of([Kind.REQUEST])
-    if node.name is not None:
-        names = graph.extensions.channel[graph.ext[rows]] if len(rows) else np.zeros(0, np.uint32)
-        chosen = rows[names == graph.channel_ids.get(node.name, -1)]
-        if not len(chosen):
-            known = sorted({graph.channel(row) for row in rows.tolist()})
-            what = f"its requests: {', '.join(known)}" if known else "mark one in the spec: request FUNCTION as NAME"
-            raise QueryError(f"run {node.run.info.name} has no request named {node.name!r}; {what}")
-        rows = chosen
+    rows = requests_named(graph, node.name)
+    if node.name is not None and not len(rows):
+        refuse_requests(node, {graph.channel(row) for row in graph.rows_of([Kind.REQUEST]).tolist()})
     return rows
 
 
-def _where(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) -> I64:
+def requests_named(graph: ExecutionGraph, name: str | None) -> I64:
+    """The requests of a name, or all, ascending."""
+    rows = graph.rows_of([Kind.REQUEST])
+    if name is None or not len(rows):
+        return rows
+    named: I64 = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids.get(name, -1)]
+    return named
+
+
+def refuse_requests(node: Requests, known: Collection[str]) -> NoReturn:
+    """Says which names there are, as there is none of the one that was asked for."""
+    what = f"its requests: {', '.join(sorted(known))}" if known else "mark one in the spec: request FUNCTION as NAME"
+    raise QueryError(f"run {node.run.info.name} has no request named {node.name!r}; {what}")
+
+
+def matching(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) -> I64:
+    """Those of some events for which all conditions hold."""
     costs = {name: field.cost for name, field in FIELDS.items()} | {"": 10}
     for field, comparison, wanted in sorted(conditions, key=lambda condition: costs[condition[0]]):
         if comparison == "call":
@@ -164,14 +181,14 @@ def _where(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) 
 def _slice(node: Cut) -> Slice | Part:
     graph = run_of(node).graph
     roots, _ = _chosen(node.source)
-    of_requests = isinstance(_origin(node.source), Requests)
+    of_requests = isinstance(origin(node.source), Requests)
     edge_filter: EdgeFilter | None = node.edge_filter
     if node.edge_kinds is not None:
         edge_filter = _of_kinds(graph, node.edge_kinds, edge_filter)
     if node.direction != "both" and node.until is None:
         return slice_events(
             graph,
-            _request_roots(graph, roots, node.direction) if of_requests else roots,
+            request_roots(graph, roots, node.direction) if of_requests else roots,
             node.direction,
             max_hops=node.max_hops,
             max_network_hops=node.max_network_hops,
@@ -179,7 +196,7 @@ def _slice(node: Cut) -> Slice | Part:
         )
     return slice_parts(
         graph,
-        _request_roots(graph, roots, node.direction) if of_requests else roots,
+        request_roots(graph, roots, node.direction) if of_requests else roots,
         node.direction,
         stops=_stops(graph, node),
         max_hops=node.max_hops,
@@ -215,13 +232,13 @@ def _stops(graph: ExecutionGraph, node: Cut) -> I64 | None:
     return np.flatnonzero(np.fromiter((bool(until(graph.event(row))) for row in range(len(graph))), bool, len(graph)))
 
 
-def _origin(node: EventNode) -> EventNode:
+def origin(node: EventNode) -> EventNode:
     while isinstance(node, Where | OrderBy | Limit):
         node = node.source
     return node
 
 
-def _request_roots(graph: ExecutionGraph, rows: I64, direction: str) -> I64:
+def request_roots(graph: ExecutionGraph, rows: I64, direction: str) -> I64:
     """Where a request's flow begins (forward and both ways: with its call's ENTER) or ends (backward: with its call's end)."""
     region = graph.region[rows]
     if direction != "backward":
@@ -247,7 +264,7 @@ def _path(node: PathNode) -> CriticalPath:
 
 def _kinds(node: Kinds) -> list[Category]:
     graph, requests = run_of(node).graph, execute_events(node.source)
-    return categories(graph, requests, _request_roots(graph, requests, "forward"), node.level)
+    return categories(graph, requests, request_roots(graph, requests, "forward"), node.level)
 
 
 def _compare(node: Compare) -> Diff:

@@ -123,7 +123,7 @@ def _levels(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArra
 
 
 FIELDS: dict[str, Field] = {
-    "id": _numbers(lambda _, rows: rows),
+    "id": _numbers(lambda graph, rows: graph.ids(rows)),
     "ts": _numbers(lambda graph, rows: graph.ts[rows]),
     "kind": Field(_kinds, 0),
     "level": Field(_levels, 1),

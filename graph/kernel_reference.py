@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import components, expand
-from clew.graph.layout import ARC, ARRAYS, VERTEX
+from clew.graph.layout import ARC, ARRAYS, MOVE, RANGE, STATE, VERTEX
 from clew.graph.search_reference import Search
 
 I64 = npt.NDArray[np.int64]
@@ -20,6 +20,7 @@ U32 = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]
 Buffer = Any
 LARGEST = (1 << 32) - 2
+_NONE = (1 << 32) - 1
 
 
 def _numbers(data: Buffer, dtype: Any = np.uint32) -> npt.NDArray[Any]:
@@ -333,6 +334,46 @@ class Plane:
         bound = search.bounds[reached]
         low, high = (bound, self.start[reached + 1]) if forward else (self.start[reached], bound + 1)
         return low.astype(np.uint32).tobytes(), high.astype(np.uint32).tobytes(), search.followed
+
+    def resume(
+        self,
+        forward: bool,
+        state: Buffer,
+        pending: Buffer,
+        regions: Buffer,
+        positions: Buffer,
+        allowed: Buffer | None,
+        rounds: int,
+    ) -> tuple[bytes, bytes, int]:
+        region, position = self._pairs(regions, positions)
+        kept, left = np.frombuffer(state, STATE), _numbers(pending, RANGE)
+        if len(kept) != self.regions or np.any(left["low"] > left["high"]) or np.any(left["high"] > self.edges):
+            raise ValueError("state: not of this plane")
+        search = Search(self, bool(forward), self._allowed(allowed))
+        known = np.flatnonzero(kept["reach"])
+        reach = kept["reach"][known].astype(np.int64)
+        search.bounds[known] = _NONE - reach if forward else reach - 1
+        search.covered[known] = kept["covered"][known]
+        if len(left):
+            search.ranges.append((left["low"].astype(np.int64), left["high"].astype(np.int64)))
+        before = search.bounds.copy()
+        search.begin(region, position)
+        search.run(np.zeros(self.edges, bool), rounds, -1)
+        changed = np.flatnonzero(search.bounds != before)
+        moves = np.zeros(len(changed), MOVE)
+        old, new = before[changed], search.bounds[changed]
+        moves["region"] = changed
+        if forward:
+            moves["low"], moves["high"] = new, np.where(old == search.none, self.start[changed + 1], old)
+        else:
+            moves["low"], moves["high"] = np.where(old == search.none, self.start[changed], old + 1), new + 1
+        kept["reach"][changed] = _NONE - new if forward else new + 1
+        kept["covered"][changed] = search.covered[changed]
+        ranges = np.zeros(sum(len(low) for low, _ in search.ranges), RANGE)
+        if len(ranges):
+            ranges["low"] = np.concatenate([low for low, _ in search.ranges])
+            ranges["high"] = np.concatenate([high for _, high in search.ranges])
+        return moves.tobytes(), ranges.tobytes(), search.followed
 
     def rows(self, lows: Buffer, highs: Buffer) -> bytes:
         return np.sort(self._row(expand(*self._ranges(lows, highs)))).tobytes()

@@ -11,6 +11,13 @@ VERTEX = np.dtype([("first", "<i8"), ("last", "<i8"), ("events", "<i8"), ("label
 """A connected stretch of one label: its times and events; `region` is the smallest one in it."""
 ARC = np.dtype([("source", "<u4"), ("target", "<u4"), ("count", "<u4")])
 """The edges from one vertex to another."""
+STATE = np.dtype([("reach", "<u4"), ("covered", "<u4")])
+"""Of a region in a slice that is gone on with: its bound (forward 2³²-1 less the position, backward one more than it, 0: none)
+and the place that the bound covers from (backward: up to)."""
+MOVE = np.dtype([("region", "<u4"), ("low", "<u4"), ("high", "<u4")])
+"""Positions `low` up to `high` of a region, which came into a slice."""
+RANGE = np.dtype([("low", "<u4"), ("high", "<u4")])
+"""Places yet to be followed."""
 ARRAYS = {
     "start": np.dtype("<u4"),
     "end": np.dtype("<u4"),

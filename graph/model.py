@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -359,6 +359,11 @@ class ExecutionGraph:
         has = np.flatnonzero(self.ext >= 0)
         is_outcome[has] = np.isin(self.extensions.channel[self.ext[has]], channels)
         return owners(self.kind, self.region, self.strand, self.call, self.inner, is_outcome=is_outcome)
+
+    def ids(self, rows: I64) -> I64:
+        """The run's numbers of events: the rows, unless the graph is a part of a run, whose `answers` say how to number."""
+        numbering: Callable[[I64], I64] | None = self.answers.get("numbering")
+        return rows if numbering is None else numbering(rows)
 
     def event(self, event: int) -> Event:
         return Event(self, int(event))

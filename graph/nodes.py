@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from clew.graph.levels import LabelFunction
-from clew.graph.model import Event, ExecutionGraph
+from clew.graph.model import I64, Event, ExecutionGraph
 from clew.graph.ops.aggregate import Reduce
 from clew.graph.ops.parts import Direction
 from clew.graph.ops.slice import EdgeFilter
@@ -27,6 +27,19 @@ class QueryError(ClewError):
     """A query that makes no sense; the text says what to write instead."""
 
 
+class Engine(Protocol):
+    """Answers plans, as `execute` does."""
+
+    def execute(self, node: Node) -> Any: ...
+    def events(self, node: EventNode) -> I64:
+        """As `execute_events`."""
+
+    def records(self, ids: I64) -> Sequence[Any]:
+        """Some events by number, each with the attributes of an `Event`."""
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, eq=False)
 class OpenRun:
     """A recorded run whose graph is at hand."""
@@ -35,6 +48,8 @@ class OpenRun:
     folder: Path
     problems: list[Problem]
     graph: ExecutionGraph
+    engine: Engine | None = None
+    """What answers questions to the run; None: `execute`, on the graph."""
 
     def __repr__(self) -> str:
         return f"run({self.info.id!r})"

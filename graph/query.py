@@ -73,12 +73,27 @@ def open_run(
     path: str | PathLike[str] | None = None,
     *,
     workspace: str | PathLike[str] | None = None,
+    engine: str | None = None,
     progress: Progress = nobody,
 ) -> Run:
     """A recorded run: by its folder, id or name, or the newest; or a trace that others wrote (OTLP, Jaeger, Zipkin, Chrome,
     vector clocks), which is imported first. `workspace` is where its `.clew` folder is, by default the nearest one upwards.
     Builds the store when it is missing or old: `progress` is called with what is read or made, how much of it is done and how
-    much there is; what it raises ends it. Raises `ClewError` when there is no such run, or the trace is damaged."""
+    much there is; what it raises ends it. Raises `ClewError` when there is no such run, or the trace is damaged.
+
+    `path` may also be a run in parts (`clew cluster partition`): a folder, or a URL of an object store. `engine` says who
+    answers for its parts: "local", the default, in this process; "ray", or a Ray cluster's address, "ray://HOST:PORT"."""
+    from clew.graph.engines.folder import is_partitioned
+    from clew.graph.engines.opened import check_engine, open_parts
+
+    check_engine(engine)
+    if path is not None and is_partitioned(str(path)):
+        return open_parts(str(path), engine)
+    if engine not in (None, "local"):
+        named = path if path is not None else "the newest run"
+        raise QueryError(
+            f"{named}: not a run in parts, which the engine {engine!r} needs; make one: `clew cluster partition RUN -o FOLDER`"
+        )
     base = Path(workspace) if workspace is not None else workspace_of(Path.cwd())
     given = isinstance(path, Path) and path.is_dir()
     folder = Path(str(path)) if given else run_folder(base, None if path is None else str(path), progress)
@@ -204,8 +219,10 @@ class EventQuery(Query):
         return next(iter(self), None)
 
     def __iter__(self) -> Iterator[Event]:
-        graph = run_of(self.node).graph
-        return (graph.event(row) for row in self._rows.tolist())
+        run = run_of(self.node)
+        if run.engine is not None:
+            return iter(run.engine.records(self._rows))
+        return (run.graph.event(row) for row in self._rows.tolist())
 
     def group_by(self, *names: str) -> Grouping:
         """Grouped by the values of some fields; `.agg(…)` says what of each group."""

@@ -304,6 +304,48 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
     return result;
 }
 
+/* Goes on with a slice whose bounds the caller keeps: new starts are reached, and edges are followed for some rounds. */
+static PyObject *plane_resume(PlaneObject *self, PyObject *args) {
+    int forward;
+    Py_buffer state, pending, regions, positions, allowed;
+    long long rounds;
+    if (!PyArg_ParseTuple(args, "pw*y*y*y*z*L", &forward, &state, &pending, &regions, &positions, &allowed, &rounds))
+        return NULL;
+    const Plane *plane = &self->plane;
+    PyObject *result = NULL;
+    if (has(&state, plane->regions, sizeof(State), "state") && has(&pending, (size_t)pending.len / 8, 8, "pending") &&
+        pairs_fit(plane, &regions, &positions) && bits_fit(&allowed, plane, "allowed")) {
+        Moves moves = {0};
+        Slicing s = {.plane = plane, .forward = forward, .allowed = allowed.buf, .state = state.buf, .moves = &moves};
+        const Range *left = pending.buf;
+        bool fits = true;
+        Py_BEGIN_ALLOW_THREADS
+        for (size_t i = 0; i < (size_t)pending.len / 8; i++) {
+            fits &= left[i].low <= left[i].high && left[i].high <= plane->edges;
+            if (fits) Ranges_push(&s.ranges, left[i]);
+        }
+        for (size_t i = 0; fits && i < (size_t)regions.len / 4; i++)
+            reach_position(&s, ((uint32_t *)regions.buf)[i], ((uint32_t *)positions.buf)[i]);
+        if (fits) slice_run(&s, rounds, -1);
+        Py_END_ALLOW_THREADS
+        if (!fits) PyErr_SetString(PyExc_ValueError, "pending: not of this plane");
+        else if (s.ranges.failed || moves.failed || s.reached.failed) PyErr_NoMemory();
+        else
+            result = Py_BuildValue("NNK", bytes_of(moves.items, moves.count * sizeof(Move)),
+                                   bytes_of(s.ranges.items, s.ranges.count * sizeof(Range)),
+                                   (unsigned long long)s.followed);
+        free(moves.items);
+        free(s.reached.items);
+        free(s.ranges.items);
+    }
+    PyBuffer_Release(&state);
+    PyBuffer_Release(&pending);
+    PyBuffer_Release(&regions);
+    PyBuffer_Release(&positions);
+    if (allowed.obj) PyBuffer_Release(&allowed);
+    return result;
+}
+
 /* Are these ranges of positions? */
 static bool ranges_fit(const Plane *plane, const Py_buffer *lows, const Py_buffer *highs) {
     size_t count = (size_t)lows->len / 4;
@@ -466,6 +508,8 @@ static PyMethodDef plane_methods[] = {
     {"owners", (PyCFunction)plane_owners, METH_VARARGS, "(bounds) -> per region the stretch of rows that it lies in"},
     {"slice", (PyCFunction)plane_slice, METH_VARARGS,
      "(forward, regions, positions, allowed, crosses, max_hops, max_network_hops) -> lows, highs, followed"},
+    {"resume", (PyCFunction)plane_resume, METH_VARARGS,
+     "(forward, state, pending, regions, positions, allowed, rounds) -> moves, pending, followed"},
     {"rows", (PyCFunction)plane_rows, METH_VARARGS, "(lows, highs) -> rows, ascending"},
     {"condense", (PyCFunction)plane_condense, METH_VARARGS,
      "(forward, lows, highs, allowed, labels, ts) -> vertices, arcs, vertex of each region"},

@@ -15,6 +15,12 @@ typedef struct {
     uint32_t covered; /* forward the first place that the bound covers, backward one past the last */
 } State;
 
+/* Positions that a moving bound newly covers. */
+typedef struct {
+    uint32_t region, low, high;
+} Move;
+LIST(Moves, Move)
+
 typedef struct {
     const Plane *plane;
     bool forward;
@@ -28,6 +34,7 @@ typedef struct {
     size_t start_count;
     Ranges whole;            /* regions that are reached from their first event on, each with those below it */
     Ranges sides;            /* places, of which the side edges are yet to be followed */
+    Moves *moves;            /* every move of a bound, where they are asked for; else NULL, as it is by trees */
     uint64_t followed;
 } Slicing;
 
@@ -42,6 +49,13 @@ static bool start_below(const Slicing *s, uint32_t region) {
         else high = middle;
     }
     return low < s->start_count && s->starts[low] < s->plane->end[region];
+}
+
+static void note_move(Slicing *s, uint32_t region, uint32_t before, uint32_t position) {
+    const uint32_t *start = s->plane->start;
+    Move move = {region, position, before ? bound_of(s, before) : start[region + 1]};
+    if (!s->forward) move = (Move){region, before ? before : start[region], position + 1};
+    Moves_push(s->moves, move);
 }
 
 static inline void reach(Slicing *s, uint32_t region, uint32_t position, uint32_t place) {
@@ -59,6 +73,7 @@ static inline void reach(Slicing *s, uint32_t region, uint32_t position, uint32_
         }
         return;
     }
+    if (s->moves) note_move(s, region, state->reach, position);
     if (!state->reach) {
         Numbers_push(&s->reached, region);
         low = s->forward ? place : s->plane->in_first[region];

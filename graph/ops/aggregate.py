@@ -7,7 +7,7 @@ nodes (`by_label`) keeps all sums. What only a look at every event tells is foun
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 
 CALL, NEXT = 4, 5
 """Kinds of edges beside `EdgeKind`'s: a call, and the order of events in a region where it is no call or return."""
-_NAMES = {CALL: "call", NEXT: "next"}
+EDGE_NAMES = {CALL: "call", NEXT: "next"}
 
 Reduce = Callable[[ExecutionGraph, I64], Any]
 """Gives a node's `value` from its events."""
@@ -260,7 +260,9 @@ class AggregateGraph:
         edges = self.columns
         columns = (edges.source, edges.target, edges.kind, edges.channel, edges.count, edges.latency)
         return [
-            AggregateEdge(a, b, _NAMES.get(kind) or edge_kind_name(kind), self.graph.strings[channel], count, latency)
+            AggregateEdge(
+                a, b, EDGE_NAMES.get(kind) or edge_kind_name(kind), self.graph.strings[channel], count, latency
+            )
             for a, b, kind, channel, count, latency in zip(*(column.tolist() for column in columns), strict=True)
         ]
 
@@ -329,9 +331,9 @@ class _OfRegions:
         return self.condenser.node_of_rows(self.cut, self.rows)
 
     @cached_property
-    def _condensing(self) -> _Condensing:
+    def _condensing(self) -> Condensing:
         graph = self.condenser.graph
-        return _Condensing(graph, self.condenser.labels, *_inside(graph, self.cut), node=self.node_of_row)
+        return Condensing(graph, self.condenser.labels, *_inside(graph, self.cut), node=self.node_of_row)
 
     @cached_property
     def sums(self) -> dict[str, I64]:
@@ -339,7 +341,7 @@ class _OfRegions:
 
     @cached_property
     def columns(self) -> EdgeColumns:
-        return self._condensing.edge_columns().merged()
+        return without_implied(self._condensing.edge_columns().merged(), self._condensing.nodes)
 
 
 def _inside(graph: ExecutionGraph, cut: Slice | Part | None) -> tuple[I64, I64]:
@@ -368,7 +370,7 @@ def aggregate(
         labels = labels_of(graph, level)
         rows, edges = _inside(graph, cut)
         node = np.arange(len(rows)) if level == "event" else None
-        made = _Condensing(graph, labels, rows, edges, node=node, holes=isinstance(cut, Part)).result(reduce)
+        made = Condensing(graph, labels, rows, edges, node=node, holes=isinstance(cut, Part)).result(reduce)
     # What was only counted is in no slice.
     return made if cut is not None or not graph.counted else _with_counted(made)
 
@@ -390,7 +392,7 @@ def _with_counted(made: AggregateGraph) -> AggregateGraph:
     return replace(made, detail=_Known(made.rows, made.node_of_row, sums, made.columns), unplaced=unplaced)
 
 
-class _Condensing:
+class Condensing:
     """Positions are places in `rows`; `node` is given where nodes are known. With `holes`, events of a region that are not in
     `rows` may lie between two that are, which then are no neighbours."""
 
@@ -458,10 +460,12 @@ class _Condensing:
     def result(self, reduce: Reduce | None) -> AggregateGraph:
         code = np.zeros(self.nodes, np.int64)
         code[self.node] = self.code
-        detail = _Known(self.rows, self.node, self.sums(), self.edge_columns().merged())
+        columns = without_implied(self.edge_columns().merged(), self.nodes)
+        detail = _Known(self.rows, self.node, self.sums(), columns)
         return AggregateGraph(self.graph, self.labels.level, self.labels, code, detail, reduce)
 
     def edge_columns(self) -> EdgeColumns:
+        """Also where events follow each other only as a call or its return says; see `without_implied`."""
         graph, node = self.graph, self.node
         kind = graph.edge_kind[self.edges].astype(np.int64)
         channel = graph.edge_channel[self.edges].astype(np.int64)
@@ -470,7 +474,7 @@ class _Condensing:
         called = self.after[entering]
         caller = np.where(self.caller[called] >= 0, self.caller[called], self.before[entering])
         calls = (node[caller], node[called])
-        follow = _not_implied((node[self.before[~entering]], node[self.after[~entering]]), calls, self.nodes)
+        follow = (node[self.before[~entering]], node[self.after[~entering]])
         zeros = [np.zeros(len(calls[0]), np.int64), np.zeros(len(follow[0]), np.int64)]
         return EdgeColumns(
             np.concatenate((node[self.src], calls[0], follow[0])),
@@ -526,11 +530,10 @@ def _total(group: I64, value: I64, groups: int) -> I64:
     return np.bincount(group, weights=value, minlength=groups).astype(np.int64)
 
 
-def _not_implied(follow: tuple[I64, I64], calls: tuple[I64, I64], nodes: int) -> tuple[I64, I64]:
+def without_implied(edges: EdgeColumns, nodes: int) -> EdgeColumns:
     """Leaves out what a call says already: the return from it, and going on with it."""
-    between = follow[0] != follow[1]
-    source, target = follow[0][between], follow[1][between]
-    other = calls[0] != calls[1]
-    caller, called = calls[0][other], calls[1][other]
-    keep = ~np.isin(source * nodes + target, np.concatenate((caller * nodes + called, called * nodes + caller)))
-    return source[keep], target[keep]
+    calls = edges.kind == CALL
+    caller, called = edges.source[calls], edges.target[calls]
+    implied = np.concatenate((caller * nodes + called, called * nodes + caller))
+    keep = (edges.kind != NEXT) | ~np.isin(edges.source * nodes + edges.target, implied)
+    return EdgeColumns(*(getattr(edges, column.name)[keep] for column in fields(EdgeColumns)))
