@@ -14,7 +14,7 @@ class WorkerLost(Exception):
     """A worker ended before it answered; `part` says whose. What it knew of slices is gone."""
 
     def __init__(self, part: int) -> None:
-        super().__init__(f"the worker of part {part} is gone")
+        super().__init__(part)
         self.part = part
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ class RayPool:
         place = str(where) if "://" in str(where) else str(Path(where).absolute())
         self.actors = [remote.remote(place, manifest, part) for part in range(len(manifest.parts))]
         self.open: dict[Any, int] = {}
+        self.lives = [""] * len(self.actors)
+        """Names each actor's life: one that Ray has started again does not answer for what it was told before."""
         try:
             # What is wrong with a part is said now.
             for part in range(self.parts):
@@ -73,7 +76,7 @@ class RayPool:
             self.open[self.ray.put(WorkerLost(part))] = part
 
     def _call(self, part: int, method: str, arguments: tuple[Any, ...]) -> Any:
-        return self.actors[part].call.remote(method, arguments)
+        return self.actors[part].call.remote(self.lives[part], method, arguments)
 
     def next(self, seconds: float | None = None) -> tuple[int, Any] | None:
         done, _ = self.ray.wait(list(self.open), num_returns=1, timeout=seconds)
@@ -81,8 +84,6 @@ class RayPool:
             return None
         part = self.open.pop(done[0])
         answer = self._get(part, done[0])
-        if isinstance(answer, WorkerLost):
-            raise answer
         return part, answer
 
     def call(self, part: int, method: str, *arguments: Any) -> Any:
@@ -95,7 +96,7 @@ class RayPool:
     def _get(self, part: int, reference: Any) -> Any:
         errors = self.ray.exceptions
         try:
-            return self.ray.get(reference)
+            answer = self.ray.get(reference)
         except (errors.RayActorError, errors.WorkerCrashedError, errors.ObjectLostError, errors.NodeDiedError):
             raise WorkerLost(part) from None
         except errors.RayTaskError as error:
@@ -103,6 +104,9 @@ class RayPool:
             if isinstance(cause, ClewError):
                 raise cause from None
             raise
+        if isinstance(answer, WorkerLost):
+            raise answer
+        return answer
 
     def revive(self, part: int) -> None:
         self._ready(part, time.monotonic() + PATIENCE)
@@ -110,16 +114,16 @@ class RayPool:
     def _ready(self, part: int, until: float) -> None:
         while True:
             try:
-                said = self.call(part, "said")
+                self.lives[part], error = self._get(part, self.actors[part].said.remote())
                 break
-            except WorkerLost:
+            except (WorkerLost, self.ray.exceptions.RayActorError):
                 if time.monotonic() > until:
                     raise ClewError(
                         f"the worker of part {part} does not come up; look at Ray's logs on its machine (`ray logs`)"
                     ) from None
                 time.sleep(0.05)
-        if said is not None:
-            raise said
+        if error is not None:
+            raise error
 
     def kill(self, part: int) -> None:
         """Ends a worker's process, as an accident would; Ray starts it again."""
@@ -149,6 +153,7 @@ class _Actor:
     """A worker, which loads its part when it starts; what is wrong with that is said when it is asked."""
 
     def __init__(self, where: str, manifest: Manifest, part: int) -> None:
+        self.part, self.life = part, uuid.uuid4().hex
         self.worker: Worker | None = None
         self.error: ClewError | None = None
         try:
@@ -156,7 +161,10 @@ class _Actor:
         except ClewError as error:
             self.error = error
 
-    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        if method == "said":
-            return self.error
+    def said(self) -> tuple[str, ClewError | None]:
+        return self.life, self.error
+
+    def call(self, life: str, method: str, arguments: tuple[Any, ...]) -> Any:
+        if life != self.life:
+            return WorkerLost(self.part)
         return getattr(self.worker, method)(*arguments)
