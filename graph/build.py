@@ -6,6 +6,7 @@ is left out and counted in a problem, never a reason to give no graph.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from clew.graph.alignment import Alignment, Correction, Messages, align
 from clew.graph.assemble import Events, Joined, Tables, assemble
 from clew.graph.clocks import monotonic_ns
-from clew.graph.decode import Columns, decode
+from clew.graph.decode import decode
 from clew.graph.gaps import lost_of
 from clew.graph.model import ExecutionGraph, Extensions, Gap, Machine, Process, Site, Strand, Texts
 from clew.graph.names import process_names
@@ -142,52 +143,52 @@ class _Builder:
         self.progress(_READING, self.bytes, self.bytes)
         self.progress(_MAKING, 0, 3)
         machines = self._align(parts)
+        tangled = [part.tangled() for part in parts]
+        processes = self._processes(parts)
         stream = _Stream.of(parts)
         # Rows: by strand, in a strand by time when it ran on several threads, else in the thread's order.
-        strand = stream.strand
-        tangled = [stream.first_strand[part.index] + number for part in parts for number in part.tangled()]
-        order = _strand_major(strand, stream.ts, tangled)
-        numbers = np.arange(stream.first_strand[-1] + 1)
-        strand_start = np.searchsorted(strand[order], numbers).astype(np.int64)
+        of_run = [
+            first + number for first, found in zip(stream.first_strand, tangled, strict=False) for number in found
+        ]
+        order = _strand_major(stream.strand, stream.ts, of_run)
+        counts = np.bincount(stream.strand, minlength=stream.first_strand[-1])
+        strand_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         row_of = np.empty(len(order), np.int64)
         row_of[order] = np.arange(len(order))
+        process = np.repeat(np.arange(len(parts), dtype=np.uint32), np.diff(stream.first_strand))
 
         self.progress(_MAKING, 1, 3)
         has_key = stream.ext >= 0
-        of_bytes = has_key & ((np.append(stream.flags, np.uint16(0))[stream.ext] & FLAG_BYTES) != 0)
+        extensions = stream.extensions
+        of_bytes = has_key & ((np.append(extensions.flags, np.uint16(0))[stream.ext] & FLAG_BYTES) != 0)
         keyed = np.flatnonzero(has_key & ~of_bytes)
         edges = pair(
             row_of[keyed],
             stream.kind[keyed],
-            stream.key[stream.ext[keyed]],
+            extensions.key[stream.ext[keyed]],
             stream.ts[keyed],
-            stream.process[keyed],
+            process[stream.strand[keyed]],
         )
         if of_bytes.any():
-            edges = self._with_bytes(edges, stream, row_of, np.flatnonzero(of_bytes))
+            edges = self._with_bytes(edges, stream, row_of, np.flatnonzero(of_bytes), process)
+        missing = self._lost(parts, stream, row_of)
+        del row_of, has_key, of_bytes, keyed
         self.progress(_MAKING, 2, 3)
-        events = Events(
-            stream.ts[order],
-            stream.kind[order],
-            stream.site[order],
-            stream.ext[order],
-            order,
-            strand_start,
-            stream.extensions(),
-        )
+        stream.arrange(order)
+        strand = stream.strand
+        events = Events(stream.ts, stream.kind, stream.site, stream.ext, order, strand_start, extensions)
         lost = self._lost_ends(edges, events)
         self._report(edges, len(lost))
-        strand = strand[order]
         lost = lost[(lost > 0) & (strand[lost - 1] == strand[lost])]
         tables = Tables(
             self.shared.strings,
             self.shared.sites,
             self._strands(parts, strand_start),
-            self._processes(parts),
+            processes,
             machines,
             self.plan.levels if self.plan else (),
             self.counted,
-            tuple(self._lost(parts, stream, row_of)),
+            tuple(missing),
         )
         graph, problems = assemble(self.info, events, Joined(edges.src, edges.dst, edges.kind), tables, lost - 1)
         self.problems.extend(problems)
@@ -199,23 +200,25 @@ class _Builder:
         at = 0
         for part in parts:
             first = stream.first_strand[part.index]
-            for columns, (serial, thread) in zip(part.columns, sorted(part.records.threads.items()), strict=True):
-                here = slice(at, at + len(columns))
-                at += len(columns)
+            for ends, (serial, thread) in zip(part.ends, sorted(part.records.threads.items()), strict=True):
+                here = slice(at, at + (int(ends[-1, 1]) if len(ends) else 0))
+                at = here.stop
                 if thread.missing:
                     own = first + part.demultiplexer.own(serial)
-                    found += lost_of(thread.missing, columns.ends, row_of[here], stream.strand[here], own)
+                    found += lost_of(thread.missing, ends, row_of[here], stream.strand[here], own)
         return found
 
     def _where(self) -> str:
         return self.info.id
 
-    def _with_bytes(self, edges: Edges, stream: _Stream, row_of: I64, places: I64) -> Edges:
+    def _with_bytes(
+        self, edges: Edges, stream: _Stream, row_of: I64, places: I64, process: npt.NDArray[np.uint32]
+    ) -> Edges:
         """The edges, and those of the records at `places`, which claim bytes of streams."""
         ext = stream.ext[places]
-        texts = stream.extensions().texts
+        key, texts = stream.extensions.key[ext], stream.extensions.texts
         src, dst = pair_bytes(
-            stream.kind[places], stream.key[ext], stream.ts[places], stream.process[places], [texts[row] for row in ext]
+            stream.kind[places], key, stream.ts[places], process[stream.strand[places]], [texts[row] for row in ext]
         )
         rows = row_of[places]
         return Edges(
@@ -292,26 +295,30 @@ class _Builder:
             self.problems.append(Problem(records.path, f"{about}: {note.text}" if about else note.text))
         for number, count in records.counters.items():
             self.counted[site_ids.get(number, 0)] += count
-        demultiplexer = Demultiplexer()
-        columns: list[Columns] = []
-        strands: list[npt.NDArray[np.uint32]] = []
+        part = _Part(index, records, Demultiplexer())
         for serial, thread in sorted(records.threads.items()):
             self.progress(_READING, self.read, self.bytes)
             decoded = decode(thread.extents)
             self.read += thread.extents.bytes
             keys = np.append(decoded.key, np.uint64(0))[decoded.ext]
-            strands.append(demultiplexer.split(serial, decoded.kind, decoded.site, keys))
-            columns.append(decoded)
-        if demultiplexer.unmatched_ends:
-            what = f"{demultiplexer.unmatched_ends} steps of tasks end without a beginning"
+            part.strands.append(part.demultiplexer.split(serial, decoded.kind, decoded.site, keys))
+            part.times.append(self._times(records, decoded.ticks))
+            part.kind.append(decoded.kind)
+            part.sites.append(_translate(site_ids, decoded.site))
+            part.ext.append(decoded.ext)
+            part.key.append(decoded.key)
+            part.channels.append(_translate(string_ids, decoded.channel))
+            part.flags.append(decoded.flags)
+            part.text_length.append(np.diff(decoded.text_start))
+            part.texts.append(decoded.texts)
+            part.ends.append(decoded.ends)
+        if part.demultiplexer.unmatched_ends:
+            what = f"{part.demultiplexer.unmatched_ends} steps of tasks end without a beginning"
             self.problems.append(Problem(records.path, what))
         if not self.records.clock(records).known:
             what = "too short to measure its clock by: the order of its events is right, their durations are guesses"
             self.problems.append(Problem(records.path, what))
-        times = [self._times(records, thread.ticks) for thread in columns]
-        sites = _translate(site_ids, [thread.site for thread in columns])
-        channels = _translate(string_ids, [thread.channel for thread in columns])
-        return _Part(index, records, columns, times, sites, channels, strands, demultiplexer)
+        return part
 
     # Tables
 
@@ -349,8 +356,7 @@ class _Builder:
             if died:
                 what = f"process {header.pid} ({name}) died while it was recorded; what it did until then is here"
                 self.problems.append(Problem(part.records.path, what))
-            spans = [(int(times[0]), int(times[-1])) for times in part.times if len(times)]
-            first, last = min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
+            first, last = part.span()
             processes.append(
                 Process(
                     index=part.index,
@@ -380,12 +386,19 @@ class _Part:
 
     index: int
     records: ProcessRecords
-    columns: list[Columns]
-    times: list[I64]
-    sites: list[npt.NDArray[np.uint32]]
-    channels: list[npt.NDArray[np.uint32]]
-    strands: list[npt.NDArray[np.uint32]]
     demultiplexer: Demultiplexer
+    times: list[I64] = field(default_factory=list)
+    kind: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+    sites: list[npt.NDArray[np.uint32]] = field(default_factory=list)
+    ext: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    strands: list[npt.NDArray[np.uint32]] = field(default_factory=list)
+    key: list[npt.NDArray[np.uint64]] = field(default_factory=list)
+    channels: list[npt.NDArray[np.uint32]] = field(default_factory=list)
+    flags: list[npt.NDArray[np.uint16]] = field(default_factory=list)
+    text_length: list[I64] = field(default_factory=list)
+    texts: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+    ends: list[I64] = field(default_factory=list)
+    """See `Columns.ends`."""
 
     def tangled(self) -> list[int]:
         """The strands that more than one thread ran."""
@@ -394,8 +407,13 @@ class _Part:
             threads.update(np.unique(strand).tolist())
         return [strand for strand, count in threads.items() if count > 1]
 
+    def span(self) -> tuple[int, int]:
+        """From the first record of any thread to the last."""
+        spans = [(int(times[0]), int(times[-1])) for times in self.times if len(times)]
+        return min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
 
-@dataclass(frozen=True)
+
+@dataclass
 class _Stream:
     """All records of a run: process by process, thread by thread, in each thread's order."""
 
@@ -404,42 +422,56 @@ class _Stream:
     site: npt.NDArray[np.uint32]
     ext: npt.NDArray[np.int32]
     strand: npt.NDArray[np.uint32]
-    process: npt.NDArray[np.uint32]
-    key: npt.NDArray[np.uint64]
-    channel: npt.NDArray[np.uint32]
-    flags: npt.NDArray[np.uint16]
-    text_length: I64
-    texts: npt.NDArray[np.uint8]
+    extensions: Extensions
     first_strand: list[int]
     """Number in the run of each process's strand 0."""
 
     @classmethod
     def of(cls, parts: Sequence[_Part]) -> _Stream:
-        threads = [(part, number, columns) for part in parts for number, columns in enumerate(part.columns)]
-        first_strand = np.concatenate(([0], np.cumsum([len(part.demultiplexer.keys) for part in parts]))).tolist()
-        ext: list[npt.NDArray[np.int32]] = []
+        """Takes the columns away from the parts: no more than one of them is there twice at a time."""
+        counts = [len(part.demultiplexer.keys) for part in parts]
+        first_strand = [0, *itertools.accumulate(counts)]
         extensions = 0
-        for _, _, columns in threads:
-            ext.append(np.where(columns.ext >= 0, columns.ext + np.int32(extensions), np.int32(-1)))
-            extensions += len(columns.key)
+        for part in parts:
+            for number, ext in enumerate(part.ext):
+                part.ext[number] = np.where(ext >= 0, ext + np.int32(extensions), np.int32(-1))
+                part.strands[number] += np.uint32(first_strand[part.index])
+                extensions += len(part.key[number])
+        starts = _join(_taken(parts, "text_length"), np.int64)
         return cls(
-            _join([part.times[number] for part, number, _ in threads], np.int64),
-            _join([columns.kind for _, _, columns in threads], np.uint8),
-            _join([part.sites[number] for part, number, _ in threads], np.uint32),
-            _join(ext, np.int32),
-            _join([part.strands[number] + first_strand[part.index] for part, number, _ in threads], np.uint32),
-            _join([np.full(len(columns), part.index) for part, _, columns in threads], np.uint32),
-            _join([columns.key for _, _, columns in threads], np.uint64),
-            _join([part.channels[number] for part, number, _ in threads], np.uint32),
-            _join([columns.flags for _, _, columns in threads], np.uint16),
-            _join([np.diff(columns.text_start) for _, _, columns in threads], np.int64),
-            _join([columns.texts for _, _, columns in threads], np.uint8),
+            _join(_taken(parts, "times"), np.int64),
+            _join(_taken(parts, "kind"), np.uint8),
+            _join(_taken(parts, "sites"), np.uint32),
+            _join(_taken(parts, "ext"), np.int32),
+            _join(_taken(parts, "strands"), np.uint32),
+            Extensions(
+                _join(_taken(parts, "key"), np.uint64),
+                _join(_taken(parts, "channels"), np.uint32),
+                _join(_taken(parts, "flags"), np.uint16),
+                Texts(
+                    np.concatenate(([0], np.cumsum(starts))).astype(np.int64), _join(_taken(parts, "texts"), np.uint8)
+                ),
+            ),
             first_strand,
         )
 
-    def extensions(self) -> Extensions:
-        start = np.concatenate(([0], np.cumsum(self.text_length))).astype(np.int64)
-        return Extensions(self.key, self.channel, self.flags, Texts(start, self.texts))
+    def arrange(self, order: I64) -> None:
+        """Puts the records into this order, a column at a time."""
+        self.ts = self.ts[order]
+        self.kind = self.kind[order]
+        self.site = self.site[order]
+        self.ext = self.ext[order]
+        self.strand = self.strand[order]
+
+
+def _taken(parts: Sequence[_Part], name: str) -> list[npt.NDArray[Any]]:
+    """A column of all threads, which the parts keep no longer."""
+    found: list[npt.NDArray[Any]] = []
+    for part in parts:
+        column = getattr(part, name)
+        found += column
+        column.clear()
+    return found
 
 
 def _messages(parts: Sequence[_Part], clock_of: Sequence[int]) -> Messages:
@@ -449,10 +481,10 @@ def _messages(parts: Sequence[_Part], clock_of: Sequence[int]) -> Messages:
     times: list[I64] = []
     clocks: list[npt.NDArray[np.intp]] = []
     for part in parts:
-        for columns, ts in zip(part.columns, part.times, strict=True):
-            keyed = np.flatnonzero(columns.ext >= 0)
-            kinds.append(columns.kind[keyed])
-            keys.append(columns.key[columns.ext[keyed]])
+        for kind_, ext, key_, ts in zip(part.kind, part.ext, part.key, part.times, strict=True):
+            keyed = np.flatnonzero(ext >= 0)
+            kinds.append(kind_[keyed])
+            keys.append(key_[ext[keyed]])
             times.append(ts[keyed])
             clocks.append(np.full(len(keyed), clock_of[part.index], np.intp))
     kind, key, ts, clock = (
@@ -469,15 +501,12 @@ def _join(parts: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
 
 
-def _translate(ids: dict[int, int], columns: Sequence[npt.NDArray[np.uint32]]) -> list[npt.NDArray[np.uint32]]:
+def _translate(ids: dict[int, int], column: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     """A process's ids to the run's; what was never defined (its definition is lost) becomes 0."""
     known = np.array(sorted(ids), np.uint32)
     run = np.array([ids[number] for number in known.tolist()], np.uint32)
-    translated = []
-    for column in columns:
-        place = np.minimum(np.searchsorted(known, column), len(known) - 1)
-        translated.append(np.where(known[place] == column, run[place], np.uint32(0)))
-    return translated
+    place = np.minimum(np.searchsorted(known, column), len(known) - 1)
+    return np.where(known[place] == column, run[place], np.uint32(0))
 
 
 def _strand_major(strand: npt.NDArray[np.uint32], ts: I64, tangled: Sequence[int]) -> I64:

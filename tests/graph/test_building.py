@@ -14,6 +14,9 @@ from clew.graph.store import load, open_graph
 from clew.graph.workplace import workplace
 from clew.records.run import STORE_FOLDER
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from recorded import write_run  # noqa: E402  # benchmarks are scripts, no package
+
 
 class Stopped(Exception):
     pass
@@ -122,3 +125,28 @@ def test_two_builders_at_once_give_the_same_graph_and_one_store(run):
     assert len(found) == 3
     assert leftovers(folder) == []
     same(load(folder)[0], expected)
+
+
+MEASURE = """
+import sys
+from pathlib import Path
+from clew.graph.build import build
+def peak():
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+build(Path(sys.argv[1]))
+before = peak()
+graph, _ = build(Path(sys.argv[2]))
+print(len(graph), peak() - before)
+"""
+
+
+def test_building_takes_a_bounded_number_of_bytes_per_event(tmp_path):
+    """The graph's own columns take some 60; what is there only meanwhile no more than as much again."""
+    small, large = (write_run(tmp_path / str(events), events) for events in (10_000, 1_000_000))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(small), str(large)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    events, peak = map(int, done.stdout.split())
+    assert events > 990_000
+    assert peak / events < 150
