@@ -45,7 +45,10 @@ def _marked(graph: ExecutionGraph) -> list[Gap]:
             continue
         name = (graph.strands[strand].process, int(graph.site[row]))
         lost, over = int(graph.extensions.key[ext]) or None, int(graph.extensions.flags[ext]) & FLAG_OVER
-        if over and name in open_:
+        if not name[1]:  # records that were dropped before it
+            before = row - 1 if row > graph.strands[strand].start else -1
+            found.append(Gap(strand, before, row, lost, graph.text(row)))
+        elif over and name in open_:
             at = open_.pop(name)
             begun = found[at]
             before = row if begun.strand == strand else -1

@@ -328,11 +328,9 @@ class _Reader:
         kind, serial, number = key
         if kind is ChunkKind.EVENTS:
             before = self._next.get(serial, 0)
-            if number != before:
+            if number != before and key not in self._gaps:  # those get a record of their own
                 what = f"chunks {before} to {number - 1} of thread {serial} are missing"
-                if key in self._gaps:
-                    what = "records were dropped to stay within the quota"
-                elif serial not in self._next and (self._dropped.records or self._overwritten.records):
+                if serial not in self._next and (self._dropped.records or self._overwritten.records):
                     what = "the oldest records were dropped to stay within the quota"
                 self._missing_here(serial, what)
             self._next[serial] = number + 1

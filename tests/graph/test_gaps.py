@@ -95,3 +95,12 @@ def test_a_slice_tells_of_the_gaps_beside_its_events_only(run):
     received = next(row for row in range(len(opened.graph)) if opened.graph.kind[row] == Kind.RECEIVE)
     assert opened.slice(received).gaps() == opened.gaps != []
     assert opened.slice(received, direction="forward").gaps() == []
+
+
+def test_records_that_were_dropped_in_the_middle_are_a_gap_before_their_mark(run):
+    thread = run.process().thread()
+    thread.enter("f").put(Kind.GAP, text="they were dropped to stay within the quota").exit("f")
+    graph = run.graph()
+    (gap,) = gaps(graph)
+    assert (gap.before, gap.lost, gap.why) == (1, None, "they were dropped to stay within the quota")
+    assert graph.kind[gap.before] == Kind.GAP
