@@ -41,6 +41,7 @@ COMMANDS = {
     "export": Entry("clew.cli.export", "Write a run as OTLP or for Perfetto."),
     "python": Entry("clew.cli.python", "Open a Python prompt with a run at hand."),
     "runs": Entry("clew.cli.runs", "List the recorded runs."),
+    "cluster": Entry("clew.cli.cluster", "Cut a run into parts, and ask it on many machines."),
     "view": Entry("clew.cli.view", "Open the panel in a browser."),
     "check": Entry("clew.cli.check", "Check a spec against the source code."),
     "lsp": Entry("clew.cli.lsp", "Start the language server, for an editor."),

@@ -47,7 +47,7 @@ from clew.graph.nodes import (
     Where,
 )
 from clew.graph.ops.critical_path import Branch, CriticalPath, critical_path
-from clew.graph.ops.slice import slice_events
+from clew.graph.ops.slice import Mask, Slice, slice_events
 from clew.graph.ops.what_if import WhatIf
 from clew.records.errors import ClewError
 from clew.records.event import EdgeKind
@@ -101,6 +101,25 @@ class PartsSlice:
     def events(self) -> I64:
         """The slice's events, ascending."""
         return self._events
+
+    @cached_property
+    def whole(self) -> Slice:
+        """The same slice of the run put together here."""
+        of, ask = self.engine.gather(list(range(len(self.engine.manifest.parts)))), self.session.ask
+        return slice_events(
+            of.graph,
+            self.roots,
+            self.direction,
+            max_hops=ask.max_hops,
+            max_network_hops=ask.max_network_hops,
+            edge_filter=_allowed(of, ask),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        # What needs the events of all parts at once: dominators, pictures, gaps beside it.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.whole, name)
 
     def contains(self, event: int) -> bool:
         place = int(np.searchsorted(self._events, event))
@@ -391,18 +410,13 @@ class PartsEngine:
         parts = cut.parts if ask.forward else self._behind(cut.parts)
         of = self.gather(parts or [0])
         roots = np.array(cut.roots, np.int64)
-        allowed = None
-        if ask.edge_filter is not None or ask.edge_kinds is not None:
-            edges = np.zeros(len(of.edges), REMOTE)
-            edges["number"], edges["kind"], edges["channel"] = of.edges, of.graph.edge_kind, of.graph.edge_channel
-            allowed = chosen(of.graph, edges, ask)
         made = slice_events(
             of.graph,
             of.rows(roots) if len(roots) else roots,
             cut.direction,
             max_hops=ask.max_hops,
             max_network_hops=ask.max_network_hops,
-            edge_filter=allowed,
+            edge_filter=_allowed(of, ask),
         )
 
         def whole() -> CriticalPath:
@@ -410,6 +424,15 @@ class PartsEngine:
             return path
 
         return _told(critical_path(of.graph, made, node.level), of, whole)
+
+
+def _allowed(of: Piece, ask: Ask) -> Mask | None:
+    """Which edges of some parts put together may be followed."""
+    if ask.edge_filter is None and ask.edge_kinds is None:
+        return None
+    edges = np.zeros(len(of.edges), REMOTE)
+    edges["number"], edges["kind"], edges["channel"] = of.edges, of.graph.edge_kind, of.graph.edge_channel
+    return chosen(of.graph, edges, ask)
 
 
 def _goes_one_way(node: Cut) -> bool:

@@ -94,6 +94,12 @@ QUESTIONS = {
     ),
     "neighbours": lambda run: run.events.where(kind="receive").neighbours(),
     "categories": lambda run: [category.requests for category in run.requests.categories()],
+    "dominators, gaps and rows": lambda run: [
+        len(run.slice(80).gaps()),
+        len(run.gaps),
+        run.slice(80).result.touched.tolist(),
+        run.slice(80).result.holds(run.slice(80).ids()).all(),
+    ],
     "a label function": lambda run: run.aggregate(lambda event: event.kind + str(event.id % 2)),
 }
 

@@ -1,0 +1,174 @@
+"""`clew cluster`: runs in parts, for runs that outgrow a machine; their questions are answered here or by Ray."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from clew.cli.common import json_option, open_session, print_json, print_problems, show, table, workspace_option
+
+engine_option = click.option(
+    "--engine",
+    metavar="ENGINE",
+    help="local (in this process, the default), ray (one that is started here, or RAY_ADDRESS), or ray://HOST:PORT.",
+)
+
+
+@click.group()
+def cluster() -> None:
+    """Cut a run into parts, and ask it on many machines.
+
+    A run in parts is a folder, or a URL of an object store (s3://, gs://, …) that all machines reach. Every part has whole
+    processes, as Parquet tables and arrays; Ray (`pip install 'clew[cluster]'`) has one restartable worker per part.
+    In Python: `clew.open(FOLDER, engine="ray")`. docs/scale.md says what sizes to expect.
+
+    \b
+    Examples:
+      clew cluster partition checkout -o parts/
+      clew cluster check parts/
+      clew cluster slice parts/ 4711 --forward --engine ray
+      clew cluster aggregate parts/ --level process --engine ray://head:10001
+    """
+
+
+@cluster.command()
+@click.argument("run", required=False, default="")
+@click.option("-o", "--out", required=True, metavar="FOLDER", help="A folder that is not there yet, or a URL.")
+@click.option("--parts", type=click.IntRange(1), metavar="N", help="Default: one part per machine of the run.")
+@workspace_option
+def partition(*, run: str, out: str, parts: int | None, workspace: Path | None) -> None:
+    """Write a run in parts: by machine, and where those are too large or too few, by process.
+
+    RUN is a run's id, name or folder, or a trace that others wrote; the newest run when it is left out.
+
+    \b
+    Examples:
+      clew cluster partition -o parts/
+      clew cluster partition checkout -o s3://bucket/checkout --parts 8
+    """
+    from clew.graph.engines.folder import partition as write
+    from clew.server import wording
+
+    opened = open_session(workspace).open(run)
+    made = write(opened.graph, out, parts, tuple(opened.problems))
+    click.echo(f"{out}: run {opened.info.name} in {wording.count(made, 'part')}, {len(opened.graph):,} events")
+    print_problems(opened)
+
+
+@cluster.command()
+@click.argument("folder")
+@json_option
+def check(*, folder: str, as_json: bool) -> None:
+    """List a run's parts, and read every file of them: what is missing or damaged is named.
+
+    \b
+    Examples:
+      clew cluster check parts/
+      clew cluster check s3://bucket/checkout --json
+    """
+    from clew.graph.engines.folder import part_name, read_manifest, read_part
+
+    manifest = read_manifest(folder)
+    parts = []
+    for number, about in enumerate(manifest.parts):
+        read_part(folder, manifest, number)
+        size = sum(size for size, _ in about["files"].values())
+        named = {"part": part_name(number), "processes": len(about["processes"]), "machines": len(about["machines"])}
+        parts.append(
+            named | {name: about[name] for name in ("events", "edges", "outgoing", "incoming")} | {"bytes": size}
+        )
+    if as_json:
+        print_json({"run": manifest.info.id, "name": manifest.info.name, "parts": parts})
+        return
+    rows = table(*parts[0], right=tuple(name for name in parts[0] if name != "part"))
+    for part in parts:
+        rows.add_row(*(value if isinstance(value, str) else f"{value:,}" for value in part.values()))
+    show(rows)
+
+
+@cluster.command("slice")
+@click.argument("folder")
+@click.argument("events", nargs=-1, type=click.IntRange(0), required=True, metavar="EVENT…")
+@click.option("--forward", is_flag=True, help="What followed from the events, instead of what led to them.")
+@click.option("--max-hops", type=click.IntRange(0), metavar="N", help="At most N edges on a path.")
+@click.option("--max-network-hops", type=click.IntRange(0), metavar="N", help="At most N edges between processes.")
+@click.option("--rows", type=click.IntRange(0), default=20, show_default=True, help="How many events are listed.")
+@engine_option
+@json_option
+def slice_(
+    *,
+    folder: str,
+    events: tuple[int, ...],
+    forward: bool,
+    max_hops: int | None,
+    max_network_hops: int | None,
+    rows: int,
+    engine: str | None,
+    as_json: bool,
+) -> None:
+    """What led to some events of a run in parts, and what finding that cost.
+
+    \b
+    Examples:
+      clew cluster slice parts/ 4711
+      clew cluster slice parts/ 17 --forward --max-network-hops 2 --engine ray --json
+    """
+    from clew.graph.engines.engine import PartsSlice
+    from clew.graph.engines.opened import open_parts
+
+    run = open_parts(folder, engine)
+    try:
+        direction = "forward" if forward else "backward"
+        cut = run.slice(*events, direction=direction, max_hops=max_hops, max_network_hops=max_network_hops)  # type: ignore[arg-type]  # it is one of the two
+        found = cut.result
+        assert isinstance(found, PartsSlice)
+        cost = found.traffic
+        figures = {"events": found.count, "edges followed": found.followed, "parts": len(found.parts)}
+        network = {"calls": cost.calls, "rounds": cost.rounds, "bytes": cost.bytes, "lost workers": cost.lost}
+        names = ("id", "process", "kind", "function", "text")
+        listed = [dict(zip(names, row, strict=True)) for row in cut.limit(rows).select(*names)] if rows else []
+    finally:
+        run.close()
+    if as_json:
+        print_json({"run": run.info.id, "direction": direction, **figures, **network, "listed": listed})
+        return
+    shown = table(*names, right=("id",))
+    for row in listed:
+        shown.add_row(*(str(value).replace("\n", "⏎") for value in row.values()))
+    show(shown)
+    click.echo(" · ".join(f"{value:,} {name}" for name, value in (figures | network).items()))
+
+
+@cluster.command()
+@click.argument("folder")
+@click.option("--level", default="function", show_default=True, help="function, class, module, component, process, …")
+@click.option("--rows", type=click.IntRange(1), default=25, show_default=True, help="How many lines.")
+@engine_option
+@json_option
+def aggregate(*, folder: str, level: str, rows: int, engine: str | None, as_json: bool) -> None:
+    """Sum a run in parts by function, class, module, component, task, thread, process or machine.
+
+    \b
+    Examples:
+      clew cluster aggregate parts/
+      clew cluster aggregate parts/ --level machine --engine ray
+    """
+    from clew.graph.engines.opened import open_parts
+
+    run = open_parts(folder, engine)
+    try:
+        nodes = sorted(run.aggregate(level).by_label().nodes, key=lambda node: (-node.self_ns, node.label))
+    finally:
+        run.close()
+    columns = ("label", "events", "calls", "self_ns", "total_ns", "waiting_ns", "errors")
+    if as_json:
+        labels = [{name: getattr(node, name) for name in columns} for node in nodes]
+        print_json({"run": run.info.id, "level": level, "labels": labels})
+        return
+    shown = table(*columns, right=columns[1:])
+    for node in nodes[:rows]:
+        shown.add_row(node.label, *(f"{getattr(node, name):,}" for name in columns[1:]))
+    show(shown)
+    if len(nodes) > rows:
+        click.echo(f"and {len(nodes) - rows:,} more; --rows shows more")
