@@ -365,21 +365,25 @@ class ExecutionGraph:
         numbering: Callable[[I64], I64] | None = self.answers.get("numbering")
         return rows if numbering is None else numbering(rows)
 
+    def at(self, column: str, event: int) -> int:
+        """One value of a column of events; of a stored graph without reading the whole column."""
+        return int(getattr(self, column)[event])
+
     def event(self, event: int) -> Event:
         return Event(self, int(event))
 
     def wall_ns(self, event: int) -> int:
         """Nanoseconds since 1970."""
-        return int(self.ts[event]) + self.info.started
+        return self.at("ts", event) + self.info.started
 
     def text(self, event: int) -> str:
         """A log's message, a mark's value, a payload, why events are missing; else "". What failed says so."""
-        row = int(self.ext[event])
+        row = self.at("ext", event)
         return self.failure(event) or self.extensions.text(row) if row >= 0 else ""
 
     def failure(self, event: int) -> str:
         """`key failed: AttributeError` when the expression of an event's key or value raised; else ""."""
-        row, kind = int(self.ext[event]), int(self.kind[event])
+        row, kind = self.at("ext", event), self.at("kind", event)
         # A log line whose arguments do not fit has its text all the same.
         if row < 0 or kind == Kind.LOG or not int(self.extensions.flags[row]) & FLAG_FAILED:
             return ""
@@ -387,38 +391,38 @@ class ExecutionGraph:
 
     def is_over(self, event: int) -> bool:
         """Does a GAP end here?"""
-        row = int(self.ext[event])
+        row = self.at("ext", event)
         return row >= 0 and bool(int(self.extensions.flags[row]) & FLAG_OVER)
 
     def key(self, event: int) -> int:
-        row = int(self.ext[event])
+        row = self.at("ext", event)
         return int(self.extensions.key[row]) if row >= 0 else 0
 
     def key_text(self, event: int) -> str:
         """What the key of an edge's event stands for, as the recording has it; "" when only its hash was kept."""
-        return self.text(event) if int(self.kind[event]) in _KEYED else ""
+        return self.text(event) if self.at("kind", event) in _KEYED else ""
 
     def channel(self, event: int) -> str:
         """The mechanism of an edge's event; the logger of a log; the name of a request, mark or payload."""
-        row = int(self.ext[event])
+        row = self.at("ext", event)
         return self.strings[int(self.extensions.channel[row])] if row >= 0 else ""
 
     def process_of(self, event: int) -> Process:
-        return self.processes[self.strands[int(self.strand[event])].process]
+        return self.processes[self.strands[self.at("strand", event)].process]
 
     def strand_of(self, event: int) -> Strand:
-        return self.strands[int(self.strand[event])]
+        return self.strands[self.at("strand", event)]
 
     def call_of(self, event: int) -> int:
         """The ENTER of the call that the event belongs to, -1 for none."""
-        return int(self.call[event])
+        return self.at("call", event)
 
     def enclosing_call(self, event: int) -> int:
         """The ENTER of the call around the event, which for a call's own records is the caller; -1 for none."""
-        if int(self.kind[event]) in (Kind.ENTER, Kind.RESUME):
+        if self.at("kind", event) in (Kind.ENTER, Kind.RESUME):
             first = event == self.strand_of(event).start
-            return -1 if first else int(self.inner[event - 1])
-        return int(self.inner[event])
+            return -1 if first else self.at("inner", event - 1)
+        return self.at("inner", event)
 
     def exit_of(self, enter: int) -> int:
         """The EXIT or UNWIND of a call, -1 when it never ended. Raises KeyError when `enter` opened no call."""
@@ -426,8 +430,8 @@ class ExecutionGraph:
 
     def function_site(self, event: int) -> int:
         """The site of the function that the event happened in; its own site when no recorded call is around it."""
-        call = int(self.call[event])
-        return int(self.site[call if call >= 0 else event])
+        call = self.at("call", event)
+        return self.at("site", call if call >= 0 else event)
 
     def function(self, event: int) -> str:
         """`module:qualname` of the function that the event happened in, "" for none."""
@@ -435,7 +439,7 @@ class ExecutionGraph:
 
     def location(self, event: int) -> tuple[str, int] | None:
         """File and line (from 1) of the event's own site, else of the function around it."""
-        site = self.sites[int(self.site[event]) or self.function_site(event)]
+        site = self.sites[self.at("site", event) or self.function_site(event)]
         return (site.file, site.line) if site.file else None
 
     def rows_of(self, kinds: Iterable[int]) -> I64:
@@ -472,13 +476,13 @@ class Event:
     def kind(self) -> str:
         """The kind's name in small letters: "enter", "log", "receive", …"""
         try:
-            return Kind(int(self.graph.kind[self.id])).name.lower()
+            return Kind(self.graph.at("kind", self.id)).name.lower()
         except ValueError:
-            return f"kind {int(self.graph.kind[self.id])}"
+            return f"kind {self.graph.at('kind', self.id)}"
 
     @property
     def ts(self) -> int:
-        return int(self.graph.ts[self.id])
+        return self.graph.at("ts", self.id)
 
     @property
     def wall_ns(self) -> int:
@@ -515,7 +519,7 @@ class Event:
     @property
     def level(self) -> str:
         """A log's level by name ("ERROR"; "Level 25" for a number without one), "" for other events."""
-        if self.graph.kind[self.id] != Kind.LOG:
+        if self.graph.at("kind", self.id) != Kind.LOG:
             return ""
         number = self.graph.key(self.id)
         return LEVEL_NAMES.get(number, f"Level {number}")

@@ -15,11 +15,21 @@ import numpy.typing as npt
 
 from clew.graph.calls import Nesting, nest
 from clew.graph.model import I64, U8, U32, Calls, ExecutionGraph, Extensions, Regions, Rows
-from clew.graph.tables import DamagedTable, Table
+from clew.graph.tables import ROWS_A_GROUP, DamagedTable, Table
 from clew.graph.texts import Templated, TemplatedTexts
 from clew.graph.times import call_times
 
 T = TypeVar("T")
+
+_EVENT_COLUMNS = {
+    "ts": "ts",
+    "kind": "kind",
+    "site": "location",
+    "strand": "strand",
+    "region": "region",
+    "idle": "idle",
+}
+"""Columns of a graph's events by those of the table."""
 
 
 class StoredTables:
@@ -177,6 +187,55 @@ class StoredGraph(ExecutionGraph):
             read("last", np.int64),
             read("parent", np.int64),
         )
+
+    # One event at a time
+
+    def at(self, column: str, event: int) -> int:
+        if column in self.__dict__ or len(self) <= ROWS_A_GROUP:
+            return super().at(column, event)
+        if event < 0:
+            event += len(self)
+        if column == "ext":
+            row = int(np.searchsorted(self._extended, event))
+            return row if row < len(self._extended) and self._extended[row] == event else -1
+        if column in ("call", "inner"):
+            strand = self.strands[self.at("strand", event)]
+            calls: I64 = getattr(self._strand_nesting(strand.start, strand.stop), column)
+            value = int(calls[event - strand.start])
+            return value + strand.start if value >= 0 else -1
+        group, first = self.tables.get("events", lambda table: table.group_of(event))
+        return int(self._parts(_EVENT_COLUMNS[column], group)[event - first])
+
+    @cached_property
+    def _extended(self) -> I64:
+        return self.tables.numbers("payloads", "event", np.int64)
+
+    @cached_property
+    def _parts(self) -> Callable[[str, int], npt.NDArray[Any]]:
+        """A column in a group of rows; the last ones are kept."""
+
+        def read(column: str, group: int) -> npt.NDArray[Any]:
+            types = {"ts": np.int64, "kind": np.uint8, "idle": np.bool_}
+            return self.tables.numbers("events", column, types.get(column, np.uint32), group=group)
+
+        return lru_cache(16)(read)
+
+    @cached_property
+    def _strand_nesting(self) -> Callable[[int, int], Nesting]:
+        """The calls of the strand that has some rows, counted from its first; the last ones are kept."""
+
+        def part(column: str, start: int, stop: int) -> npt.NDArray[Any]:
+            low, first = self.tables.get("events", lambda table: table.group_of(start))
+            high, _ = self.tables.get("events", lambda table: table.group_of(stop - 1))
+            return np.concatenate([self._parts(column, group) for group in range(low, high + 1)])[
+                start - first : stop - first
+            ]
+
+        def read(start: int, stop: int) -> Nesting:
+            bounds = np.array([0, stop - start], np.int64)
+            return nest(part("kind", start, stop), part("location", start, stop), bounds)
+
+        return lru_cache(4)(read)
 
     # What follows from the columns
 

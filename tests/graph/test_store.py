@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import clew.graph.store as store_module
+import clew.graph.stored as stored_module
+import clew.graph.tables as tables_module
 from clew.graph import workplace
 from clew.graph.build import build
 from clew.graph.model import Calls, Regions
@@ -221,3 +223,29 @@ print(len(graph), problems[-1].what)
             done.stdout == f"{expected} the graph cannot be kept there (File too large); it is built anew each time\n"
         )
         assert not [path for path in folder.iterdir() if path.is_dir()]
+
+
+def test_one_event_is_looked_at_without_reading_whole_columns(run, monkeypatch):
+    """Of a run with many groups of rows."""
+    monkeypatch.setattr(tables_module, "ROWS_A_GROUP", 7)
+    monkeypatch.setattr(stored_module, "ROWS_A_GROUP", 7)
+    process = run.process()
+    one, two = process.thread(), process.thread("other")
+    for number in range(12):
+        one.enter("outer").log(f"line {number}").enter("inner").send(number).exit("inner").exit("outer")
+        two.receive(number).enter("handle").log("", level=40).suspend("handle").log("beside").resume("handle").exit(
+            "handle"
+        )
+    folder = run.write()
+    built, _ = open_graph(folder)
+    loaded, _ = store_module.load(folder)
+    assert len(pq.ParquetFile(folder / STORE_FOLDER / "events.parquet").metadata.to_dict()["row_groups"]) > 10
+    for row in [*range(len(built)), -1]:
+        for column in ("ts", "kind", "site", "strand", "region", "call", "inner", "idle"):
+            assert loaded.at(column, row) == built.at(column, row), (column, row)
+        assert (loaded.text(row), loaded.key(row), loaded.function(row)) == (
+            built.text(row),
+            built.key(row),
+            built.function(row),
+        )
+    assert not {"ts", "kind", "site", "strand", "ext", "call"} & set(vars(loaded))
