@@ -133,11 +133,26 @@ def _first(rows: I64, keys: I64, count: int) -> I64:
     return rows[among[np.argsort(keys[among], kind="stable")[:count]]]
 
 
+SAMPLE = 1 << 16
+"""Of so many keys it is told which others are too large to look at again."""
+
+
 def _smallest(keys: I64, count: int) -> I64:
     """The places of the `count` smallest keys and of all that equal the largest of them, ascending."""
     if count >= len(keys):
         return np.arange(len(keys), dtype=np.int64)
-    return np.flatnonzero(keys <= np.partition(keys, count - 1)[count - 1]) if count else np.zeros(0, np.int64)
+    if not count:
+        return np.zeros(0, np.int64)
+    sample = keys[:: max(1, len(keys) // SAMPLE)]
+    if count < len(sample) < len(keys):
+        # So many of the sample are no larger than this, so the smallest are not either.
+        among = np.flatnonzero(keys <= np.partition(sample, count - 1)[count - 1])
+        return among[_within(keys[among], count)]
+    return _within(keys, count)
+
+
+def _within(keys: I64, count: int) -> I64:
+    return np.flatnonzero(keys <= np.partition(keys, count - 1)[count - 1])
 
 
 def _by_time(graph: ExecutionGraph, rows: I64) -> I64:

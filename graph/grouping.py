@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ _HOW = (
     'a measure is "count" or one of ("sum", FIELD), ("min", FIELD), ("max", FIELD), ("mean", FIELD), ("distinct", FIELD), '
     '("quantile", FIELD, 0.95)'
 )
+
+
+MANY = 20_000
+"""So many groups are sooner sorted all at once than one by one."""
 
 
 def check_measure(name: str, measure: Any) -> Measure:
@@ -60,7 +65,7 @@ def _groups(graph: ExecutionGraph, rows: I64, by: Sequence[str]) -> tuple[I64, d
     found = [ranks(graph, rows, name) for name in by]
     for rank, values in found:
         # Densely numbered after each field, so that the product of fields never overflows.
-        group = np.unique(group * max(len(values), 1) + rank, return_inverse=True)[1].reshape(-1)
+        group = _dense(group * max(len(values), 1) + rank)
     groups = int(group.max()) + 1 if len(group) else 0
     example = np.zeros(groups, np.int64)
     example[group] = np.arange(len(rows))
@@ -82,16 +87,14 @@ def _measure(graph: ExecutionGraph, rows: I64, group: I64, groups: int, measure:
         data = numbers(graph, rows, name)
     else:
         data, values = ranks(graph, rows, name)
-    order = np.lexsort((data, group))
+    order = _order(group, groups)
     data, group = data[order], group[order]
     first = np.searchsorted(group, np.arange(groups + 1))
     size = np.diff(first)
     some = size > 0
     if what == "distinct":
-        new = np.ones(len(data), bool)
-        new[1:] = (group[1:] != group[:-1]) | (data[1:] != data[:-1])
-        return Column(np.bincount(group[new], minlength=groups))
-    result = _of_sorted(what, measure, data, first[:-1][some], size[some])
+        return Column(_distinct(data, group, first))
+    result = _of_parts(what, measure, data, group, first=first[:-1][some], size=size[some])
     if values is None and some.all():
         return Column(result)
     told: list[Any] = [values[code] for code in result.tolist()] if values is not None else result.tolist()
@@ -100,22 +103,53 @@ def _measure(graph: ExecutionGraph, rows: I64, group: I64, groups: int, measure:
     return Column(place, [*told, None])
 
 
-def _of_sorted(what: str, measure: Measure, data: Any, first: I64, size: I64) -> Any:
-    """Of the groups that are not empty; `data` ascends in each."""
+def _dense(numbers: I64) -> I64:
+    """Numbers from 0 in the same order, none left out."""
+    span = int(numbers.max(initial=0)) + 1
+    if span > len(numbers):
+        return np.unique(numbers, return_inverse=True)[1].reshape(-1)
+    return (np.cumsum(np.bincount(numbers, minlength=span) > 0) - 1)[numbers]
+
+
+def _order(group: I64, groups: int) -> I64:
+    """Sorts by group; small numbers are sorted by their digits."""
+    return np.argsort(group.astype(np.uint16) if groups <= 1 << 16 else group, kind="stable")
+
+
+def _ascending(data: Any, group: I64, first: I64) -> Any:
+    """The data, sorted within each group."""
+    if len(first) > MANY:
+        return data[np.lexsort((data, group))]
+    data = data.copy()
+    for begin, end in pairwise(first.tolist()):
+        data[begin:end].sort()
+    return data
+
+
+def _distinct(data: Any, group: I64, first: I64) -> I64:
+    data = _ascending(data, group, first)
+    new = np.ones(len(data), bool)
+    new[1:] = (group[1:] != group[:-1]) | (data[1:] != data[:-1])
+    return np.bincount(group[new], minlength=len(first) - 1)
+
+
+def _of_parts(what: str, measure: Measure, data: Any, group: I64, *, first: I64, size: I64) -> Any:
+    """Of the groups that are not empty; `data` is group by group."""
+    if not len(data):
+        return np.zeros(0, float if what in ("mean", "quantile") else np.int64)
     match what:
         case "min":
-            return data[first]
+            return np.minimum.reduceat(data, first)
         case "max":
-            return data[first + size - 1]
+            return np.maximum.reduceat(data, first)
         case "quantile":
             part = measure[2]
             assert isinstance(part, float)
+            data = _ascending(data, group, np.append(first, len(data)))
             place = part * (size - 1)
             low = np.floor(place).astype(np.int64)
             here, above = data[first + low], data[first + np.minimum(low + 1, size - 1)]
             return here + (above - here) * (place - low)
-    if not len(data):
-        return np.zeros(0, np.int64 if what == "sum" else float)
     largest = max(abs(int(data.max())), abs(int(data.min())))
     wide = largest * len(data) >= 2**63  # Python's own numbers where 64 bits might not do
     sums = np.add.reduceat(data.astype(object) if wide else data, first)

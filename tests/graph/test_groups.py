@@ -157,6 +157,28 @@ def test_groups_are_sorted_by_the_last_order_first_and_cut(noisy):
     assert groups.to_pandas()["count"].sum() == len(noisy.graph)
 
 
+@pytest.mark.parametrize("sample", [2, 5, 50])
+def test_the_first_of_many_are_found_by_a_sample(noisy, monkeypatch, sample):
+    monkeypatch.setattr("clew.graph.execute.SAMPLE", sample)
+    for field in ("ts", "-line", "text"):
+        whole = noisy.events.order_by(field).ids().tolist()
+        for count in (0, 1, 2, 7, 30, len(whole) - 1, len(whole) + 3):
+            assert noisy.events.order_by(field).limit(count).ids().tolist() == whole[:count]
+            assert noisy.events.limit(count).ids().tolist() == noisy.events.ids().tolist()[:count]
+
+
+def test_many_groups_are_measured_as_few_are(noisy, monkeypatch):
+    groups = noisy.events.group_by("line", "kind").agg(
+        p=("quantile", "ts", 0.7), n=("distinct", "text"), most=("max", "ts")
+    )
+    few = [tuple(row) for row in groups]
+    monkeypatch.setattr("clew.graph.grouping.MANY", 1)
+    again = noisy.events.group_by("line", "kind").agg(
+        p=("quantile", "ts", 0.7), n=("distinct", "text"), most=("max", "ts")
+    )
+    assert [tuple(row) for row in again] == few
+
+
 def test_sums_beyond_64_bits_are_whole(noisy):
     noisy.graph.ts[:] += 1 << 60
     try:
