@@ -13,7 +13,7 @@ import clew.graph.stored as stored_module
 import clew.graph.tables as tables_module
 from clew.graph import workplace
 from clew.graph.build import build
-from clew.graph.model import Calls, Regions
+from clew.graph.model import Calls, ExecutionGraph, Regions
 from clew.graph.ops.slice import slice_events
 from clew.graph.store import MANIFEST, open_graph
 from clew.records.plan import Level, Plan, Target
@@ -59,6 +59,12 @@ def test_a_stored_graph_is_the_built_one(folder, monkeypatch):
     assert problems == loaded_problems != []
     for root in range(len(built)):
         assert np.array_equal(slice_events(built, [root]).events(), slice_events(loaded, [root]).events())
+
+
+def test_a_stored_graph_has_all_that_a_graph_has(folder):
+    open_graph(folder)
+    loaded, _ = store_module.load(folder)
+    assert [field.name for field in fields(ExecutionGraph) if not hasattr(loaded, field.name)] == []
 
 
 def test_a_graph_without_events_can_be_stored(new_run):
