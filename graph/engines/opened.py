@@ -46,9 +46,11 @@ def open_parts(where: str | Path, engine: str | None = None) -> PartsRun:
     """A run in parts: `engine` is "local" (all parts in this process, the default), "ray" (one that is started here, or
     that RAY_ADDRESS names), or a Ray cluster's address, "ray://HOST:PORT". Raises `ClewError`."""
     manifest = read_manifest(where)
-    answering = PartsEngine(manifest, Crew(pool(where, manifest, engine)))
+    workers = pool(where, manifest, engine)
+    answering = PartsEngine(manifest, Crew(workers))
     run = PartsRun(manifest, where, answering)
-    weakref.finalize(run, answering.close)
+    # Not with the run: answers that are kept go on asking.
+    weakref.finalize(answering, workers.close)
     return run
 
 
