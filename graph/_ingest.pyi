@@ -79,3 +79,6 @@ def durations(
     /,
 ) -> None:
     """Sums per call; `self_` and `waiting` begin as zeros."""
+
+def waits(ts: Array, kind: Array, strand: Array, passive: Array, src: Array, dst: Array, found: Array, /) -> None:
+    """Per edge the row after which its target's strand waited, -1 for none; `passive` is by kind, 256 of them."""

@@ -36,6 +36,18 @@ def waits(ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], 
 
     It waited when its latest event before the source did happen is separated from the target only by passive records.
     """
+    if not in_c:
+        return waits_by_columns(ts, kind, strand, src, dst)
+    found = np.empty(len(dst), np.int64)
+    walks.waits(
+        np.ascontiguousarray(ts), np.ascontiguousarray(kind), np.ascontiguousarray(strand), passive_kinds(),
+        np.ascontiguousarray(src), np.ascontiguousarray(dst), found,
+    )  # fmt: skip
+    return found
+
+
+def waits_by_columns(ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], src: I64, dst: I64) -> I64:
+    """The same in numpy."""
     passive = passive_kinds()
     at = dst - 1
     result = np.full(len(dst), -1, np.int64)

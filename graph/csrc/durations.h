@@ -1,4 +1,4 @@
-/* How long calls took, and how much of that was their own work or waiting, see `graph.times`.
+/* How long calls took, how much of that was their own work or waiting, and where waits began, see `graph.times`.
  *
  * Invariant: each gap between two events of a strand is booked once, on the call that runs in it, or on none. */
 #ifndef CLEW_DURATIONS_H
@@ -28,6 +28,24 @@ static void book(Finder *finder, const void *call, const void *inner, bool wide,
     for (int64_t at = 0; at < paused; at++) {
         int64_t begin = pauses[2 * at], end = pauses[2 * at + 1];
         waiting[find_call(finder, get_row(call, wide, begin))] += ts[end] - ts[begin];
+    }
+}
+
+/* Per edge, the row after which its target's strand waited for the source; -1 when it did not. `passive` is by kind. */
+static void find_waits(const int64_t *ts, const uint8_t *kind, const uint32_t *strand, const uint8_t *passive, const int64_t *src,
+                       const int64_t *dst, int64_t edges, int64_t *found) {
+    for (int64_t edge = 0; edge < edges; edge++) {
+        int64_t source = src[edge], at = dst[edge] - 1;
+        uint32_t mine = strand[dst[edge]];
+        found[edge] = -1;
+        if (strand[source] == mine) continue;
+        for (; at >= 0 && strand[at] == mine; at--) {
+            if (ts[at] < ts[source]) {
+                found[edge] = at;
+                break;
+            }
+            if (!passive[kind[at]]) break;
+        }
     }
 }
 

@@ -305,12 +305,46 @@ done:
     return result;
 }
 
+static PyObject *waits(PyObject *module, PyObject *args) {
+    PyObject *given[7];
+    if (!PyArg_ParseTuple(args, "OOOOOOO", given, given + 1, given + 2, given + 3, given + 4, given + 5, given + 6)) return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    const int64_t *ts = take(&buffers, given[0], 8, 0, false, "ts");
+    if (!ts) goto done;
+    int64_t events = items(&buffers, 0, 8);
+    const uint8_t *kind = take(&buffers, given[1], 1, events, false, "kind");
+    if (!kind) goto done;
+    const uint32_t *strand = take(&buffers, given[2], 4, events, false, "strand");
+    if (!strand) goto done;
+    const uint8_t *passive = take(&buffers, given[3], 1, 256, false, "passive");
+    if (!passive) goto done;
+    const int64_t *src = take(&buffers, given[4], 8, 0, false, "src");
+    if (!src) goto done;
+    int64_t edges = items(&buffers, 4, 8);
+    const int64_t *dst = take(&buffers, given[5], 8, edges, false, "dst");
+    if (!dst) goto done;
+    int64_t *found = take(&buffers, given[6], 8, edges, true, "found");
+    if (!found || !rows_fit(src, true, edges, events) || !rows_fit(dst, true, edges, events)) goto done;
+    for (int64_t edge = 0; edge < edges; edge++)
+        if (src[edge] < 0 || dst[edge] < 0) {
+            PyErr_SetString(PyExc_ValueError, "an edge without an end");
+            goto done;
+        }
+    Py_BEGIN_ALLOW_THREADS find_waits(ts, kind, strand, passive, src, dst, edges, found);
+    Py_END_ALLOW_THREADS result = Py_NewRef(Py_None);
+done:
+    let_go(&buffers);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"fill", fill, METH_VARARGS, NULL},
     {"nest", nest, METH_VARARGS, NULL},
     {"split", split_regions, METH_VARARGS, NULL},
     {"sources", sources, METH_VARARGS, NULL},
     {"durations", durations, METH_VARARGS, NULL},
+    {"waits", waits, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

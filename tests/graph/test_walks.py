@@ -145,3 +145,18 @@ def test_what_does_not_fit_is_refused():
             walks.nest(*good[:place], wrong, *good[place + 1 :])
     with pytest.raises(ValueError, match="extent|ticks"):
         walks.fill(bytes(16), 0, *[np.empty(0, np.uint64)] * 9)
+
+
+@given(streams, st.lists(st.tuples(st.integers(0, 159), st.integers(0, 159)), max_size=30), st.randoms())
+@settings(max_examples=200, deadline=None)
+def test_waits_are_those_of_the_twin(strands, pairs, random):
+    kind, _, _, start = columns(strands)
+    if not len(kind):
+        return
+    strand = np.repeat(np.arange(len(strands), dtype=np.uint32), np.diff(start))
+    ts = np.array([random.randrange(200) for _ in kind], np.int64)
+    src = np.array([one % len(kind) for one, _ in pairs], np.int64)
+    dst = np.array([other % len(kind) for _, other in pairs], np.int64)
+    assert (
+        times.waits(ts, kind, strand, src, dst).tolist() == times.waits_by_columns(ts, kind, strand, src, dst).tolist()
+    )
