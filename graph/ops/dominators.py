@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,27 +64,59 @@ class Dominators:
     def stretches(self, event: int) -> list[tuple[int, int]]:
         """(first, last) event of each stretch that every path to the event passes, in the order of the paths, its own last."""
         stretch, _ = self._place(event)
-        found = [(self._row(stretch, self._entry(stretch)), event)]
-        while (stretch := self.above[stretch]) >= 0:
-            found.append((self._row(stretch, self._entry(stretch)), self._row(stretch, self._way_out(stretch))))
-        return found[::-1]
+        above = [self._ends(other) for other in self._chain(self.above[stretch])]
+        return [*above, (self._row(stretch, self._entry(stretch)), event)]
 
     def common(self) -> list[tuple[int, int]]:
         """As `stretches`, of what every path passes that goes as far as there is anything: all that led to a root, say."""
-        ends = set(range(len(self.start))) - self._left
-        meet = -1
-        rank = self._rank
-        for number, end in enumerate(sorted(ends)):
-            meet = end if number == 0 else _meet(meet, end, self.above, rank)
-            if meet < 0:
-                return []
-        return self.stretches(self._row(meet, self._way_out(meet))) if meet >= 0 else []
+        return [self._ends(stretch) for stretch in self._common]
+
+    def meeting(self, event: int) -> int | None:
+        """The first event where the ways to an event come together again that had parted; None when they never part.
+
+        In a slice of causes, asked about their origin: whichever way one goes back, one comes by here.
+        """
+        stretch, _ = self._place(event)
+        source, target = self._ways
+        leads = np.zeros(len(self.start), bool)
+        leads[stretch] = True
+        order = np.argsort(target, kind="stable")
+        comes, first = source[order], np.searchsorted(target[order], np.arange(len(self.start) + 1))
+        new = [stretch]
+        while new:
+            here = new.pop()
+            for other in comes[first[here] : first[here + 1]].tolist():
+                if not leads[other]:
+                    leads[other] = True
+                    new.append(other)
+        for near, far in pairwise(self._chain(stretch)):
+            onward = np.unique(target[source == near])
+            if np.count_nonzero(leads[onward]) > 1:
+                return self._row(far, self._entry(far))
+        return None
+
+    def _chain(self, stretch: int) -> list[int]:
+        chain = []
+        while stretch >= 0:
+            chain.append(stretch)
+            stretch = self.above[stretch]
+        return chain[::-1]
+
+    def _ends(self, stretch: int) -> tuple[int, int]:
+        return self._row(stretch, self._entry(stretch)), self._row(stretch, self._way_out(stretch))
 
     @cached_property
-    def _left(self) -> set[int]:
-        """The stretches that some path goes on from."""
-        source, _ = _flow(self.slice, self.region, self.start)
-        return set(source.tolist())
+    def _common(self) -> list[int]:
+        """The stretches of `common`."""
+        ends = np.setdiff1d(np.arange(len(self.start)), self._ways[0]).tolist()
+        meet = ends[0] if ends else -1
+        for end in ends[1:]:
+            meet = _meet(meet, end, self.above, self._rank)
+        return self._chain(meet)
+
+    @cached_property
+    def _ways(self) -> tuple[I64, I64]:
+        return _flow(self.slice, self.region, self.start)
 
     @cached_property
     def _rank(self) -> list[int]:

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 
 from clew.graph.model import ExecutionGraph
-from clew.graph.ops.slice import slice_events
-from clew.graph.ops.walk import why
+from clew.graph.ops.slice import Slice, slice_events
+from clew.graph.ops.walk import Step, why
 from clew.server import wording
 from clew.server.panel.chain import chain_of
 from clew.server.panel.slice import numbers
@@ -21,13 +21,31 @@ class Explanation:
     title: str
     chain: list[ChainStep]
     numbers: Numbers
+    meeting: ChainStep | None = None
+    """What every way back from the event comes by once they have parted; None when it is the root, or there is none."""
+
+
+MOST_EDGES = 200_000
+"""A slice with more is not searched for what all its ways have in common."""
 
 
 def explain(graph: ExecutionGraph, event: int) -> Explanation:
     began = time.perf_counter_ns()
     chain = chain_of(graph, why(graph, event))
     slice_ = slice_events(graph, [event])
-    return Explanation(event, event_title(graph, event), chain, numbers(slice_, time.perf_counter_ns() - began))
+    figures = numbers(slice_, time.perf_counter_ns() - began)
+    return Explanation(event, event_title(graph, event), chain, figures, _meeting(graph, slice_, chain))
+
+
+def _meeting(graph: ExecutionGraph, slice_: Slice, chain: list[ChainStep]) -> ChainStep | None:
+    """Worth a word only where it is neither in the event's own scope nor in the root's."""
+    if len(slice_.edges()) > MOST_EDGES:
+        return None
+    origin = chain[-1].event
+    event = slice_.dominators().meeting(origin) if slice_.contains(origin) else None
+    if event is None or graph.region[event] in {graph.region[chain[0].event], graph.region[chain[-1].event]}:
+        return None
+    return chain_of(graph, [Step(event, None, "", -1, -1, 0)])[0]
 
 
 def summary(numbers: Numbers, direction: str = "backward") -> str:

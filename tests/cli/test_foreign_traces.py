@@ -164,3 +164,28 @@ def test_a_trace_without_lines_says_that_those_can_be_added(shell, trace):
         "a file of its logs can be imported along with it"
         in shell("why", "refused", "--run", trace.name, code=1).stderr
     )
+
+
+def test_why_names_what_every_way_back_comes_by(shell, trace):
+    spans = [("1", "", "p1", 0, 100), ("2", "1", "p2", 10, 80), ("3", "2", "p3", 20, 20), ("4", "2", "p4", 20, 25),
+             ("5", "2", "p5", 60, 20)]  # fmt: skip
+    began = 1_700_000_000_000_000
+    document = {"data": [{
+        "traceID": "a1",
+        "processes": {f"p{number}": {"serviceName": name}
+                      for number, name in enumerate(("client", "shop", "stock", "prices", "bank"), 1)},
+        "spans": [
+            {"traceID": "a1", "spanID": span, "operationName": f"op{span}", "startTime": began + start * 1000,
+             "duration": length * 1000, "processID": process,
+             "references": [{"refType": "CHILD_OF", "traceID": "a1", "spanID": parent}] if parent else [],
+             "logs": [{"timestamp": began + 70_000, "fields": [{"key": "level", "value": "error"},
+                       {"key": "message", "value": "card refused"}]}] if span == "5" else []}
+            for span, parent, process, start, length in spans
+        ],
+    }]}  # fmt: skip
+    trace.write_text(json.dumps(document))
+    text = shell("why", "refused", "--run", trace.name).stdout
+    # Stock and prices were asked at once by the shop, which asked the bank then.
+    assert "\nevery way back comes by shop.op2 sent a request, in shop / " in text
+    meeting = json.loads(shell("why", "refused", "--run", trace.name, "--json").stdout)["answers"][0]["meeting"]
+    assert meeting["process"] == "shop"

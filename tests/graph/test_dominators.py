@@ -88,3 +88,19 @@ def test_both_ways_of_a_fan_out_pass_where_it_began_and_where_it_came_together(r
     assert found.dominates(sent, left) and not found.dominates(left, over)
     assert found.immediate(over) == second
     assert found.stretches(left)[-1] == (graph.strands[1].start, left)
+
+
+def test_ways_that_part_meet_where_all_of_them_go_through(run):
+    process = run.process()
+    root, main, one, two = (process.thread(name) for name in ("root", "main", "one", "two"))
+    root.enter("root").log("begins").send("go")
+    main.receive("go").enter("main").send("a").send("b")
+    one.join("a").enter("left").exit("left").send("a done")
+    two.join("b").enter("right").exit("right").send("b done")
+    main.log("waits").join("a done").join("b done").log("over")
+    graph = run.graph()
+    end = graph.strands[1].stop - 1
+    met = slice_events(graph, [end]).dominators().meeting(0)
+    # Back from the joins one way goes on in main itself, one to either thread; from "left" one comes to where a was sent.
+    assert (graph.event(met).kind, graph.event(met).key) == ("send", "a")
+    assert slice_events(graph, [graph.strands[0].stop - 1]).dominators().meeting(0) is None
