@@ -170,9 +170,8 @@ def main() -> None:
                 base.setdefault(latency, seconds)
                 ratio = base[latency] / seconds
                 name = f"{how}, {latency * 1e3:.0f} ms"
-                print(
-                    f"{name:24} {seconds * 1e3:8.0f} ms {ratio:5.1f}x  {cost.rounds} rounds, {cost.calls} calls, {cost.bytes:,} bytes"
-                )
+                traffic = f"{cost.rounds} rounds, {cost.calls} calls, {cost.bytes:,} bytes"
+                print(f"{name:24} {seconds * 1e3:8.0f} ms {ratio:5.1f}x  {traffic}")
                 peer = {"peer": "the paper's table 4", "peer_value": PAPER[how], "asked": None, "met": None}
                 more = {"ms": round(seconds * 1e3), "rounds": cost.rounds, "calls": cost.calls, "bytes": cost.bytes}
                 rows.append({"name": name, "unit": "x one hop with barriers", "ours": round(ratio, 2), **peer, **more})
