@@ -127,10 +127,10 @@ def _print(answer: Explanation) -> None:
     for step in answer.chain:
         rows.add_row(*_cells(step))
     show(rows)
-    click.echo(f"{wording.count(len(answer.chain), 'step')} · {summary(answer.numbers)}")
     if answer.meeting is not None:
         it = answer.meeting
-        click.echo(f"every way back comes by {it.title}, in {it.process} / {it.strand} (event {it.event})")
+        click.echo(f"every way back leads through event {it.event}: {it.title}, in {it.process} / {it.strand}")
+    click.echo(f"{wording.count(len(answer.chain), 'step')} · {summary(answer.numbers)}")
 
 
 def _print_causes(answer: Causes, command: str) -> None:
