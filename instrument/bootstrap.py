@@ -51,6 +51,7 @@ def start_from_environment() -> bool:
     if any(map(may_wrap, plan.rules)):
         install("functions written in C", "clew.instrument.probes.wrapper", plan)
     install_causality(plan)
+    lifecycle.given_streams()  # whoever would ask for them later has missed the first bytes
     # What waits for the script looks at the start of every module, so it comes after all of ours.
     install("the main script", "clew.instrument.probes.entry")
     control.update_entry(run)

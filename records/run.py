@@ -34,7 +34,7 @@ RUN_VARIABLE = "CLEW_RUN"
 CAUSE_VARIABLE = "CLEW_CAUSE"
 """Environment variable that names the use edge that started a process: `KEY-UID`, two hexadecimal numbers, the key of the
 parent's SEND and the parent's process uid. `KEY-UID-ORIGIN` for a program that a process goes on as (exec): the key that
-started the process."""
+started the process. What follows a `/` is of the process's standard streams (`instrument/adapters/standard_streams.py`)."""
 HIDE_VARIABLE = "CLEW_HIDE"
 """Environment variable that asks a process to take clew's variables out of its environment once it records, because the
 program gave that environment itself: `added` when there was no PYTHONPATH, `kept` when clew's folder stands before its own."""

@@ -157,6 +157,13 @@ def note_flags(program: object, arguments: object, pid: int) -> None:
         )
 
 
+def is_recording_python(program: object, arguments: object) -> bool:
+    """Is this an interpreter that begins with clew's start-up, if its environment says so?"""
+    if not isinstance(arguments, (list, tuple)) or not _is_interpreter(program):
+        return False
+    return not set("ISE") & set(_flags(arguments))
+
+
 def _missing(env: Mapping[Any, Any], program: object) -> dict[str, str] | None:
     """What `env` lacks for a Python program to be recorded with it; None when the child is not to be recorded."""
     folder = run_folder()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import CellType
 from typing import Any
 
-from clew.instrument.adapters import messages, multiprocess, pools, system_calls
+from clew.instrument.adapters import messages, multiprocess, pools, standard_streams, system_calls
 from clew.instrument.adapters.children import (
     announce,
     begin_inherited,
@@ -19,6 +19,7 @@ from clew.instrument.adapters.children import (
     ended,
     environment_for,
     forget,
+    is_recording_python,
     note_flags,
     starting,
 )
@@ -27,6 +28,7 @@ from clew.instrument.recorder.lifecycle import will_exec
 from clew.instrument.recorder.select import core
 
 _ARGUMENTS, _EXECUTABLE, _PREEXEC, _ENV, _SHELL = 1, 2, 3, 7, 10
+_STREAMS = slice(11, 17)
 """Which parameters of `Popen._execute_child` these are."""
 
 
@@ -65,6 +67,10 @@ def _patch_subprocess(module: Any) -> None:
         told = announce(site)
         popen._clew_start = told.key
         program = None if arguments[_SHELL] else _program(arguments[_ARGUMENTS], arguments[_EXECUTABLE])
+        if arguments[_PREEXEC] is None:  # it could read and write, before the child is the program that it is to be
+            read, _, _, write, _, errors = arguments[_STREAMS]
+            direct = program is not None and is_recording_python(program, arguments[_ARGUMENTS])
+            told = told._replace(streams=standard_streams.hand((read, write, errors), direct))
         if env is None:
             begin_inherited(told, program)
         else:
@@ -82,13 +88,14 @@ def _patch_subprocess(module: Any) -> None:
         popen, inherited, program, arguments = token
         will_exec(False)
         starting.by_library = False
+        standard_streams.hand((), False)
         if inherited:
             end_inherited()
         if getattr(popen, "pid", None):
             forget(popen.pid)
             note_flags(program, arguments, popen.pid)
 
-    hook(popen_class._execute_child, begin, over, parameters=_SHELL + 1, changes="env")
+    hook(popen_class._execute_child, begin, over, parameters=_STREAMS.stop, changes="env")
     for function in (popen_class.wait, popen_class.poll):
         hook(function, running, joining(adapter_site(function)))
 

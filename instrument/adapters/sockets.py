@@ -15,6 +15,7 @@ import os
 import sys
 from typing import Any
 
+from clew.instrument.adapters import standard_streams
 from clew.instrument.adapters.patching import Patch, adapter_site, hook, when_imported
 from clew.instrument.probes.sites import note, register
 from clew.instrument.recorder.select import native
@@ -51,6 +52,7 @@ def install() -> None:
     when_imported("ssl", _patch_ssl)
     when_imported("asyncio.selector_events", _patch_loop)
     when_imported("multiprocessing.connection", _patch_connections)
+    standard_streams.install()
 
 
 def _machine() -> int:

@@ -41,10 +41,13 @@ class Cause(NamedTuple):
     """Of the process that sent the key."""
     origin: int = 0
     """The key that started the process, when it is not this one: it went on from another program."""
+    streams: str = ""
+    """What the process needs to know of its standard streams."""
 
     def __str__(self) -> str:
         """As it travels to the process, `parse_cause` reads it."""
-        return f"{self.key:x}-{self.uid:x}" + (f"-{self.origin:x}" if self.origin else "")
+        origin = f"-{self.origin:x}" if self.origin else ""
+        return f"{self.key:x}-{self.uid:x}{origin}" + (f"/{self.streams}" if self.streams else "")
 
 
 class _Fork(threading.local):
@@ -65,6 +68,8 @@ _children_wait = False
 """Do children that are forked from here on begin to record only when they are told their cause?"""
 _started_by = 0
 """The key that started this process, 0 when nobody who records did."""
+_given_streams = ""
+"""What this process was told of its standard streams."""
 _hooked = False
 
 
@@ -148,9 +153,11 @@ def cause_by(key: int) -> Cause:
 
 def parse_cause(text: str) -> Cause | None:
     """None for what is none."""
+    text, _, given = text.partition("/")
     try:
-        key, uid, *origin = (int(number, 16) & _MASK for number in text.split("-"))
-        return Cause(key, uid, *origin)
+        numbers = [int(number, 16) & _MASK for number in text.split("-")]
+        key, uid, origin = numbers if len(numbers) != 2 else (*numbers, 0)
+        return Cause(key, uid, origin, given)
     except (ValueError, TypeError):
         return None
 
@@ -215,9 +222,17 @@ def _cause_from_environment() -> Cause | None:
     return parse_cause(os.environ.pop(CAUSE_VARIABLE, ""))
 
 
+def given_streams() -> str:
+    """What whoever started this program told it of its standard streams; once."""
+    global _given_streams
+    given, _given_streams = _given_streams, ""
+    return given
+
+
 def _begin(cause: Cause | None) -> None:
     """Opens a file in the run's folder. Raises what goes wrong."""
-    global _started_by
+    global _started_by, _given_streams
+    _given_streams = cause.streams if cause else ""
     _started_by = (cause.origin or cause.key) if cause else 0
     if _run is None:
         return

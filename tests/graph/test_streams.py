@@ -57,6 +57,35 @@ def test_nothing_is_known_of_what_a_process_gave_up():
     assert pairs((W, 0, "+0-10"), (W, 0, "0-"), (R, 1, "+0-10")) == []
 
 
+def test_who_takes_over_what_one_gave_up_and_nobody_else_knows_it():
+    given = (W, 0, "+0-10"), (W, 0, "10-")
+    assert pairs(*given, (W, 5, "=10"), (W, 5, "10-20"), (R, 1, "+0-20")) == [(0, 4), (3, 4)]
+    # Two took it, it was given to two, it was taken elsewhere.
+    assert pairs(*given, (W, 5, "=10"), (W, 6, "=10"), (W, 5, "10-20"), (R, 1, "+0-20")) == [(0, 5)]
+    assert pairs(*given, (W, 0, "10-"), (W, 5, "=10"), (W, 5, "10-20"), (R, 1, "+0-20")) == [(0, 5)]
+    assert pairs(*given, (W, 5, "=8"), (W, 5, "8-20"), (R, 1, "+0-20")) == [(0, 4)]
+    # On the reading side, too.
+    read = (R, 1, "+0-5"), (R, 1, "5-"), (R, 5, "=5"), (R, 5, "5-10")
+    assert pairs((W, 0, "+0-10"), *read) == [(0, 1), (0, 4)]
+
+
+@pytest.mark.parametrize(("mark", "unproved"), [("=", [(2, 3)]), ("~", [])])
+def test_the_end_of_a_stream_that_was_taken_over_proves_it(mark, unproved):
+    records = (W, 0, "+0-"), (W, 5, mark + "0"), (W, 5, "0-10"), (R, 1, "+0-10")
+    assert pairs(*records) == unproved
+    assert pairs(*records, (R, 1, "10$")) == [(2, 3)]
+    # Somebody wrote what nobody counted.
+    assert pairs(*records, (R, 1, "10-15"), (R, 1, "15$")) == []
+    assert pairs(*records, (R, 1, "10-15")) == []
+    # So may have done who gave it up to somebody else.
+    assert pairs(*records, (W, 5, "10-")) == []
+    # What went before is known all the same.
+    before = (W, 0, "+0-10"), (W, 0, "10-"), (W, 5, mark + "10"), (W, 5, "10-20")
+    assert pairs(*before, (R, 1, "+0-20"), (R, 1, "20-30")) == [(0, 4)]
+    # The end is another reader's: it says nothing of what this one read.
+    assert pairs(*records, (R, 2, "4$")) == unproved
+
+
 def test_two_connections_of_one_name_have_no_edges():
     assert pairs((W, 0, "+0-10"), (R, 1, "+0-10"), (W, 0, "+0-10"), (R, 1, "+0-10")) == []
 

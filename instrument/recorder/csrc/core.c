@@ -332,6 +332,8 @@ static PyMethodDef methods[] = {
     {"watch_streams", core_watch_streams, METH_VARARGS, "watch_streams(...): record which bytes sockets and pipes carry."},
     {"watch_transfer", core_watch_transfer, METH_VARARGS, "watch_transfer(number, builtin function)."},
     {"watch_transfers", core_watch_transfers, METH_O, "watch_transfers(object): the methods of its type."},
+    {"hand_streams", core_hand_streams, METH_O, "hand_streams(descriptors): a child goes on with them."},
+    {"adopt_stream", core_adopt_stream, METH_VARARGS, "adopt_stream(fd, ...): this program goes on with it."},
     {"forget_stream", core_forget_stream, METH_O, "forget_stream(fd): record nothing of its bytes."},
     {"mute_streams", core_mute_streams, METH_O, "mute_streams(on): what this thread sends has edges of its own."},
     {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},

@@ -3,8 +3,9 @@
  * A direction (a *course*) has a key that both ends know, and counts its bytes. A SEND names the bytes that a call is about
  * to write, a JOIN those that one has read, as "from-to"; "+" is before the first of a connection. Whoever builds the graph
  * compares the two. A partial write claims more than it wrote: the next one, which begins where it ended, takes that back.
- * Where the count can't be known any longer, "from-" says that nothing is known from there on. Invariants: a stream is
- * known from its first byte or not at all; what is uncertain is said before it can mislead. Everything runs with the GIL
+ * Where the count can't be known any longer, "from-" says that nothing is known from there on; "=from", by the one program
+ * that was given the end there and nobody else uses, that this does know. "to$" is the end of a pipe, which a read has seen.
+ * Invariants: a stream is known from its first byte or not at all; what is uncertain is said before it can mislead. Everything runs with the GIL
  * held, but for the calls themselves. */
 
 #ifndef CLEW_COURSES_H
@@ -23,7 +24,8 @@
 
 #include "operands.h"
 
-enum { SURE, DOUBTFUL, LOST };           /* what this process knows of a course; DOUBTFUL is said when it matters */
+/* What this process knows of a course. DOUBTFUL is said when it matters; HANDED is lost, but to one that may know more. */
+enum { SURE, DOUBTFUL, HANDED, LOST };
 enum { NAMED, AS_CONNECTED, AS_ACCEPTED }; /* how to name a stream that is used for the first time */
 enum { MOST_DESCRIPTORS = 1 << 20 };
 #define ENDLESS UINT64_MAX
@@ -43,6 +45,8 @@ struct stream {
     uint32_t channel;
     uint32_t send_site, receive_site;
     uint8_t naming;
+    bool adopted; /* this program was given it as one of its standard streams */
+    bool over;    /* its end was seen, and is said */
     struct course out, in;
 };
 
@@ -56,6 +60,12 @@ static struct {
 } streams;
 
 static __thread uint32_t courses_muted; /* what the calling thread sends has edges of its own */
+
+/* The descriptors that the child which the calling thread is about to start may go on with. */
+static __thread struct {
+    long fd[3];
+    int count;
+} handed;
 
 static inline struct stream *stream_at(long fd) { return fd >= 0 && fd < streams.room ? streams.of[fd] : NULL; }
 
@@ -289,10 +299,16 @@ static inline char *put_number(char *text, struct course *course, uint64_t numbe
     return text + course->length;
 }
 
+static inline void course_put(struct stream *stream, struct course *course, const char *text, size_t length) {
+    bool sends = course == &stream->out;
+    put_extended(sends ? KIND_SEND : KIND_JOIN, sends ? stream->send_site : stream->receive_site, course->key,
+                 stream->channel, text, length, FLAG_BYTES);
+    __builtin_prefetch(self.cur + AHEAD, 1);
+}
+
 /* `to` is ENDLESS where nothing is known from `from` on. */
 static void course_record(struct stream *stream, struct course *course, uint64_t from, uint64_t to) {
     char text[48], *end = text;
-    bool sends = course == &stream->out;
     if (!store.active || !course->key)
         return;
     if (!course->begun)
@@ -302,9 +318,15 @@ static void course_record(struct stream *stream, struct course *course, uint64_t
     *end++ = '-';
     if (to != ENDLESS)
         end = put_number(end, course, to);
-    put_extended(sends ? KIND_SEND : KIND_JOIN, sends ? stream->send_site : stream->receive_site, course->key,
-                 stream->channel, text, (size_t)(end - text), FLAG_BYTES);
-    __builtin_prefetch(self.cur + AHEAD, 1);
+    course_put(stream, course, text, (size_t)(end - text));
+}
+
+/* The same of one place: what `before` or `after` it says. */
+static COLD void course_mark(struct stream *stream, struct course *course, const char *before, const char *after) {
+    char text[48];
+    if (store.active && course->key)
+        course_put(stream, course, text,
+                   (size_t)snprintf(text, sizeof text, "%s%llu%s", before, (unsigned long long)course->at, after));
 }
 
 static COLD void course_lose(struct stream *stream, struct course *course) {
@@ -322,13 +344,28 @@ static COLD void courses_note(void) {
     streams.noted = true;
 }
 
+/* Has C code used the standard streams itself? What it wrote or read is not counted. */
+static COLD bool stdio_used(bool out) {
+#ifdef __GLIBC__
+    enum { PUTTING = 0x800 };
+    if (out)
+        return (stdout->_flags | stderr->_flags) & PUTTING;
+    return stdin->_IO_read_end != stdin->_IO_read_base || stdin->_IO_buf_end - stdin->_IO_buf_base > 1;
+#else
+    return false;
+#endif
+}
+
 /* Before a call: may its bytes be counted? `length`: those that it is about to write. */
 static inline bool course_begin(struct stream *stream, struct course *course, uint64_t length) {
-    if (UNLIKELY(course->state || course->busy)) {
-        if (course->state == SURE)
+    if (UNLIKELY(course->state || course->busy || stream->adopted)) {
+        bool alone = !course->busy && (!stream->adopted || !stdio_used(course == &stream->out));
+        if (course->state == SURE && course->busy)
             courses_note();
-        course_lose(stream, course);
-        return false;
+        if (course->state || !alone) {
+            course_lose(stream, course);
+            return false;
+        }
     }
     course->busy = true;
     if (course == &stream->out && length && !courses_muted)
@@ -357,13 +394,36 @@ static void stream_give(long fd) {
     }
 }
 
-static void stream_give_inherited(int below) {
+/* `replaced`: which of the standard streams the child gets others for, by bit. */
+static void stream_give_inherited(int below, unsigned replaced) {
     for (int fd = 0; fd < streams.room && fd < below; fd++)
-        if (streams.of[fd]) {
+        if (streams.of[fd] && !(fd < 3 && replaced >> fd & 1)) {
             int flags = fcntl(fd, F_GETFD);
             if (flags >= 0 && !(flags & FD_CLOEXEC))
                 stream_give(fd);
         }
+}
+
+/* Of a child's own standard streams: it goes on with them, where it was told how. */
+static void stream_pass(long fd) {
+    for (int i = 0; i < handed.count; i++)
+        if (handed.fd[i] == fd)
+            return;
+    stream_give(fd);
+}
+
+/* A pipe that somebody opened anew, by a name: what goes through that descriptor is not counted. */
+static COLD void stream_reopened(const struct stat *about) {
+    struct stat other;
+    for (int fd = 0; fd < streams.room; fd++)
+        if (streams.of[fd] && !fstat(fd, &other) && other.st_ino == about->st_ino && other.st_dev == about->st_dev)
+            stream_give(fd);
+}
+
+static void stream_opened(long fd) {
+    struct stat about;
+    if (streams.room && fd >= 0 && !fstat((int)fd, &about) && S_ISFIFO(about.st_mode))
+        stream_reopened(&about);
 }
 
 /* A forked child goes on with what it has inherited; a call that was under way in another thread went on without it. */

@@ -14,7 +14,7 @@ enum owner { OF_SOCKET, OF_FILE, OF_MODULE };
 enum doing {
     SENDS, SENDS_ALL, SENDS_LIST, SENDS_COUNT, RECEIVES, RECEIVES_ALL,
     CONNECTS, ACCEPTS, CLOSES, CLOSES_RANGE, MAKES_PIPE, MAKES_PAIR, COPIES, COPIES_TO, CONTROLS,
-    STARTS, STARTS_ANY, SPLICES, WAKES,
+    STARTS, STARTS_ANY, SPLICES, WAKES, OPENS,
 };
 
 /* name, of what, does, which argument is the data, which one the flags of a socket's call, its name */
@@ -58,7 +58,8 @@ enum doing {
     X(system, OF_MODULE, STARTS_ANY, -1, -1)                                                                           \
     X(execv, OF_MODULE, STARTS_ANY, -1, -1)                                                                            \
     X(execve, OF_MODULE, STARTS_ANY, -1, -1)                                                                           \
-    X(set_wakeup_fd, OF_MODULE, WAKES, -1, -1)
+    X(set_wakeup_fd, OF_MODULE, WAKES, -1, -1)                                                                         \
+    X(open, OF_MODULE, OPENS, -1, -1)
 
 #define ENUMERATE(name, owner, does, data, flags) owner##_##name,
 enum transfer_number { TRANSFERS(ENUMERATE) SOCKET_DUP, TRANSFER_COUNT };
@@ -152,7 +153,7 @@ static void give_actions(PyObject *actions) {
     for (Py_ssize_t i = 0; known && i < PySequence_Fast_GET_SIZE(actions); i++) {
         PyObject *action = PySequence_Fast_GET_ITEM(actions, i);
         if (PyTuple_Check(action) && PyTuple_GET_SIZE(action) == 3)
-            stream_give(as_number(PyTuple_GET_ITEM(action, 1)));
+            stream_pass(as_number(PyTuple_GET_ITEM(action, 1)));
     }
 }
 
@@ -201,6 +202,25 @@ static long flags_of(struct transfer *transfer, PyObject *const *arguments, Py_s
     return given ? as_number(given) : 0;
 }
 
+/* Says where the end of a pipe is, if a read saw it: one of all there is, that may wait for it, or one that got nothing. */
+static COLD void stream_look_for_end(struct transfer *transfer, struct stream *stream, uint64_t went, PyObject *result,
+                                     const struct given *given) {
+    bool of_module = transfer->owner == OF_MODULE, all = transfer->does == RECEIVES_ALL;
+    PyObject *wanted = given->count > of_module ? given->arguments[of_module] : NULL;
+    if (result == Py_None || stream->in.state)
+        return;
+    if (!all && !of_module && transfer == &transfers[OF_FILE_read])
+        all = !wanted || wanted == Py_None || as_number(wanted) < 0;
+    if (all) {
+        int flags = fcntl(own_descriptor(given->object), F_GETFL);
+        stream->over = flags >= 0 && !(flags & O_NONBLOCK);
+    } else {
+        stream->over = !went && wanted && (as_number(wanted) > 0 || (!PyLong_Check(wanted) && buffer_length(wanted)));
+    }
+    if (stream->over)
+        course_mark(stream, &stream->in, "", "$");
+}
+
 /* `flags`: of a socket's call. */
 static inline PyObject *transfer_bytes(struct transfer *transfer, struct stream *stream, uint64_t length, long flags,
                                        const struct given *given) {
@@ -218,7 +238,11 @@ static inline PyObject *transfer_bytes(struct transfer *transfer, struct stream 
         bool all = transfer->does == SENDS_ALL && result;
         if (UNLIKELY(!result && (transfer->does == SENDS_ALL || transfer->does == RECEIVES_ALL)))
             course_lose(stream, course); /* some may have gone */
-        course_end(stream, course, length, all ? length : amount(result));
+        uint64_t went = all ? length : amount(result);
+        course_end(stream, course, length, went);
+        if (transfer->owner != OF_SOCKET && transfer->does >= RECEIVES && result && !stream->over &&
+            (!went || transfer->owner == OF_FILE))
+            stream_look_for_end(transfer, stream, went, result, given);
     }
     stream_leave(stream);
     return result;
@@ -305,15 +329,19 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
     case STARTS: {
         /* The program's three streams, and what is to be kept open. */
         static const int given[3] = {6, 9, 11};
-        for (int i = 0; i < 3 && given[i] < count; i++)
-            stream_give(as_number(arguments[given[i]]));
+        unsigned replaced = 0;
+        for (int i = 0; i < 3 && given[i] < count; i++) {
+            fd = as_number(arguments[given[i]]);
+            stream_pass(fd);
+            replaced |= (unsigned)(fd >= 0) << i;
+        }
         for (Py_ssize_t i = 0; count > 3 && PyTuple_Check(arguments[3]) && i < PyTuple_GET_SIZE(arguments[3]); i++)
             stream_give(as_number(PyTuple_GET_ITEM(arguments[3], i)));
-        stream_give_inherited(count > 2 && PyObject_IsTrue(arguments[2]) > 0 ? 3 : streams.room);
+        stream_give_inherited(count > 2 && PyObject_IsTrue(arguments[2]) > 0 ? 3 : streams.room, replaced);
         break;
     }
     case STARTS_ANY:
-        stream_give_inherited(streams.room);
+        stream_give_inherited(streams.room, 0);
         give_actions(names ? argument(arguments, count, names, PY_SSIZE_T_MAX, "file_actions") : NULL);
         break;
     case SPLICES:
@@ -357,6 +385,9 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
     case COPIES: case COPIES_TO:
         if (result && (copy = as_number(result)) >= 0)
             stream_share(fd, copy);
+        break;
+    case OPENS:
+        stream_opened(as_number(result));
         break;
     case CONTROLS: {
         long does = count > 1 ? as_number(arguments[1]) : -1;
@@ -438,6 +469,16 @@ static void socket_ends(PyObject *object) {
     socket_dealloc(object);
 }
 
+static initproc file_init;
+
+static int file_begins(PyObject *object, PyObject *arguments, PyObject *keywords) {
+    int failed = file_init(object, arguments, keywords);
+    PyObject *name = !failed && PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, 0) : NULL;
+    if (name && !PyLong_Check(name))
+        stream_opened(own_descriptor(object));
+    return failed;
+}
+
 /* Makes a builtin function do what ours does; the original becomes an object of its own. */
 static bool builtin_patch(PyObject *builtin, struct patched *patched, method ours) {
     PyCFunctionObject *object = (PyCFunctionObject *)builtin, *shape;
@@ -504,7 +545,69 @@ static PyObject *core_watch_transfers(PyObject *module, PyObject *object) {
         socket_dealloc = type->tp_dealloc;
         type->tp_dealloc = socket_ends;
     }
+    if (owner == OF_FILE && !file_init) {
+        file_init = type->tp_init;
+        type->tp_init = file_begins;
+    }
     PyType_Modified(type);
+    Py_RETURN_NONE;
+}
+
+/* hand_streams((the descriptors of the standard streams of the child that this thread starts next)) -> for each what
+ * `adopt_stream` takes, or None where the child can't go on with it. Only the child may use them from here on. */
+static PyObject *core_hand_streams(PyObject *module, PyObject *descriptors) {
+    if (!PyTuple_Check(descriptors) || PyTuple_GET_SIZE(descriptors) > 3)
+        return PyErr_Format(PyExc_TypeError, "hand_streams takes a tuple of up to three descriptors");
+    PyObject *told = PyList_New(0);
+    handed.count = 0;
+    for (Py_ssize_t i = 0; told && i < PyTuple_GET_SIZE(descriptors); i++) {
+        long fd = as_number(PyTuple_GET_ITEM(descriptors, i));
+        struct stream *stream = stream_of(fd);
+        struct course *out = stream ? &stream->out : NULL, *in = stream ? &stream->in : NULL;
+        PyObject *one = NULL;
+        if (stream && !out->state && !in->state && !out->busy && !in->busy && store.active) {
+            struct course *both[2] = {out, in};
+            for (int way = 0; way < 2; way++) {
+                course_record(stream, both[way], both[way]->at, ENDLESS);
+                both[way]->state = HANDED;
+            }
+            handed.fd[handed.count++] = fd;
+            one = Py_BuildValue("(iKKiKKi)", stream->channel == streams.pipe_channel, (unsigned long long)out->key,
+                                (unsigned long long)out->at, out->begun, (unsigned long long)in->key,
+                                (unsigned long long)in->at, in->begun);
+        } else {
+            one = Py_NewRef(Py_None);
+        }
+        if (!one || PyList_Append(told, one))
+            Py_CLEAR(told);
+        Py_XDECREF(one);
+    }
+    return told;
+}
+
+/* adopt_stream(fd, mark, is a pipe, out's key, bytes, begun, in's key, bytes, begun): what this program was started with. */
+static PyObject *core_adopt_stream(PyObject *module, PyObject *arguments) {
+    int fd, is_pipe, sent, received;
+    const char *mark;
+    unsigned long long out, out_at, in, in_at;
+    if (!PyArg_ParseTuple(arguments, "ispKKpKKp:adopt_stream", &fd, &mark, &is_pipe, &out, &out_at, &sent, &in, &in_at,
+                          &received))
+        return NULL;
+    struct stream *stream = NULL;
+    for (int other = 0; other < fd && other < streams.room; other++) {
+        stream = streams.of[other];
+        if (stream && stream->adopted && stream->out.key == out && stream->in.key == in) {
+            stream_share(other, fd);
+            Py_RETURN_NONE;
+        }
+    }
+    if (stdio_used(true) || stdio_used(false) || !(stream = stream_new(fd, NAMED, is_pipe)))
+        Py_RETURN_NONE;
+    stream->adopted = true;
+    stream->out.key = out, stream->out.at = out_at, stream->out.begun = sent;
+    stream->in.key = in, stream->in.at = in_at, stream->in.begun = received;
+    course_mark(stream, &stream->out, mark, "");
+    course_mark(stream, &stream->in, mark, "");
     Py_RETURN_NONE;
 }
 
