@@ -322,21 +322,25 @@ TASKS = """
     """
 
 PROCESSES = """
-    import json, os, random, socket, sys
+    import json, os, random, socket, subprocess, sys
     import clew
 
-    seed = int(sys.argv[1])
+    told = json.loads(sys.argv[1]) if sys.argv[1].startswith("[") else None
+    seed = told[1] if told else int(sys.argv[1])
     log = []
 
     class Way:
         '''One direction of a stream; its bytes name the write that they are of.'''
-        def __init__(self, name, put, get): self.name, self.put, self.get, self.writes = name, put, get, 0
+        def __init__(self, name, put, get, ends=None):
+            self.name, self.put, self.get, self.writes = name, put, get, 0
+            self.ends = ends  # of a pipe, which another program can be started with
 
     def pipe(name):
         reads, writes = os.pipe()
         for end in (reads, writes): os.set_blocking(end, False)
         file = open(reads, "rb", buffering=0) if rng.random() < 0.5 else None  # it gives None where there is nothing
-        return [Way(name, lambda data: os.write(writes, data), file.read if file else lambda n: os.read(reads, n))]
+        get = file.read if file else lambda n: os.read(reads, n)
+        return [Way(name, lambda data: os.write(writes, data), get, (reads, writes))]
 
     def connection(name):
         if rng.random() < 0.5:
@@ -360,7 +364,7 @@ PROCESSES = """
     def run(me, writable, readable, rng, depth):
         count, children = 0, []
         for turn in range(rng.randrange(15, 30)):
-            what = rng.choice(["write", "write", "read", "read", "read", "fork"])
+            what = rng.choice(["write", "write", "read", "read", "read", "fork", "start"])
             if what == "write" and writable:
                 way = rng.choice(writable)
                 log.append(["write", way.name, way.writes])
@@ -378,29 +382,53 @@ PROCESSES = """
                 given, taken = writable[::2], readable[::2]
                 del writable[::2], readable[::2]
                 children.append(fork(f"{me}.{len(children)}", given, taken, rng.random(), depth + 1))
+            elif what == "start" and depth < 2 and rng.random() < 0.5:
+                given, taken = (next(filter(lambda way: way.ends, ways), None) for ways in (writable, readable))
+                if given: writable.remove(given)
+                if taken: readable.remove(taken)
+                if given or taken: children.append(start(f"{me}.{len(children)}", given, taken, rng.random()))
             count += 1
             log.append(["event", f"{me}:{count}"])
             clew.mark("event", f"{me}:{count}")
-        for name, pid in children:
-            os.waitpid(pid, 0)
+        for name, wait in children:
+            wait()
             log.append(["wait", name])
+
+    def start(name, given, taken, seed):
+        '''Another program, with pipes that are its own from here on for standard streams.'''
+        log.append(["fork", name])
+        told = [name, seed, given and [given.name, given.writes], taken and taken.name]
+        out, into = given.ends[1] if given else subprocess.DEVNULL, taken.ends[0] if taken else subprocess.DEVNULL
+        return name, subprocess.Popen([sys.executable, __file__, json.dumps(told)], stdin=into, stdout=out).wait
+
+    def started(name, seed, given, taken):
+        writable, readable = [], []
+        if given:
+            writable.append(Way(given[0], rng.choice([lambda data: os.write(1, data), sys.stdout.buffer.raw.write]), None))
+            writable[0].writes = given[1]
+        if taken: readable.append(Way(taken, None, rng.choice([lambda n: os.read(0, n), sys.stdin.buffer.raw.read])))
+        run(name, writable, readable, random.Random(seed), 1)
+        with open(f"log.{name}", "w") as file: json.dump(log, file)
 
     def fork(name, writable, readable, seed, depth):
         log.append(["fork", name])
         pid = os.fork()
-        if pid: return name, pid
+        if pid: return name, lambda: os.waitpid(pid, 0)
         log.clear()
         run(name, writable, readable, random.Random(seed), depth)
         with open(f"log.{name}", "w") as file: json.dump(log, file)
         os._exit(0)
 
     rng = random.Random(seed)
+    if told:
+        started(*told)
+        sys.exit()
     ways = [way for number in range(2) for way in pipe(f"pipe {number}") + connection(f"connection {number}")]
     children = []
     for number in range(3):
         children.append(fork(str(number), ways[number::3], ways[(number + 1) % 3 :: 3], rng.random(), 0))
-    for name, pid in children:
-        os.waitpid(pid, 0)
+    for name, wait in children:
+        wait()
         log.append(["wait", name])
     log.append(["event", "main:1"])
     clew.mark("event", "main:1")
