@@ -2,6 +2,11 @@
  * and actions, where rewritten code would have them. Invariant: no frame, and what the function raises is raised.
  */
 
+#ifndef CLEW_BRACKET_H
+#define CLEW_BRACKET_H
+
+#include "unseen.h"
+
 enum { ENTER, EXIT, UNWIND, START, BEFORE_EXIT, AFTER_EXIT, BEFORE_UNWIND, AFTER_UNWIND, PARTS };
 
 typedef struct {
@@ -137,3 +142,5 @@ static PyTypeObject BracketType = {
     .tp_clear = bracket_clear,
     .tp_dealloc = bracket_dealloc,
 };
+
+#endif
