@@ -10,6 +10,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "methods.h"
 #include "records.h"
 
 #define SPACES 64u
@@ -229,59 +230,6 @@ static int drop_error(void) {
         return -1;
     PyErr_Clear();
     return 0;
-}
-
-/* ---- Methods of C types, patched in place ---- */
-
-typedef PyObject *(*method)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
-
-struct patched {
-    PyMethodDef definition; /* the original's, with our function */
-    PyObject *original;     /* Owned: the method descriptor that we stand for */
-};
-
-static PyObject *call_original(const struct patched *patched, PyObject *object, PyObject *const *arguments,
-                               Py_ssize_t count, PyObject *names) {
-    PyObject *stack[8];
-    Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
-    if (all >= 8) { /* too many for any of them: let it say so */
-        PyObject *bound = Py_TYPE(patched->original)->tp_descr_get(patched->original, object, NULL);
-        PyObject *result = bound ? PyObject_Vectorcall(bound, arguments, (size_t)count, names) : NULL;
-        Py_XDECREF(bound);
-        return result;
-    }
-    stack[0] = object;
-    for (Py_ssize_t i = 0; i < all; i++)
-        stack[i + 1] = arguments[i];
-    return PyObject_Vectorcall(patched->original, stack, (size_t)count + 1, names);
-}
-
-/* The C function of a method without arguments, to be called without a lookup; NULL and an error when it is no such one. */
-static PyCFunction plain_method(PyTypeObject *type, const char *name) {
-    PyObject *found = PyDict_GetItemString(type->tp_dict, name);
-    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type) ||
-        ((PyMethodDescrObject *)found)->d_method->ml_flags != METH_NOARGS) {
-        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
-        return NULL;
-    }
-    return ((PyMethodDescrObject *)found)->d_method->ml_meth;
-}
-
-/* Puts `ours` in the place of a method, under its name, signature and documentation. `PyType_Modified` has to follow. */
-static bool patch_method(PyTypeObject *type, const char *name, struct patched *patched, method ours) {
-    PyObject *found = PyDict_GetItemString(type->tp_dict, name);
-    if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type)) {
-        PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
-        return false;
-    }
-    patched->original = Py_NewRef(found);
-    patched->definition = *((PyMethodDescrObject *)found)->d_method;
-    patched->definition.ml_meth = (PyCFunction)(void (*)(void))ours;
-    patched->definition.ml_flags = METH_FASTCALL | METH_KEYWORDS;
-    PyObject *made = PyDescr_NewMethod(type, &patched->definition);
-    bool placed = made && PyDict_SetItemString(type->tp_dict, name, made) == 0;
-    Py_XDECREF(made);
-    return placed;
 }
 
 static PyTypeObject operand_type = {

@@ -542,19 +542,6 @@ static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
     return result;
 }
 
-/* Makes `__name__` of the type's dictionary, which subclasses call by `super()`, call `ours` as the slot does. */
-static bool patch_wrapper(PyTypeObject *type, const char *name, void *ours) {
-    PyObject *found = PyDict_GetItemString(type->tp_dict, name);
-    if (!found || !Py_IS_TYPE(found, &PyWrapperDescr_Type)) {
-        PyErr_Format(PyExc_TypeError, "%s.%s is not the slot it was", type->tp_name, name);
-        return false;
-    }
-    PyObject *made = PyDescr_NewWrapper(type, ((PyWrapperDescrObject *)found)->d_base, ours);
-    bool placed = made && PyDict_SetItemString(type->tp_dict, name, made) == 0;
-    Py_XDECREF(made);
-    return placed;
-}
-
 /* The two types may share their table of async methods (on 3.11 they do), so each gets one of its own. */
 static bool patch_await(PyTypeObject *type, PyAsyncMethods *table, unaryfunc *original, unaryfunc ours) {
     if (!type->tp_as_async || !type->tp_as_async->am_await || type->tp_iter != type->tp_as_async->am_await) {

@@ -547,6 +547,8 @@ static PyObject *core_watch_transfers(PyObject *module, PyObject *object) {
     }
     if (owner == OF_FILE && !file_init) {
         file_init = type->tp_init;
+        if (!patch_wrapper(type, "__init__", file_begins))
+            return NULL;
         type->tp_init = file_begins;
     }
     PyType_Modified(type);
