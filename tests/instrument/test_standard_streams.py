@@ -66,15 +66,17 @@ def between(**pairs):
     return Counter({tuple(pair.split("__")): count for pair, count in pairs.items()})
 
 
-def test_lines_that_a_child_echoes_lead_there_and_back(edges):
+@pytest.mark.parametrize("how", ["", ", close_fds=False", ", env={'LANG': 'C'}", ", bufsize=1"])
+@pytest.mark.parametrize("flag", ["-B", "-u"])
+def test_lines_that_a_child_echoes_lead_there_and_back(edges, flag, how):
     found = edges(
-        """
+        f"""
         import subprocess, sys
 
         def tell(line): print(line, file=child.stdin, flush=True)
         def listen(line): assert child.stdout.readline() == line + "\\n"
 
-        with subprocess.Popen([sys.executable, "child.py"], stdin=-1, stdout=-1, text=True) as child:
+        with subprocess.Popen([sys.executable, "{flag}", "child.py"], stdin=-1, stdout=-1, text=True{how}) as child:
             for line in ("one", "two", "three"):
                 tell(line)
                 listen(line.upper())
