@@ -13,7 +13,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from clew.instrument.recorder.lifecycle import given_streams
 from clew.instrument.recorder.select import core, native
@@ -46,13 +46,16 @@ def install() -> None:
     if not given or native is None:
         return
     direct = int(starter, 16) == os.getppid() and not (sys.flags.verbose or "importtime" in sys._xoptions)
+    taken: set[int] = set()
     for text in given:
         descriptor, inode, device, *stream = (int(number, 16) for number in text.split("."))
         with contextlib.suppress(OSError):
             about = os.fstat(descriptor)
             if (about.st_ino, about.st_dev) == (inode, device) and not (descriptor == 0 and _program_is_input()):
                 native.adopt_stream(descriptor, _KNOWN if direct else _DOUBTED, *stream)
-    atexit.register(core.to_the_end(_Flush()))
+                taken.add(descriptor)
+    if taken:
+        atexit.register(core.to_the_end(_Flush(taken)))
 
 
 def _program_is_input() -> bool:
@@ -70,7 +73,8 @@ def _program_is_input() -> bool:
 class _Flush:
     """What the interpreter does next, done while it is recorded: at an interrupt it is left to the interpreter."""
 
-    def __init__(self) -> None:
+    def __init__(self, descriptors: Set[int]) -> None:
+        self.descriptors = descriptors
         self.begun = False
 
     def __call__(self) -> None:
@@ -80,4 +84,14 @@ class _Flush:
         for file in (sys.stdout, sys.stderr):
             if type(file) is io.TextIOWrapper and not file.closed:
                 with contextlib.suppress(Exception):
-                    file.flush()
+                    self._flush(file)
+
+    def _flush(self, file: io.TextIOWrapper) -> None:
+        descriptor = file.fileno()
+        if descriptor not in self.descriptors or not os.get_blocking(descriptor):
+            return
+        try:
+            file.flush()
+        except BrokenPipeError:
+            # What could not be written may be gone: with something else in its place the interpreter fails as this did.
+            file.buffer.write(b"\n")

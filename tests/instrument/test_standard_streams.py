@@ -255,3 +255,19 @@ def test_a_program_that_comes_from_the_standard_input_takes_none_of_it(edges):
         """
     )
     assert found == between(**{"-__tell": 1})
+
+
+def test_a_child_whose_parent_hears_no_more_fails_as_ever(record):
+    source = """
+        import subprocess, sys
+
+        for count in (0, 1, 4000, 4096, 8000, 8191, 8193, 20000):
+            print = f"import sys; sys.stdin.read(); print('x' * 10, end=''); print('x' * {count})"
+            child = subprocess.Popen([sys.executable, "-c", print], stdin=-1, stdout=-1, stderr=-1)
+            child.stdout.close()
+            child.stdin.close()
+            sys.stdout.write(f"{count} {child.wait()} {child.stderr.read()}\\n")
+        """
+    plain, recorded = (record(source, adapters=adapters, name=f"hears{len(adapters)}") for adapters in ((), ALL))
+    assert plain.code == recorded.code == 0, recorded.stderr
+    assert plain.stdout == recorded.stdout and plain.stdout.count("BrokenPipeError") >= 8
