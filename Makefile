@@ -117,10 +117,11 @@ vsix: panel ## build the VS Code extension's package
 bench: setup ## the benchmarks, each beside a peer
 	$(SAY) "Recording"
 	@$(BIN)/python benchmarks/record.py
-	$(SAY) "Slicing"
-	@$(BIN)/python benchmarks/slice.py
 	$(SAY) "Slices and process graphs beside other libraries"
 	@$(BIN)/python benchmarks/graph.py
+	$(SAY) "Building and storing beside DuckDB"
+	@$(BIN)/python benchmarks/ingest.py
+	@$(BIN)/python benchmarks/store.py
 
 clean: ## remove what was built (not recorded runs)
 	@rm -rf $(VENV) build *.egg-info $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/*.vsix server/static .mypy_cache .ruff_cache

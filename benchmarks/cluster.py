@@ -22,7 +22,8 @@ from clew.graph.engines.engine import PartsEngine
 from clew.graph.engines.folder import partition, read_manifest
 from clew.graph.engines.opened import open_parts
 from clew.graph.engines.search import Ask
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Machine, Process, Regions, Site, Strand, Texts
+from clew.graph.machines import Machine
+from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
 from clew.graph.ops.slice import slice_events
 from clew.records.event import Kind
 from clew.records.run import RunInfo

@@ -2,8 +2,8 @@
 
     python benchmarks/store.py [--events 20000000] [--rounds 5] [--run FOLDER]
 
-The graph is made: segments of some 7 events, 2.2 events per edge, 28 % logs of 40 formats. `--run` measures a recorded run's
-tables instead. DuckDB's file has the events and the full texts as it stores them itself. Prints JSON lines.
+The graph is made: segments of some 7 events, 2.2 events per edge, a quarter logs of 40 formats. `--run` measures a recorded
+run's tables instead. DuckDB's file has the events and the full texts as it stores them itself. Prints JSON lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import pyarrow as pa
 
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
 from clew.graph.store import STRUCTURE_FOLDER, fingerprint, open_graph, save
-from clew.graph.texts import put_together
 from clew.records.event import Kind
 from clew.records.plan import Plan, dump
 from clew.records.run import STORE_FOLDER, create_run, finish_run
@@ -166,7 +165,7 @@ def search(folder: Path, rounds: int) -> dict[str, Any]:
         file = Path(place) / "events.duckdb"
         with duckdb.connect(str(file)) as connection:
             extended = np.flatnonzero(graph.ext >= 0)
-            strings = put_together(texts._all, np.arange(len(extended)))  # type: ignore[attr-defined]
+            strings = texts.strings(np.arange(len(extended)))
             arrow = pa.table({"event": extended, "text": strings})
             connection.register("arrow", arrow)
             connection.execute("create table logs as select * from arrow")

@@ -24,7 +24,7 @@ from clew.server.codec import encode
 from clew.server.session import run_ref
 
 if TYPE_CHECKING:
-    from clew.graph.model import Machine
+    from clew.graph.machines import Machine
     from clew.graph.query import Run
 
 PROCESSES = 40

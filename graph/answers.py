@@ -5,6 +5,7 @@ Invariant: as in `clew.graph.query`, a question is a frozen value that is answer
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -46,7 +47,7 @@ class StepRefused(QueryError, AttributeError):
     """A step that this kind of question does not have; for `hasattr` and its like an ordinary missing attribute."""
 
 
-class Query:
+class Query(ABC):
     """What all questions share. `node` is the plan."""
 
     node: Node
@@ -80,9 +81,9 @@ class Query:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
     @property
+    @abstractmethod
     def table(self) -> Table:
         """The answer as a table."""
-        raise NotImplementedError
 
     def _answer(self) -> Any:
         return execute(self.node)

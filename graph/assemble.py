@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from clew.graph.arrays import lengths
 from clew.graph.calls import nest
-from clew.graph.model import ExecutionGraph, Extensions, Gap, Machine, Process, Site, Strand, in_words
+from clew.graph.machines import Machine, in_words
+from clew.graph.model import ExecutionGraph, Extensions, Gap, Process, Site, Strand
 from clew.graph.regions import split
 from clew.graph.times import call_times, idle_gaps, waits
 from clew.records.errors import Problem

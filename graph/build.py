@@ -22,7 +22,8 @@ from clew.graph.assemble import Events, Joined, Tables, assemble
 from clew.graph.clocks import monotonic_ns
 from clew.graph.decode import decode
 from clew.graph.gaps import lost_of
-from clew.graph.model import ExecutionGraph, Extensions, Gap, Machine, Process, Site, Strand, Texts
+from clew.graph.machines import Machine
+from clew.graph.model import ExecutionGraph, Extensions, Gap, Process, Site, Strand, Texts
 from clew.graph.names import process_names
 from clew.graph.pairing import Edges, crossings, pair
 from clew.graph.progress import Progress, nobody

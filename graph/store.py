@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from clew.graph.build import build
 from clew.graph.formats.reading import read_again
-from clew.graph.model import ExecutionGraph, Gap, Machine, Process, Regions, Site, Strand, Texts
+from clew.graph.machines import Machine
+from clew.graph.model import ExecutionGraph, Gap, Process, Regions, Site, Strand, Texts
 from clew.graph.progress import Progress, nobody
 from clew.graph.stored import StoredGraph, StoredTables
 from clew.graph.structure import MANIFEST as STRUCTURE_MANIFEST

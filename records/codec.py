@@ -85,7 +85,7 @@ def join(streams: Sequence[bytes]) -> bytes:
     firsts = b"".join(map(_UNIT.pack, map(head_table.__getitem__, which_head), keys))
     if len(streams[TEXTS]) != more * RECORD_SIZE:
         raise ValueError("another number of slots")
-    return _joined(records, firsts, streams[TEXTS])
+    return joined(records, firsts, streams[TEXTS])
 
 
 def _units(data: bytes) -> tuple[memoryview, bytes, bytes]:
@@ -113,7 +113,7 @@ def extended(slots: bytes) -> Iterator[int]:
         at = place + 1 + slots[place]
 
 
-def _joined(records: bytes, firsts: bytes, texts: bytes) -> bytes:
+def joined(records: bytes, firsts: bytes, texts: bytes) -> bytes:
     """Inverse of `_units`, for what it made; of a record whose extension is not there, nothing is missed."""
     slots = records[9::RECORD_SIZE]
     starts = [match.end() * RECORD_SIZE for match in _SLOTS.finditer(slots)]

@@ -5,13 +5,11 @@ Invariant: any bytes whatsoever give some data or a `ValueError`. `docs/trace-fo
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
 from array import array
-from itertools import accumulate
 
-from clew.records.codec import MAX_CHUNK
+from clew.records.codec import MAX_CHUNK, joined
 from clew.records.event import RECORD_SIZE
 
 _COUNTS = struct.Struct("<IIIBQ")
@@ -20,7 +18,6 @@ _SUMMED = 1
 """Flag: the records' first words are differences."""
 _MASKS = struct.Struct("<HH")
 """Of up to 16 planes: which are one byte repeated, which are compressed. The others are zeros."""
-_SLOTS = re.compile(rb"[^\0]")
 _SIZE = struct.Struct("<I")
 _WORD = (1 << 64) - 1
 
@@ -62,7 +59,7 @@ def _unpack_data(body: memoryview) -> bytes:
         return records
     body, firsts = _unpack_firsts(body, extended)
     texts = _inflate(body, more * RECORD_SIZE) if more else b""
-    return _join(records, firsts, texts)
+    return joined(records, firsts, texts)
 
 
 def _unpack_firsts(body: memoryview, count: int) -> tuple[memoryview, bytes]:
@@ -94,19 +91,6 @@ def _woven(planes: list[bytes], count: int) -> bytes:
         if plane:
             woven[place :: len(planes)] = plane
     return bytes(woven)
-
-
-def _join(records: bytes, firsts: bytes, texts: bytes) -> bytes:
-    """Inverse of `_split`, for what it made."""
-    slots = records[9::RECORD_SIZE]
-    starts = [match.end() * RECORD_SIZE for match in _SLOTS.finditer(slots)]
-    parts = [b""] * (3 * len(starts))
-    parts[0::3] = [records[before:start] for before, start in zip([0, *starts], starts, strict=False)]
-    parts[1::3] = [firsts[at : at + RECORD_SIZE] for at in range(0, len(starts) * RECORD_SIZE, RECORD_SIZE)]
-    if texts:
-        ends = [*accumulate((number - 1) * RECORD_SIZE for number in slots.translate(None, b"\0"))]
-        parts[2::3] = [texts[before:end] for before, end in zip([0, *ends], ends, strict=False)]
-    return b"".join([*parts, records[starts[-1] if starts else 0 :]])
 
 
 def _sums(differences: bytes, size: int) -> bytes:

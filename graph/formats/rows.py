@@ -30,7 +30,8 @@ from clew.graph.formats.points import (
 )
 from clew.graph.formats.skew import host_numbers
 from clew.graph.formats.strands import Inner, Lanes, inline, lanes
-from clew.graph.model import ExecutionGraph, Extensions, Machine, Process, Strand, Texts
+from clew.graph.machines import Machine
+from clew.graph.model import ExecutionGraph, Extensions, Process, Strand, Texts
 from clew.records.errors import Problem
 from clew.records.event import Kind
 from clew.records.run import RunInfo

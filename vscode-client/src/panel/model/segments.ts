@@ -56,7 +56,8 @@ function row(segments: readonly PathSegment[]): SegmentRow {
     endNs: Math.max(...segments.map((one) => one.endNs)),
     selfNs: sum((one) => one.selfNs),
     waitNs: sum((one) => one.waitNs),
-    slackNs: Math.max(...segments.map((one) => one.slackNs)),
+    // Of several each has its own, and all together have none.
+    slackNs: segments.length === 1 ? (segments[0]?.slackNs ?? 0) : 0,
   };
 }
 
