@@ -4,7 +4,7 @@ from glob import glob
 
 from setuptools import Extension, setup
 
-FOLDERS = ("records", "instrument", "esl", "graph", "server", "cli")
+FOLDERS = ("records", "instrument", "esl", "graph", "compare", "server", "cli")
 
 
 def packages() -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Many requests against many: what changed, which method, which instance, which pattern."""
