@@ -23,10 +23,10 @@ EXAMPLES = """examples:
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "sanitize"
 EXTENSIONS = {
-    "records": ("_codec", "codec.c"),
-    "instrument/recorder": ("_core", "core.c"),
-    "instrument/probes": ("_entry", "entry.c"),
-    "graph": ("_kernel", "kernel.c"),
+    "records": {"_codec": "codec.c"},
+    "instrument/recorder": {"_core": "core.c"},
+    "instrument/probes": {"_entry": "entry.c"},
+    "graph": {"_kernel": "kernel.c", "_ingest": "ingest.c"},
 }
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
 KINDS = {
@@ -47,6 +47,7 @@ TESTS = [
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
     "tests/graph/test_slice.py",
+    "tests/graph/test_walks.py",
     "tests/recorder",
     "tests/probes",
     "tests/faults",
@@ -56,6 +57,7 @@ TESTS = [
 QUICK = [
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
+    "tests/graph/test_walks.py",
     "tests/recorder",
     "tests/faults/test_program.py",
     "tests/probes/test_actions.py",
@@ -103,24 +105,16 @@ def tree(kind: str, cc: str) -> Path:
     for entry in (ROOT / "api").iterdir():
         if entry.suffix == ".py" and entry.name != "__init__.py":
             (package / entry.name).symlink_to(entry)
-    for room in ("esl", "server", "cli"):
+    for room in ("esl", "compare", "server", "cli"):
         (package / room).symlink_to(ROOT / room)
     link(ROOT / "instrument", package / "instrument", frozenset(Path(folder).name for folder in EXTENSIONS))
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    for folder, (module, source) in EXTENSIONS.items():
+    include = f"-I{sysconfig.get_path('include')}"
+    for folder, extensions in EXTENSIONS.items():
         link(ROOT / folder, package / folder, frozenset())
-        file = package / folder / f"{module}{suffix}"
-        include = f"-I{sysconfig.get_path('include')}"
-        command = [
-            cc,
-            *FLAGS,
-            *KINDS[kind],
-            include,
-            str(ROOT / folder / "csrc" / source),
-            "-o",
-            str(file),
-        ]
-        subprocess.run(command, check=True)
+        for module, source in extensions.items():
+            file, code = package / folder / f"{module}{suffix}", ROOT / folder / "csrc" / source
+            subprocess.run([cc, *FLAGS, *KINDS[kind], include, str(code), "-o", str(file)], check=True)
     return base
 
 
@@ -151,7 +145,7 @@ def main() -> None:
     given = {**os.environ, **OPTIONS, "LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc"}
     loaded = (
         "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; "
-        "from clew.records import _codec; from clew.graph import _kernel; print(_core.__file__)"
+        "from clew.records import _codec; from clew.graph import _ingest, _kernel; print(_core.__file__)"
     )
     command = [python, "-c", loaded]
     if kind == "thread":  # it needs its own layout of memory
