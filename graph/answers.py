@@ -6,16 +6,22 @@ Invariant: as in `clew.graph.query`, a question is a frozen value that is answer
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from clew.graph.columns import Table, table_of
+import numpy as np
+
+from clew.graph.columns import Column, Table, table_of
 from clew.graph.display import ROWS, aggregate_svg, html_table, path_svg, rich_table
 from clew.graph.execute import NO_PATH, execute, path_to_networkx, size, to_networkx
+from clew.graph.gaps import gap_table
 from clew.graph.grouping import check_measure
 from clew.graph.levels import LabelFunction
+from clew.graph.machines import Machine
+from clew.graph.model import Gap
 from clew.graph.nodes import (
     Aggregate,
     Beside,
@@ -23,8 +29,10 @@ from clew.graph.nodes import (
     Compare,
     Cut,
     EventNode,
+    Gaps,
     Grouped,
     Kinds,
+    Machines,
     Node,
     PathNode,
     QueryError,
@@ -346,6 +354,81 @@ class CategoryQuery(Query):
     def table(self) -> Table:
         """A row per category: `category`, `name`, `requests`, `first`, `flow`."""
         return category_table(self.result)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Needs pandas."""
+        return self.table.to_pandas()
+
+
+@dataclass(frozen=True, repr=False)
+class GapQuery(Query):
+    """Where events are missing, by strand and event."""
+
+    node: Gaps
+    _INSTEAD: ClassVar[Mapping[str, str]] = {
+        "where": 'gaps are rows: write [gap for gap in run.gaps if …], or run.sql("select * from gaps where …")',
+        "slice": "a slice begins at events: write run.slice(gap.after), or run.slice(gap.before)",
+    }
+
+    @cached_property
+    def result(self) -> list[Gap]:
+        result: list[Gap] = self._answer()
+        return result
+
+    def count(self) -> int:
+        return len(self.result)
+
+    def __iter__(self) -> Iterator[Gap]:
+        return iter(self.result)
+
+    @property
+    def table(self) -> Table:
+        """A row per gap: where and when it is, `lost` events (or calls of `function`, when only those are missing), and why."""
+        return gap_table(self.node.run.graph)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Needs pandas."""
+        return self.table.to_pandas()
+
+
+def machine_table(machines: Sequence[Machine]) -> Table:
+    """Bounds that are not known are None."""
+    table = table_of(machines, ("name", "boot_id", "offset_ns", "rate", "messages", "clock"))
+    for name in ("below_ns", "above_ns"):
+        bounds = (getattr(machine, name) for machine in machines)
+        # The last value gives the column its type.
+        known = [*(bound if isfinite(bound) else None for bound in bounds), 0.0]
+        table.columns[name] = Column(np.arange(len(machines)), known)
+    return table
+
+
+@dataclass(frozen=True, repr=False)
+class MachineQuery(Query):
+    """The machines of the run, and what their clocks were corrected by."""
+
+    node: Machines
+
+    @cached_property
+    def result(self) -> list[Machine]:
+        result: list[Machine] = self._answer()
+        return result
+
+    def count(self) -> int:
+        return len(self.result)
+
+    def __iter__(self) -> Iterator[Machine]:
+        return iter(self.result)
+
+    @property
+    def table(self) -> Table:
+        """A row per machine; bounds that are not known are None."""
+        return machine_table(self.result)
 
     def to_arrow(self) -> pyarrow.Table:
         return self.table.to_arrow()

@@ -14,6 +14,7 @@ import numpy as np
 from clew.graph.columns import Table
 from clew.graph.display import in_order
 from clew.graph.fields import FIELDS, column, holding, numbers, ranks
+from clew.graph.gaps import gaps
 from clew.graph.grouping import grouped
 from clew.graph.model import I64, ExecutionGraph, edge_kind_name
 from clew.graph.nodes import (
@@ -26,9 +27,11 @@ from clew.graph.nodes import (
     Cut,
     EventNode,
     Events,
+    Gaps,
     Grouped,
     Kinds,
     Limit,
+    Machines,
     Node,
     OrderBy,
     PathNode,
@@ -54,8 +57,8 @@ NO_PATH = 'a critical path goes one way and to the end: write .slice("backward")
 
 
 def execute(node: Node) -> Any:
-    """The answer of a plan: a `Slice` or `Part`, an `AggregateGraph`, a `CriticalPath`, a `Diff`, a `Table`, categories, or
-    events' numbers. A run in parts has an engine of its own, whose answers have the same attributes."""
+    """The answer of a plan: a `Slice` or `Part`, an `AggregateGraph`, a `CriticalPath`, a `Diff`, a `Table`, categories, gaps,
+    machines, or events' numbers. A run in parts has an engine of its own, whose answers have the same attributes."""
     engine = run_of(node).engine
     if engine is not None:
         return engine.execute(node)
@@ -76,6 +79,10 @@ def execute(node: Node) -> Any:
             return neighbour_table(run_of(node).graph, execute_events(node.source))
         case Kinds():
             return _kinds(node)
+        case Gaps():
+            return gaps(node.run.graph)
+        case Machines():
+            return list(node.run.graph.machines)
         case _:
             return execute_events(node)
 
@@ -320,6 +327,8 @@ def size(node: Node) -> str:
             return _many(len(execute(node)), "row")
         case Kinds():
             return _many(len(_kinds(node)), "category").replace("categorys", "categories")
+        case Gaps() | Machines():
+            return _many(len(execute(node)), type(node).__name__.lower().removesuffix("s"))
         case _:
             return _many(len(_chosen(node)[0]), "event")
 

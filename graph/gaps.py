@@ -5,22 +5,127 @@ Invariant: a gap lies within one strand, between two events that are there, or b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.model import ExecutionGraph, Gap
+from clew.graph.columns import Column, Table
+from clew.graph.model import ExecutionGraph, Gap, Strand
 from clew.records.event import FLAG_OVER, Kind
 from clew.records.found import Missing
 
 I64 = npt.NDArray[np.int64]
 
 
+STOPPED = {
+    "quota": "recording stopped early: its quota was used up",
+    "failed": "recording stopped early: its file could not grow",
+}
+"""By how a process's recording ended, where events came after that."""
+
+
 def gaps(graph: ExecutionGraph) -> list[Gap]:
     """All of a run, in the order of their strands and events."""
-    found = [*graph.lost, *_marked(graph)]
-    return sorted(found, key=lambda gap: (gap.strand, gap.after, gap.before))
+    known: list[Gap] | None = graph.answers.get("gaps")
+    if known is None:
+        found = [*graph.lost, *_marked(graph), *_after_the_end(graph)]
+        known = graph.answers["gaps"] = sorted(found, key=lambda gap: (gap.strand, gap.after, gap.before))
+    return list(known)
+
+
+def around(graph: ExecutionGraph, gap: Gap) -> tuple[int, int]:
+    """The rows of its strand that it lies between: one before the strand's first, or the one behind its last, where nothing
+    in the strand tells where it begins or ends."""
+    strand = graph.strands[gap.strand]
+    if gap.after < 0 and gap.before < 0:
+        return strand.start - 1, strand.stop
+    after = gap.after if gap.after >= 0 else gap.before - 1
+    if gap.before >= 0:
+        return after, gap.before
+    # A mark without an end holds for the rest of the strand; records are lost up to the next one that is there.
+    return after, strand.stop if _is_mark(graph, gap) else gap.after + 1
+
+
+def stretch(graph: ExecutionGraph, gap: Gap) -> tuple[int, int]:
+    """From when to when events are missing, in nanoseconds since the run's start: as far as the process goes where no event of
+    the strand tells."""
+    strand = graph.strands[gap.strand]
+    process = graph.processes[strand.process]
+    after, before = around(graph, gap)
+    begin = graph.at("ts", after) if after >= strand.start else process.first_ns
+    end = graph.at("ts", before) if before < strand.stop else process.last_ns
+    return begin, max(begin, end)
+
+
+def lost_calls_of(graph: ExecutionGraph, gap: Gap) -> str:
+    """The function whose calls alone are missing, `module:qualname`; "" where whatever the strand did is."""
+    return graph.sites[graph.at("site", gap.after)].label if _is_mark(graph, gap) else ""
+
+
+def between(graph: ExecutionGraph, first: int, last: int) -> list[Gap]:
+    """The gaps that are passed on the way from one event of a strand to a later one."""
+    strand = graph.at("strand", first)
+    by_strand: dict[int, list[Gap]] | None = graph.answers.get("gaps by strand")
+    if by_strand is None:
+        by_strand = graph.answers["gaps by strand"] = {}
+        for gap in gaps(graph):
+            by_strand.setdefault(gap.strand, []).append(gap)
+    found = []
+    for gap in by_strand.get(strand, ()):
+        after, before = around(graph, gap)
+        if after < last and before > first:
+            found.append(gap)
+    return found
+
+
+def gap_table(graph: ExecutionGraph) -> Table:
+    """All of a run with the names and times that belong to them; `function` where only its calls are missing."""
+    found = gaps(graph)
+    strands = [graph.strands[gap.strand] for gap in found]
+    times = [stretch(graph, gap) for gap in found]
+    columns: dict[str, list[Any]] = {
+        "process": [graph.processes[strand.process].name for strand in strands],
+        "strand": [strand.name for strand in strands],
+        "from_ns": [begin for begin, _ in times],
+        "to_ns": [end for _, end in times],
+        "lost": [gap.lost for gap in found],
+        "function": [lost_calls_of(graph, gap) for gap in found],
+        "why": [gap.why for gap in found],
+        "after": [gap.after for gap in found],
+        "before": [gap.before for gap in found],
+        "strand_id": [gap.strand for gap in found],
+    }
+    # A last value that no row has gives a column its type, also where there is no row, or nothing is known.
+    typed = {
+        name: [*values, "" if name in ("process", "strand", "function", "why") else 0]
+        for name, values in columns.items()
+    }
+    return Table({name: Column(np.arange(len(found)), values) for name, values in typed.items()})
+
+
+def _is_mark(graph: ExecutionGraph, gap: Gap) -> bool:
+    return gap.after >= 0 and graph.at("kind", gap.after) == Kind.GAP and graph.at("site", gap.after) > 0
+
+
+def _after_the_end(graph: ExecutionGraph) -> list[Gap]:
+    """What the threads of a process did after its recording had stopped."""
+    last: dict[tuple[int, int], Strand] = {}
+    for strand in graph.strands:
+        if graph.processes[strand.process].end in STOPPED and strand.stop > strand.start:
+            before = last.get((strand.process, strand.thread))
+            if before is None or graph.ts[before.stop - 1] < graph.ts[strand.stop - 1]:
+                last[strand.process, strand.thread] = strand
+    threads = Counter(process for process, _ in last)
+    found = []
+    for (number, _), strand in last.items():
+        process = graph.processes[number]
+        # The recorder counts them for all threads together.
+        lost = process.dropped or None if threads[number] == 1 else None
+        found.append(Gap(strand.index, strand.stop - 1, -1, lost, STOPPED[process.end]))
+    return found
 
 
 def touching(graph: ExecutionGraph, holds: Callable[[I64], npt.NDArray[np.bool_]]) -> list[Gap]:
@@ -51,13 +156,20 @@ def _marked(graph: ExecutionGraph) -> list[Gap]:
         elif over and name in open_:
             at = open_.pop(name)
             begun = found[at]
-            before = row if begun.strand == strand else -1
+            before = row if begun.strand == strand else _first_since(graph, begun, int(graph.ts[row]))
             found[at] = Gap(begun.strand, begun.after, before, lost, begun.why)
         elif not over:
             open_[name] = len(found)
             label = graph.sites[name[1]].label
             found.append(Gap(strand, row, -1, lost, f"{label}: {graph.text(row)}" if label else graph.text(row)))
     return found
+
+
+def _first_since(graph: ExecutionGraph, gap: Gap, ns: int) -> int:
+    """The gap's strand's first event since a time, -1 for none: a mark by which it ends may be in another strand."""
+    strand = graph.strands[gap.strand]
+    row = strand.start + int(np.searchsorted(graph.ts[strand.start : strand.stop], ns))
+    return row if gap.after < row < strand.stop else -1
 
 
 def lost_of(missing: Sequence[Missing], ends: I64, row_of: I64, strand: npt.NDArray[np.uint32], own: int) -> list[Gap]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.index import EdgeIndex
-from clew.graph.machines import Machine
+from clew.graph.machines import Crossing, Machine, crossing
 from clew.graph.owners import OUTCOMES, owners
 from clew.graph.structure import Structure
 from clew.graph.texts import as_strings, holds
@@ -366,6 +366,16 @@ class ExecutionGraph:
 
     def strand_of(self, event: int) -> Strand:
         return self.strands[self.at("strand", event)]
+
+    @cached_property
+    def strand_machine(self) -> U32:
+        """Machine of every strand."""
+        return np.array([self.processes[strand.process].machine for strand in self.strands], np.uint32)
+
+    def crossing(self, event: int, other: int) -> Crossing | None:
+        """How sure the time between two events is, None when one clock shows it."""
+        here, there = self.process_of(event).machine, self.process_of(other).machine
+        return crossing(self.machines, here, there) if self.machines else None
 
     def call_of(self, event: int) -> int:
         """The ENTER of the call that the event belongs to, -1 for none."""

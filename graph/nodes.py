@@ -73,6 +73,18 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class Gaps:
+    """Where events are missing."""
+
+    run: OpenRun
+
+
+@dataclass(frozen=True)
+class Machines:
+    run: OpenRun
+
+
+@dataclass(frozen=True)
 class Where:
     source: EventNode
     conditions: tuple[Condition, ...]
@@ -160,11 +172,11 @@ class Compare:
 
 
 EventNode = Events | Chosen | Requests | Where | OrderBy | Limit | Cut
-Node = EventNode | Columns | Grouped | Beside | Kinds | Aggregate | PathNode | Compare
+Node = EventNode | Gaps | Machines | Columns | Grouped | Beside | Kinds | Aggregate | PathNode | Compare
 
 
 def run_of(node: Node) -> OpenRun:
     """The run that a plan asks (of a comparison the first one)."""
-    while not isinstance(node, Events | Chosen | Requests):
+    while not isinstance(node, Events | Chosen | Requests | Gaps | Machines):
         node = node.before if isinstance(node, Compare) else node.source
     return node.run

@@ -17,8 +17,10 @@ from clew.graph.answers import (
     NEEDS_SLICE,
     AggregateQuery,
     CategoryQuery,
+    GapQuery,
     Grouping,
     Groups,
+    MachineQuery,
     Neighbours,
     PathQuery,
     Query,
@@ -29,7 +31,7 @@ from clew.graph.columns import Table
 from clew.graph.display import ROWS, slice_svg
 from clew.graph.execute import execute_events, slice_to_networkx
 from clew.graph.fields import FIELDS, check_condition, check_field
-from clew.graph.gaps import gaps, touching
+from clew.graph.gaps import touching
 from clew.graph.imports import run_folder
 from clew.graph.levels import LabelFunction
 from clew.graph.model import Event, Gap
@@ -42,8 +44,10 @@ from clew.graph.nodes import (
     Cut,
     EventNode,
     Events,
+    Gaps,
     Kinds,
     Limit,
+    Machines,
     OpenRun,
     OrderBy,
     QueryError,
@@ -116,9 +120,14 @@ class Run(OpenRun):
         return RequestQuery(Requests(self))
 
     @property
-    def gaps(self) -> list[Gap]:
-        """Where events are missing: which strand, between which events, how many, why."""
-        return gaps(self.graph)
+    def gaps(self) -> GapQuery:
+        """Where events are missing: which strand, between which events, from when to when, how many, why."""
+        return GapQuery(Gaps(self))
+
+    @property
+    def machines(self) -> MachineQuery:
+        """The machines that it ran on: what their clocks were corrected by, and within which bounds."""
+        return MachineQuery(Machines(self))
 
     def slice(self, *events: int, direction: Direction = "backward", **options: Any) -> SliceQuery:
         """The slice of events given by number."""

@@ -15,9 +15,11 @@ from clew.graph.nodes import (
     Compare,
     Cut,
     Events,
+    Gaps,
     Grouped,
     Kinds,
     Limit,
+    Machines,
     Node,
     OrderBy,
     PathNode,
@@ -31,6 +33,8 @@ def spell(node: Node) -> str:
     match node:
         case Events():
             return f"{node.run!r}.events"
+        case Gaps() | Machines():
+            return f"{node.run!r}.{type(node).__name__.lower()}"
         case Chosen():
             return f"{node.run!r}.slice({', '.join(map(str, node.events))})"
         case Cut(source=Chosen(run=run, events=events)):
@@ -49,7 +53,7 @@ def explain(node: Node, indent: str = "", *, tell: Callable[[Node], str] | None 
     """A step per line, the last one first, what it works on below it; behind each what `tell` says of it."""
     told = f"  ({tell(node)})" if tell else ""
     match node:
-        case Events() | Requests() | Chosen() | Cut(source=Chosen()):
+        case Events() | Requests() | Gaps() | Machines() | Chosen() | Cut(source=Chosen()):
             return f"{indent}{spell(node)}{told}"
         case Compare():
             below = [explain(side, indent + "   ", tell=tell) for side in (node.before, node.after)]

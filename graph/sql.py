@@ -9,12 +9,14 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.graph.answers import machine_table
+from clew.graph.gaps import gap_table
 from clew.graph.model import LEVEL_NAMES, Calls, ExecutionGraph, RegionKind
 from clew.graph.nodes import QueryError
 from clew.graph.store import write_tables
@@ -47,8 +49,11 @@ VIEWS: Mapping[str, str] = {
     "logs": "select event, ts, {level} as level, channel as logger, location, strand, text"
     " from payloads join events on payloads.event = events.id where events.kind = 'log'",
     "calls": "",
+    "gaps": "",
+    "machines": "",
 }
-"""The tables that a statement sees, and what they are made of: see docs/store.md. Calls follow from events."""
+"""The tables that a statement sees, and what they are made of: see docs/store.md. Calls, gaps and machines are made when a
+statement names them."""
 _TEXT = (
     "case when len(t.pieces) = 1 then t.pieces[1] else array_to_string("
     "list_transform(t.pieces, lambda piece, i: piece || coalesce(p.parameters[i], '')), '') end"
@@ -152,8 +157,9 @@ class Database:
                 raise SqlError(f"{name!r} cannot be handed in: the run has a table of that name, or it is no name")
             self._connection.register(name, _arrow(name, value))
         try:
-            if re.search(r"\bcalls\b", statement, re.IGNORECASE):
-                self._connection.register("calls", _calls(self._graph.calls))
+            for made, make in _MADE.items():
+                if re.search(rf"\b{made}\b", statement, re.IGNORECASE):
+                    self._connection.register(made, make(self._graph))
             found = self._connection.sql(statement, params=parameters or None)
             return SqlRows(found.to_arrow_table())
         except duckdb.Error as error:
@@ -195,10 +201,17 @@ def _arrow(name: str, value: Any) -> Any:
     raise SqlError(f"{name} is {type(value).__name__}; hand in a query of events, rows, or an Arrow table")
 
 
-def _calls(calls: Calls) -> Any:
+def _calls(graph: ExecutionGraph) -> Any:
     import pyarrow
 
-    return pyarrow.table({field.name: getattr(calls, field.name) for field in fields(Calls)})
+    return pyarrow.table({field.name: getattr(graph.calls, field.name) for field in fields(Calls)})
+
+
+_MADE: Mapping[str, Callable[[ExecutionGraph], Any]] = {
+    "calls": _calls,
+    "gaps": lambda graph: gap_table(graph).to_arrow(),
+    "machines": lambda graph: machine_table(graph.machines).to_arrow(),
+}
 
 
 def _sentence(error: Exception) -> str:

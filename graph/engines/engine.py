@@ -36,9 +36,11 @@ from clew.graph.nodes import (
     Cut,
     EventNode,
     Events,
+    Gaps,
     Grouped,
     Kinds,
     Limit,
+    Machines,
     Node,
     OpenRun,
     OrderBy,
@@ -223,7 +225,7 @@ class PartsEngine:
                 return self.aggregate(node)
             case PathNode():
                 return self.path(node)
-            case Cut() | Aggregate() | Compare() | Grouped() | Beside() | Kinds():
+            case Cut() | Aggregate() | Compare() | Grouped() | Beside() | Kinds() | Gaps() | Machines():
                 return execute(_gathered(node))
             case Columns():
                 return self._columns(node)
@@ -441,7 +443,7 @@ def _goes_one_way(node: Cut) -> bool:
 
 def _gathered(node: Any) -> Any:
     """The same plan, for the run put together from all its parts."""
-    if isinstance(node, Events | Chosen | Requests):
+    if isinstance(node, Events | Chosen | Requests | Gaps | Machines):
         run = node.run
         return replace(node, run=OpenRun(run.info, run.folder, run.problems, run.graph))
     if isinstance(node, Compare):

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clew
 from clew.graph.alignment import Alignment, Messages, align
+from clew.graph.answers import machine_table
 from clew.graph.build import build
 from clew.graph.store import open_graph
 
@@ -211,9 +213,42 @@ def test_a_stored_run_keeps_what_its_machines_clocks_were_off_by(run):
     assert stored.machines[1].clock == "−5.03 µs (can be off by 174 ns below, 174 ns above; 6 messages)"
 
 
+def test_a_time_between_two_machines_says_how_sure_it_is(run):
+    exchange(run, 5000)
+    opened = clew.open(run.write())
+    graph = opened.graph
+    (edge,) = [edge for edge in range(len(graph.edge_src)) if graph.key_text(int(graph.edge_src[edge])) == "ask 0"]
+    source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
+    found = graph.crossing(source, target)
+    assert str(found) == "clock of south corrected by −5.03 µs, certain to ±174 ns"
+    # The message took 174 ns more than the shortest it can have taken, on either way.
+    assert not found.hides(int(graph.ts[target] - graph.ts[source]) + 1)
+    assert found.hides(100)
+    assert graph.crossing(source, source) is None
+    assert [(machine.name, machine.messages) for machine in opened.machines] == [("north", 6), ("south", 6)]
+    assert list(opened.sql("select name, offset_ns, above_ns is null from machines")) == [
+        ("north", 0, False),
+        ("south", graph.machines[1].offset_ns, False),
+    ]
+    assert opened.machines.explain(counts=True).endswith(".machines  (2 machines)")
+
+
+def test_a_bound_on_one_side_only_is_said(run):
+    here, there = run.process("client", host="north"), run.process("server", host="south", boot_id="other")
+    here.thread().send("one", at=1000)
+    there.thread().receive("one", at=900)
+    graph = run.graph()
+    found = graph.crossing(0, 1)
+    assert found.hides(10**12)
+    assert "any amount above" in str(found) or "any amount below" in str(found)
+    (row,) = [row for row in machine_table(graph.machines).rows if row.name == "south"]
+    assert None in (row.below_ns, row.above_ns)
+
+
 def test_a_machine_that_sends_no_message_keeps_its_clock(run):
     run.process("client").thread().enter("app:f")
     run.process("server", host="south", boot_id="other").thread().enter("app:f")
     graph = run.graph()
     assert graph.machines[1].offset_ns == 0
     assert "its own clock is believed" in graph.machines[1].clock
+    assert graph.crossing(0, 1) is None

@@ -3,7 +3,7 @@
 import pytest
 
 from clew.graph.build import build
-from clew.graph.gaps import gaps
+from clew.graph.gaps import between, gaps, stretch
 from clew.graph.model import Gap
 from clew.graph.query import Run, open_run
 from clew.graph.store import load, open_graph
@@ -60,7 +60,10 @@ def test_damage_inside_a_chunk_is_a_gap_up_to_the_next(calls):
 
 
 def test_a_run_that_is_whole_has_none(calls):
-    assert open_run(calls).gaps == []
+    opened = open_run(calls)
+    assert list(opened.gaps) == []
+    assert opened.gaps.to_arrow().schema.field("lost").type == "int64"
+    assert opened.sql("select why from gaps where why like '%quota%' and lost > 0").count() == 0
 
 
 def test_a_gap_with_other_strands_on_its_sides_is_one_in_each(run):
@@ -93,7 +96,7 @@ def test_a_slice_tells_of_the_gaps_beside_its_events_only(run):
     other.enter("g").receive(1).exit("g")
     opened: Run = open_run(run.write())
     received = next(row for row in range(len(opened.graph)) if opened.graph.kind[row] == Kind.RECEIVE)
-    assert opened.slice(received).gaps() == opened.gaps != []
+    assert opened.slice(received).gaps() == list(opened.gaps) != []
     assert opened.slice(received, direction="forward").gaps() == []
 
 
@@ -104,3 +107,75 @@ def test_records_that_were_dropped_in_the_middle_are_a_gap_before_their_mark(run
     (gap,) = gaps(graph)
     assert (gap.before, gap.lost, gap.why) == (1, None, "they were dropped to stay within the quota")
     assert graph.kind[gap.before] == Kind.GAP
+
+
+def test_a_mark_that_ends_in_another_thread_ends_the_gap_at_the_first_event_since(run):
+    one, other = run.process().thread(), run.processes[0].thread("worker")
+    hot = run.processes[0].site("hot")
+    one.put(Kind.GAP, hot, key=0, text="too dear", at=10).put(Kind.MARK, at=20)
+    other.put(Kind.GAP, hot, key=7, text="again", flags=FLAG_OVER, at=30)
+    one.put(Kind.MARK, at=40).put(Kind.MARK, at=50)
+    (gap,) = gaps(run.graph())
+    assert (gap.strand, gap.after, gap.before, gap.lost) == (0, 0, 2, 7)
+
+
+def test_a_gap_lasts_from_the_event_before_it_to_the_one_after(calls):
+    without_chunk(calls, 2)
+    graph, _ = build(calls)
+    (gap,) = gaps(graph)
+    assert stretch(graph, gap) == (graph.ts[PER_CHUNK - 1], graph.ts[PER_CHUNK])
+
+
+def test_a_gap_at_an_end_lasts_as_long_as_its_process(run):
+    hot = run.process().site("hot")
+    run.processes[0].thread().put(Kind.MARK).put(Kind.GAP, hot, key=0, text="too dear").put(Kind.MARK)
+    run.processes[0].thread("other").put(Kind.MARK, at=5000)
+    graph = run.graph()
+    (gap,) = gaps(graph)
+    assert stretch(graph, gap) == (graph.ts[1], graph.processes[0].last_ns)
+    assert graph.processes[0].last_ns >= 5000
+
+
+def test_what_comes_after_a_quota_is_missing_in_every_thread(run):
+    process = run.process(state=h.State.QUOTA)
+    process.thread().enter("f").exit("f")
+    process.thread("worker").step("job").enter("g")
+    graph = run.graph()
+    assert [(graph.strands[gap.strand].name, gap.after, gap.before) for gap in gaps(graph)] == [
+        ("MainThread", 1, -1),
+        ("job", 3, -1),
+    ]
+    assert {gap.why for gap in gaps(graph)} == {"recording stopped early: its quota was used up"}
+
+
+def test_a_way_passes_the_gaps_between_its_ends_only(calls):
+    without_chunk(calls, 2)
+    graph, _ = build(calls)
+    assert between(graph, 0, PER_CHUNK - 1) == between(graph, PER_CHUNK, PER_CHUNK + 9) == []
+    assert between(graph, 0, PER_CHUNK) == between(graph, PER_CHUNK - 1, PER_CHUNK) == gaps(graph)
+
+
+def test_gaps_are_a_table_for_arrow_and_sql(run):
+    thread = run.process().thread()
+    hot = run.processes[0].site("hot")
+    thread.put(Kind.GAP, hot, key=0, text="too dear", at=100).put(Kind.GAP, hot, key=41, flags=FLAG_OVER, at=400)
+    opened = open_run(run.write())
+    assert opened.gaps.count() == 1
+    assert repr(opened.gaps).endswith(".gaps")
+    assert opened.gaps.explain(counts=True).endswith(".gaps  (1 gap)")
+    (row,) = opened.gaps.to_arrow().to_pylist()
+    assert row == {
+        "process": "server",
+        "strand": "MainThread",
+        "from_ns": opened.graph.ts[0],
+        "to_ns": opened.graph.ts[1],
+        "lost": 41,
+        "function": "app:hot",
+        "why": "app:hot: too dear",
+        "after": 0,
+        "before": 1,
+        "strand_id": 0,
+    }
+    assert list(opened.sql("select function, lost, to_ns - from_ns from gaps")) == [("app:hot", 41, 300)]
+    with pytest.raises(AttributeError, match="gaps are rows"):
+        opened.gaps.where(lost=41)

@@ -96,7 +96,8 @@ QUESTIONS = {
     "categories": lambda run: [category.requests for category in run.requests.categories()],
     "dominators, gaps and rows": lambda run: [
         len(run.slice(80).gaps()),
-        len(run.gaps),
+        list(run.gaps),
+        run.machines.to_arrow().to_pylist(),
         run.slice(80).result.touched.tolist(),
         run.slice(80).result.holds(run.slice(80).ids()).all(),
     ],
