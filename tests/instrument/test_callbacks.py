@@ -169,6 +169,40 @@ def test_what_the_garbage_collector_runs_is_a_scope_labelled_gc_without_a_cause(
     assert run.edges() == Counter({("finalize", "MainThread/make", "MainThread/collect"): 1})
 
 
+def test_a_callback_of_a_weak_reference_is_a_call_of_who_dropped_the_object_without_a_cause(callbacks):
+    run = callbacks(
+        """
+        import threading, weakref
+
+        class Node:
+            def __del__(self): deleted()
+
+        def deleted(): pass
+        def called_back(reference): pass
+        def make(): return Node()
+        def watch(node): return weakref.ref(node, called_back)
+        def drop(): nodes.clear()
+
+        nodes = [make()]
+        watcher = threading.Thread(target=lambda: references.append(watch(nodes[0])), name="watcher")
+        references = []
+        watcher.start()
+        watcher.join()
+        drop()
+        assert references[0]() is None
+        """
+    )
+    assert run.edges("finalize", "gc") == Counter() and scopes(run) == []
+    path, inside = [], {}
+    for placed in run.events:
+        if placed.event.kind == Kind.ENTER:
+            inside[placed.function] = list(path)
+            path.append(placed.function)
+        elif placed.event.kind == Kind.EXIT:
+            path.pop()
+    assert inside["called_back"] == ["drop"] and inside["deleted"] == ["drop", "Node.__del__"]
+
+
 def test_a_finalizer_of_an_object_that_was_dropped_is_caused_by_who_dropped_it_and_by_who_asked(callbacks):
     run = callbacks(
         """
