@@ -19,9 +19,9 @@ from clew.graph.answers import machine_table
 from clew.graph.gaps import gap_table
 from clew.graph.model import LEVEL_NAMES, Calls, ExecutionGraph, RegionKind
 from clew.graph.nodes import QueryError
-from clew.graph.store import write_tables
 from clew.graph.stored import StoredGraph
 from clew.graph.tables import file_name
+from clew.graph.writing import write_tables
 from clew.records.event import EdgeKind, Kind
 
 if TYPE_CHECKING:

@@ -10,25 +10,24 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from clew.graph.build import build
 from clew.graph.formats.reading import read_again
 from clew.graph.machines import Machine
-from clew.graph.model import ExecutionGraph, Gap, Process, Regions, Site, Strand, Texts
+from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.progress import Progress, nobody
 from clew.graph.stored import StoredGraph, StoredTables
 from clew.graph.structure import MANIFEST as STRUCTURE_MANIFEST
 from clew.graph.structure import Structure, StructureError
-from clew.graph.tables import DamagedTable, sums_of, write
-from clew.graph.texts import as_strings, take_apart
+from clew.graph.tables import DamagedTable, sums_of
 from clew.graph.workplace import workplace
+from clew.graph.writing import write_tables
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem, RunError
 from clew.records.plan import Level, Target, plain
@@ -70,9 +69,7 @@ def _make(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGra
     # What is still growing would be stale at once.
     if over and fingerprint(folder) == before:
         try:
-            progress("what is kept", 0, 1)
-            save(folder, graph, problems, before)
-            progress("what is kept", 1, 1)
+            save(folder, graph, problems, before, progress)
         except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             what = f"the graph cannot be kept there ({why}); it is built anew each time"
@@ -103,14 +100,17 @@ def fingerprint(folder: Path) -> list[list[Any]]:
     return found
 
 
-def save(folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]]) -> None:
+def save(
+    folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]], progress: Progress = nobody
+) -> None:
     """Writes the store whole or not at all; `of` is the fingerprint of the files it was built from. Raises OSError."""
     with workplace(folder, STORE_FOLDER) as made:
+        tables = write_tables(made, graph, progress)
         graph.structure.save(made / STRUCTURE_FOLDER)
         manifest = {
             "format": STORE_FORMAT,
             "fingerprint": of,
-            "tables": write_tables(made, graph),
+            "tables": tables,
             "structure": sums_of((made / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()),
             "strings": graph.strings,
             "machines": [asdict(machine) for machine in graph.machines],
@@ -223,62 +223,3 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _level(data: dict[str, Any]) -> Level:
     return Level(data["name"], tuple((label, Target(**target)) for label, target in data["labels"]))
-
-
-def write_tables(folder: Path, graph: ExecutionGraph) -> dict[str, Any]:
-    """Writes all tables; what each one's reader has to know. Raises OSError."""
-    extended = np.flatnonzero(graph.ext >= 0)
-    rows = graph.ext[extended]
-    apart = take_apart(_strings(graph, rows))
-    lists = pa.LargeListArray.from_arrays(pa.array(apart.first, pa.int64()), apart.parameters)
-    numbers = pa.array(np.arange(len(graph.sites)), pa.uint32())
-    tables: dict[str, Any] = {
-        "locations": _table([asdict(site) for site in graph.sites], Site).add_column(0, "location", numbers),
-        "processes": _table([asdict(process) for process in graph.processes], Process),
-        "strands": _table([asdict(strand) for strand in graph.strands], Strand),
-        "names": pa.table({"name": pa.array(graph.strings, pa.string())}),
-        "regions": {field.name: getattr(graph.regions, field.name) for field in fields(Regions)},
-        "events": {
-            "ts": graph.ts,
-            "kind": graph.kind,
-            "location": graph.site,
-            "strand": graph.strand,
-            "region": graph.region,
-            "idle": graph.idle,
-        },
-        "edges": {
-            "source": graph.edge_src,
-            "target": graph.edge_dst,
-            "kind": graph.edge_kind,
-            "channel": graph.edge_channel,
-        },
-        "payloads": {
-            "event": extended,
-            "key": graph.extensions.key[rows],
-            "channel": graph.extensions.channel[rows],
-            "flags": graph.extensions.flags[rows],
-            "template": apart.template,
-            "parameters": lists,
-        },
-        "templates": pa.table({"template": pa.array(apart.templates, pa.string()), "numeric": pa.array(apart.numeric)}),
-    }
-    return {name: write(folder, name, columns) for name, columns in tables.items()}
-
-
-_TYPES = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_(), "tuple[str, ...]": pa.list_(pa.string())}
-_UNSIGNED = frozenset({"uid", "parent_uid", "key"})
-
-
-def _table(rows: list[dict[str, Any]], of: type) -> pa.Table:
-    schema = pa.schema(
-        [(field.name, pa.uint64() if field.name in _UNSIGNED else _TYPES[str(field.type)]) for field in fields(of)]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _strings(graph: ExecutionGraph, rows: Any) -> pa.Array:
-    """The texts of some rows of the extensions."""
-    texts = graph.extensions.texts
-    if isinstance(texts, Texts):
-        return as_strings(texts.start, texts.data).take(pa.array(rows))
-    return pa.array([texts[row] for row in rows.tolist()], pa.large_string())

@@ -7,7 +7,7 @@ from equal columns is equal byte by byte.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,33 +72,50 @@ def sums_of(data: Any) -> Sums:
     return [view.nbytes, *kernel.checksum(view)] if view.nbytes else [0, 0, 0]
 
 
-def write(folder: Path, name: str, columns: Mapping[str, Any] | pa.Table) -> dict[str, Any]:
-    """Writes a table and gives what `Table` needs to know of it. Raises OSError."""
+Columns = Mapping[str, Any]
+"""Arrays of one length, by the names of a table's columns."""
+
+
+def in_groups(rows: int, columns: Callable[[slice], Columns]) -> Iterator[Columns]:
+    """A table's columns as `write` takes them; of each group of rows what `columns` makes of its slice."""
+    for first in range(0, max(rows, 1), ROWS_A_GROUP):
+        yield columns(slice(first, min(first + ROWS_A_GROUP, rows)))
+
+
+def write(folder: Path, name: str, groups: Iterable[Columns] | pa.Table) -> dict[str, Any]:
+    """Writes a table, a group of rows at a time, and gives what `Table` needs to know of it. Raises OSError."""
     types = _NUMBERS.get(name, {})
-    if isinstance(columns, pa.Table):
-        table = columns
-    else:
-        table = pa.table({column: pa.array(values, types[column][0]) for column, values in columns.items()})
     dictionaries = [column for column, (_, encoding) in types.items() if encoding is None]
     # A list's values are another column for Parquet.
     leaf = {
         column: f"{column}.list.element" if pa.types.is_list(kind) else column for column, (kind, _) in types.items()
     }
     encodings = {leaf[column]: encoding for column, (_, encoding) in types.items() if encoding}
+    if isinstance(groups, pa.Table):
+        schema, tables = groups.schema, iter((groups,))
+    else:
+        schema = pa.schema([(column, kind) for column, (kind, _) in types.items()])
+        tables = (
+            pa.table([pa.array(group[column], kind) for column, (kind, _) in types.items()], schema=schema)
+            for group in groups
+        )
     path = folder / file_name(name)
     # Through Python's own file: its errors say why.
-    with path.open("wb") as file:
-        pq.write_table(
-            table,
+    with (
+        path.open("wb") as file,
+        pq.ParquetWriter(
             file,
-            row_group_size=ROWS_A_GROUP,
+            schema,
             compression="zstd",
             compression_level=_COMPRESSION_LEVEL,
             use_dictionary=dictionaries if types else True,
             column_encoding=encodings or None,
             write_page_checksum=True,
             write_statistics=not types or [column for column in types if column in _STATISTICS],
-        )
+        ) as writer,
+    ):
+        for table in tables:
+            writer.write_table(table, ROWS_A_GROUP)
     mapped = _map(path)
     footer = _footer(mapped, path)
     return {

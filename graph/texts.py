@@ -70,28 +70,47 @@ def as_strings(start: I64, data: npt.NDArray[np.uint8]) -> pa.Array:
     return column
 
 
+class Templates:
+    """The templates of texts that are taken apart, some at a time."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._worded: set[int] = set()
+
+    def take_apart(self, texts: pa.Array) -> tuple[U32, pa.Array, I64]:
+        """Of large strings the columns of `Templated`: templates, parameters, and where each text's begin."""
+        template, counts, parameters = [], [], []
+        for begin in range(0, len(texts), _AT_ONCE):
+            found, count, values, words = _take_apart(texts[begin : begin + _AT_ONCE])
+            known = [self._numbers.setdefault(text, len(self._numbers)) for text in found.dictionary.to_pylist()]
+            template.append(np.array(known, np.uint32)[found.indices.to_numpy()])
+            self._worded.update(np.unique(template[-1][words]).tolist())
+            counts.append(count)
+            parameters.append(values)
+        first = np.concatenate(([0], np.cumsum(np.concatenate(counts)))) if counts else np.zeros(1)
+        return (
+            np.concatenate(template) if template else np.zeros(0, np.uint32),
+            pa.concat_arrays(parameters) if parameters else pa.array([], pa.large_string()),
+            first.astype(np.int64),
+        )
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._numbers)
+
+    @property
+    def numeric(self) -> Mask:
+        """See `Templated`."""
+        numeric = np.ones(len(self._numbers), bool)
+        numeric[list(self._worded)] = False
+        return numeric
+
+
 def take_apart(texts: pa.Array) -> Templated:
     """Of large strings."""
-    numbers: dict[str, int] = {}
-    template, counts, parameters, worded = [], [], [], []
-    for begin in range(0, len(texts), _AT_ONCE):
-        found, count, values, words = _take_apart(texts[begin : begin + _AT_ONCE])
-        known = [numbers.setdefault(text, len(numbers)) for text in found.dictionary.to_pylist()]
-        template.append(np.array(known, np.uint32)[found.indices.to_numpy()])
-        counts.append(count)
-        parameters.append(values)
-        worded.append(template[-1][words])
-    first = np.concatenate(([0], np.cumsum(np.concatenate(counts)))) if counts else np.zeros(1)
-    numeric = np.ones(len(numbers), bool)
-    for those in worded:
-        numeric[those] = False
-    return Templated(
-        list(numbers),
-        numeric,
-        np.concatenate(template) if template else np.zeros(0, np.uint32),
-        pa.concat_arrays(parameters) if parameters else pa.array([], pa.large_string()),
-        first.astype(np.int64),
-    )
+    templates = Templates()
+    template, parameters, first = templates.take_apart(texts)
+    return Templated(templates.texts, templates.numeric, template, parameters, first)
 
 
 def _take_apart(texts: pa.Array) -> tuple[Any, I64, pa.Array, I64]:

@@ -183,7 +183,7 @@ def test_a_crash_while_writing_leaves_the_old_store(folder, monkeypatch):
     def crash(*_arguments):
         raise KeyboardInterrupt
 
-    for name in ("write", "_put_in_place"):
+    for name in ("write_tables", "_put_in_place"):
         with monkeypatch.context() as patched:
             patched.setattr(store_module, name, crash)
             with pytest.raises(KeyboardInterrupt):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph import texts as module
-from clew.graph.texts import SLOT, TESTS, TemplatedTexts, as_strings, holds, put_together, take_apart
+from clew.graph.texts import SLOT, TESTS, TemplatedTexts, Templates, as_strings, holds, put_together, take_apart
 
 PIECES = st.sampled_from(
     [
@@ -46,6 +46,19 @@ def templated(texts):
     return TemplatedTexts(
         lambda: (apart.templates, apart.numeric), lambda: apart.template, lambda: (apart.parameters, apart.first)
     ), apart
+
+
+@given(TEXTS, TEXTS)
+def test_texts_taken_apart_some_at_a_time_are_taken_apart_as_all_at_once(some, others):
+    whole = take_apart(pa.array(some + others, pa.large_string()))
+    templates = Templates()
+    parts = [templates.take_apart(pa.array(texts, pa.large_string())) for texts in (some, others)]
+    assert templates.texts == whole.templates
+    assert templates.numeric.tolist() == whole.numeric.tolist()
+    assert [number for template, _, _ in parts for number in template.tolist()] == whole.template.tolist()
+    assert [text for _, parameters, _ in parts for text in parameters.to_pylist()] == whole.parameters.to_pylist()
+    counts = [count for _, _, first in parts for count in np.diff(first).tolist()]
+    assert counts == np.diff(whole.first).tolist()
 
 
 @given(TEXTS)
