@@ -28,6 +28,30 @@ def fill(
     """An extent's columns into the beginnings of arrays; how many records and extensions it has.
     Extensions are numbered from `base`; `text_start[0]` is read."""
 
+def tally(strand: Array, base: int, thread: int, count: Array, home: Array, /) -> None:
+    """Adds a thread's records to `count`, per strand, and notes in `home` that the thread ran it: -2 when another did, too."""
+
+def place(
+    strand: Array,
+    times: Array,
+    kind_of: Array,
+    site_of: Array,
+    ext_of: Array,
+    base: int,
+    first: int,
+    extended: int,
+    strand_start: Array,
+    free: Array,
+    wide: bool,
+    ts: Array,
+    kind: Array,
+    site: Array,
+    ext: Array,
+    sequence: Array,
+    /,
+) -> None:
+    """A thread's columns to the rows that are `free` first in each strand; `wide` is of `sequence`."""
+
 def nest(
     kind: Array,
     site: Array,
@@ -60,8 +84,30 @@ def split(
 ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
     """The columns of regions; `kinds` are those of a root, a receive, a scope and a request."""
 
-def sources(is_source: Array, key: Array, process: Array, handed_over: bool, found: Array, /) -> None:
-    """Per target the position of its source, -1 for none."""
+def pair(
+    kind: Array,
+    ext: Array,
+    ts: Array,
+    sequence: Array,
+    wide: bool,
+    strand_start: Array,
+    process: Array,
+    key: Array,
+    flags: Array,
+    without: int,
+    family: Array,
+    source: Array,
+    handed_over: Array,
+    edge: Array,
+    granted: int,
+    src: Array,
+    dst: Array,
+    edge_kind: Array,
+    /,
+) -> tuple[int, bytes]:
+    """How many edges there are, and by kind (64 bits each) the targets that have none. `process` is per strand; `family` (from
+    1, 0 for none) and `source` are by kind, `handed_over` and `edge` by family. `src`, `dst` and `edge_kind` need room for all
+    targets, of which none has a flag of `without`. Some `granted` events, or a sixteenth of all, are held at a time."""
 
 def durations(
     call: Array,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from clew.graph.arrays import lengths
 from clew.graph.calls import nest
 from clew.graph.machines import Machine, in_words
-from clew.graph.model import ExecutionGraph, Extensions, Gap, Process, Site, Strand
+from clew.graph.model import ExecutionGraph, Extensions, Gap, Process, Rows, Site, Strand
 from clew.graph.regions import split
 from clew.graph.times import call_times, idle_gaps, waits
 from clew.records.errors import Problem
@@ -35,7 +35,7 @@ class Events:
     site: npt.NDArray[np.uint32]
     ext: npt.NDArray[np.int32]
     """Row in `extensions`, -1 for none."""
-    sequence: I64
+    sequence: Rows
     """Numbers that follow each other where two events did, on one thread."""
     strand_start: I64
     """One more than there are strands: strand s has the rows `strand_start[s]` up to the next's."""

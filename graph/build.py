@@ -6,7 +6,6 @@ is left out and counted in a problem, never a reason to give no graph.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -18,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.alignment import Alignment, Correction, Messages, align
+from clew.graph.arrange import Rows, arrange
 from clew.graph.assemble import Events, Joined, Tables, assemble
 from clew.graph.clocks import monotonic_ns
 from clew.graph.decode import decode
 from clew.graph.gaps import lost_of
 from clew.graph.machines import Machine
-from clew.graph.model import ExecutionGraph, Extensions, Gap, Process, Site, Strand, Texts
+from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.names import process_names
 from clew.graph.pairing import Edges, crossings, pair
 from clew.graph.progress import Progress, nobody
@@ -144,87 +144,69 @@ class _Builder:
         self.progress(_READING, self.bytes, self.bytes)
         self.progress(_MAKING, 0, 3)
         machines = self._align(parts)
-        tangled = [part.tangled() for part in parts]
         processes = self._processes(parts)
-        stream = _Stream.of(parts)
-        # Rows: by strand, in a strand by time when it ran on several threads, else in the thread's order.
-        of_run = [
-            first + number for first, found in zip(stream.first_strand, tangled, strict=False) for number in found
-        ]
-        order = _strand_major(stream.strand, stream.ts, of_run)
-        counts = np.bincount(stream.strand, minlength=stream.first_strand[-1])
-        strand_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        row_of = np.empty(len(order), np.int64)
-        row_of[order] = np.arange(len(order))
-        process = np.repeat(np.arange(len(parts), dtype=np.uint32), np.diff(stream.first_strand))
-
+        rows = arrange(parts, [len(part.demultiplexer.keys) for part in parts])
         self.progress(_MAKING, 1, 3)
-        has_key = stream.ext >= 0
-        extensions = stream.extensions
-        of_bytes = has_key & ((np.append(extensions.flags, np.uint16(0))[stream.ext] & FLAG_BYTES) != 0)
-        keyed = np.flatnonzero(has_key & ~of_bytes)
-        edges = pair(
-            row_of[keyed],
-            stream.kind[keyed],
-            extensions.key[stream.ext[keyed]],
-            stream.ts[keyed],
-            process[stream.strand[keyed]],
-        )
-        if of_bytes.any():
-            edges = self._with_bytes(edges, stream, row_of, np.flatnonzero(of_bytes), process)
-        missing = self._lost(parts, stream, row_of)
-        del row_of, has_key, of_bytes, keyed
+        edges = self._with_bytes(pair(rows), rows)
+        missing = self._lost(parts, rows)
         self.progress(_MAKING, 2, 3)
-        stream.arrange(order)
-        strand = stream.strand
-        events = Events(stream.ts, stream.kind, stream.site, stream.ext, order, strand_start, extensions)
+        events = Events(rows.ts, rows.kind, rows.site, rows.ext, rows.sequence, rows.strand_start, rows.extensions)
         lost = self._lost_ends(edges, events)
         self._report(edges, len(lost))
-        lost = lost[(lost > 0) & (strand[lost - 1] == strand[lost])]
+        lost = lost[(lost > 0) & (rows.strand(lost - 1) == rows.strand(lost))]
         tables = Tables(
             self.shared.strings,
             self.shared.sites,
-            self._strands(parts, strand_start),
+            self._strands(parts, rows.strand_start),
             processes,
             machines,
             self.plan.levels if self.plan else (),
             self.counted,
             tuple(missing),
         )
+        del rows
         graph, problems = assemble(self.info, events, Joined(edges.src, edges.dst, edges.kind), tables, lost - 1)
         self.problems.extend(problems)
         self.progress(_MAKING, 3, 3)
         return graph
 
-    def _lost(self, parts: Sequence[_Part], stream: _Stream, row_of: I64) -> list[Gap]:
+    def _lost(self, parts: Sequence[_Part], rows: Rows) -> list[Gap]:
         found: list[Gap] = []
-        at = 0
+        at = first = 0
         for part in parts:
-            first = stream.first_strand[part.index]
             for ends, (serial, thread) in zip(part.ends, sorted(part.records.threads.items()), strict=True):
-                here = slice(at, at + (int(ends[-1, 1]) if len(ends) else 0))
-                at = here.stop
+                stop = at + (int(ends[-1, 1]) if len(ends) else 0)
                 if thread.missing:
                     own = first + part.demultiplexer.own(serial)
-                    found += lost_of(thread.missing, ends, row_of[here], stream.strand[here], own)
+                    row_of = rows.of_records(at, stop)
+                    found += lost_of(thread.missing, ends, row_of, rows.strand(row_of), own)
+                at = stop
+            first += len(part.demultiplexer.keys)
         return found
 
     def _where(self) -> str:
         return self.info.id
 
-    def _with_bytes(
-        self, edges: Edges, stream: _Stream, row_of: I64, places: I64, process: npt.NDArray[np.uint32]
-    ) -> Edges:
-        """The edges, and those of the records at `places`, which claim bytes of streams."""
-        ext = stream.ext[places]
-        key, texts = stream.extensions.key[ext], stream.extensions.texts
+    def _with_bytes(self, edges: Edges, rows: Rows) -> Edges:
+        """The edges, and those of records that claim bytes of streams."""
+        extensions = rows.extensions
+        claim = (extensions.flags & FLAG_BYTES) != 0
+        if not claim.any():
+            return edges
+        claiming = np.flatnonzero(rows.ext >= 0)
+        claiming = claiming[claim[rows.ext[claiming]]]
+        claiming = claiming[np.argsort(rows.sequence[claiming])]
+        ext = rows.ext[claiming]
         src, dst = pair_bytes(
-            stream.kind[places], key, stream.ts[places], process[stream.strand[places]], [texts[row] for row in ext]
+            rows.kind[claiming],
+            extensions.key[ext],
+            rows.ts[claiming],
+            rows.process[rows.strand(claiming)],
+            [extensions.texts[row] for row in ext],
         )
-        rows = row_of[places]
         return Edges(
-            np.concatenate((edges.src, rows[src])),
-            np.concatenate((edges.dst, rows[dst])),
+            np.concatenate((edges.src, claiming[src])),
+            np.concatenate((edges.dst, claiming[dst])),
             np.concatenate((edges.kind, np.full(len(src), EdgeKind.USE, np.uint8))),
             edges.unmatched,
         )
@@ -381,7 +363,7 @@ class _Builder:
         return processes
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Part:
     """One process, its threads' columns in the order of their serials; strands are numbered from 0."""
 
@@ -401,78 +383,10 @@ class _Part:
     ends: list[I64] = field(default_factory=list)
     """See `Columns.ends`."""
 
-    def tangled(self) -> list[int]:
-        """The strands that more than one thread ran."""
-        threads: Counter[int] = Counter()
-        for strand in self.strands:
-            threads.update(np.unique(strand).tolist())
-        return [strand for strand, count in threads.items() if count > 1]
-
     def span(self) -> tuple[int, int]:
         """From the first record of any thread to the last."""
         spans = [(int(times[0]), int(times[-1])) for times in self.times if len(times)]
         return min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
-
-
-@dataclass
-class _Stream:
-    """All records of a run: process by process, thread by thread, in each thread's order."""
-
-    ts: I64
-    kind: npt.NDArray[np.uint8]
-    site: npt.NDArray[np.uint32]
-    ext: npt.NDArray[np.int32]
-    strand: npt.NDArray[np.uint32]
-    extensions: Extensions
-    first_strand: list[int]
-    """Number in the run of each process's strand 0."""
-
-    @classmethod
-    def of(cls, parts: Sequence[_Part]) -> _Stream:
-        """Takes the columns away from the parts: no more than one of them is there twice at a time."""
-        counts = [len(part.demultiplexer.keys) for part in parts]
-        first_strand = [0, *itertools.accumulate(counts)]
-        extensions = 0
-        for part in parts:
-            for number, ext in enumerate(part.ext):
-                part.ext[number] = np.where(ext >= 0, ext + np.int32(extensions), np.int32(-1))
-                part.strands[number] += np.uint32(first_strand[part.index])
-                extensions += len(part.key[number])
-        starts = _join(_taken(parts, "text_length"), np.int64)
-        return cls(
-            _join(_taken(parts, "times"), np.int64),
-            _join(_taken(parts, "kind"), np.uint8),
-            _join(_taken(parts, "sites"), np.uint32),
-            _join(_taken(parts, "ext"), np.int32),
-            _join(_taken(parts, "strands"), np.uint32),
-            Extensions(
-                _join(_taken(parts, "key"), np.uint64),
-                _join(_taken(parts, "channels"), np.uint32),
-                _join(_taken(parts, "flags"), np.uint16),
-                Texts(
-                    np.concatenate(([0], np.cumsum(starts))).astype(np.int64), _join(_taken(parts, "texts"), np.uint8)
-                ),
-            ),
-            first_strand,
-        )
-
-    def arrange(self, order: I64) -> None:
-        """Puts the records into this order, a column at a time."""
-        self.ts = self.ts[order]
-        self.kind = self.kind[order]
-        self.site = self.site[order]
-        self.ext = self.ext[order]
-        self.strand = self.strand[order]
-
-
-def _taken(parts: Sequence[_Part], name: str) -> list[npt.NDArray[Any]]:
-    """A column of all threads, which the parts keep no longer."""
-    found: list[npt.NDArray[Any]] = []
-    for part in parts:
-        column = getattr(part, name)
-        found += column
-        column.clear()
-    return found
 
 
 def _messages(parts: Sequence[_Part], clock_of: Sequence[int]) -> Messages:
@@ -508,17 +422,6 @@ def _translate(ids: dict[int, int], column: npt.NDArray[np.uint32]) -> npt.NDArr
     run = np.array([ids[number] for number in known.tolist()], np.uint32)
     place = np.minimum(np.searchsorted(known, column), len(known) - 1)
     return np.where(known[place] == column, run[place], np.uint32(0))
-
-
-def _strand_major(strand: npt.NDArray[np.uint32], ts: I64, tangled: Sequence[int]) -> I64:
-    """Positions in the stream sorted by strand. `tangled` strands, which several threads ran, are sorted by time."""
-    small = strand.astype(np.uint16) if len(strand) and strand.max() < 1 << 16 else strand
-    order = np.argsort(small, kind="stable")
-    for number in tangled:
-        low, high = np.searchsorted(strand[order], [number, number + 1])
-        rows = order[low:high]
-        order[low:high] = rows[np.argsort(ts[rows], kind="stable")]
-    return order
 
 
 def _words(value: object) -> list[str]:

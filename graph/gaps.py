@@ -172,7 +172,7 @@ def _first_since(graph: ExecutionGraph, gap: Gap, ns: int) -> int:
     return row if gap.after < row < strand.stop else -1
 
 
-def lost_of(missing: Sequence[Missing], ends: I64, row_of: I64, strand: npt.NDArray[np.uint32], own: int) -> list[Gap]:
+def lost_of(missing: Sequence[Missing], ends: I64, row_of: I64, strand: I64, own: int) -> list[Gap]:
     """The gaps of one thread. Of its records, `row_of` are the events' rows and `strand` their strands; `ends` are pairs of
     bytes and records, growing; `own` is its own strand, to which a gap belongs when nothing else of the thread is there."""
     found = []

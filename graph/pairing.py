@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.arrange import Rows
 from clew.graph.walks import in_c, walks
-from clew.records.event import EdgeKind, Kind
+from clew.records.event import FLAG_BYTES, EdgeKind, Kind
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -24,10 +25,13 @@ FAMILIES = (
     (EdgeKind.STATE, Kind.DEFINE, (Kind.USE,)),
 )
 
+GRANTED = 1 << 21
+"""Of 32 bytes each."""
+
 
 @dataclass(frozen=True)
 class Edges:
-    """Rows of events; `unmatched` counts, per kind of target, those whose source was not found."""
+    """Rows of events, in no order; `unmatched` counts, per kind of target, those whose source was not found."""
 
     src: I64
     dst: I64
@@ -35,10 +39,37 @@ class Edges:
     unmatched: dict[Kind, int]
 
 
-def pair(row: I64, kind: npt.NDArray[np.uint8], key: U64, ts: I64, process: npt.NDArray[np.uint32]) -> Edges:
-    """Columns of the events that have a key; those of one thread in its order, which decides between equal times."""
-    by_time = np.argsort(ts, kind="stable")
-    row, kind, key, process = row[by_time], kind[by_time], key[by_time], process[by_time]
+def pair(rows: Rows) -> Edges:
+    """The edges between the events that have a key. Of equal times the one recorded first is the earlier one."""
+    return (by_walks if in_c else by_columns)(rows)
+
+
+def by_walks(rows: Rows, granted: int = GRANTED) -> Edges:
+    """In parts by keys; `granted` events are held at a time."""
+    family, source = np.zeros(256, np.uint8), np.zeros(256, bool)
+    for number, (_, source_kind, target_kinds) in enumerate(FAMILIES, 1):
+        family[[source_kind, *target_kinds]] = number
+        source[source_kind] = True
+    edge = np.array([edge_kind for edge_kind, _, _ in FAMILIES], np.uint8)
+    key = np.ascontiguousarray(rows.extensions.key)
+    # As many as there can be: what is not written takes no memory.
+    src, dst, kind = np.empty(len(key), np.int64), np.empty(len(key), np.int64), np.empty(len(key), np.uint8)
+    edges, missed = walks.pair(
+        rows.kind, rows.ext, rows.ts, rows.sequence, rows.sequence.dtype == np.int64, rows.strand_start, rows.process, key,
+        np.ascontiguousarray(rows.extensions.flags), FLAG_BYTES, family, source, edge == EdgeKind.USE, edge, granted, src, dst,
+        kind,
+    )  # fmt: skip
+    count = np.frombuffer(missed, np.int64)
+    unmatched = {Kind(number): int(count[number]) for number in np.flatnonzero(count).tolist()}
+    return Edges(src[:edges], dst[:edges], kind[:edges], unmatched)
+
+
+def by_columns(rows: Rows) -> Edges:
+    """The same in numpy."""
+    extended = np.flatnonzero(rows.ext >= 0)
+    row = extended[(rows.extensions.flags[rows.ext[extended]] & FLAG_BYTES) == 0]
+    row = row[np.lexsort((rows.sequence[row], rows.ts[row]))]
+    kind, key, process = rows.kind[row], rows.extensions.key[rows.ext[row]], rows.process[rows.strand(row)]
     sources: list[I64] = []
     targets: list[I64] = []
     kinds: list[I64] = []
@@ -49,7 +80,7 @@ def pair(row: I64, kind: npt.NDArray[np.uint8], key: U64, ts: I64, process: npt.
         chosen = np.flatnonzero(is_source | is_target)
         if not is_target[chosen].any():
             continue
-        found = _last_sources(is_source[chosen], key[chosen], process[chosen], handed_over=edge_kind == EdgeKind.USE)
+        found = last_sources(is_source[chosen], key[chosen], process[chosen], handed_over=edge_kind == EdgeKind.USE)
         hit = np.flatnonzero(found >= 0)
         sources.append(row[chosen[found[hit]]])
         targets.append(row[chosen[hit]])
@@ -65,21 +96,10 @@ def pair(row: I64, kind: npt.NDArray[np.uint8], key: U64, ts: I64, process: npt.
     return Edges(np.concatenate(sources), np.concatenate(targets), np.concatenate(kinds).astype(np.uint8), unmatched)
 
 
-def _last_sources(
-    is_source: npt.NDArray[np.bool_], key: U64, process: npt.NDArray[np.uint32], *, handed_over: bool
-) -> I64:
-    """Positions in time order: for each target the source it is joined to, -1 for none (and for sources)."""
-    if not in_c:
-        return last_sources(is_source, key, process, handed_over=handed_over)
-    found = np.empty(len(key), np.int64)
-    walks.sources(is_source, key, process, handed_over, found)
-    return found
-
-
 def last_sources(
     is_source: npt.NDArray[np.bool_], key: U64, process: npt.NDArray[np.uint32], *, handed_over: bool
 ) -> I64:
-    """The same in numpy."""
+    """Positions in time order: for each target the source it is joined to, -1 for none (and for sources)."""
     found = np.full(len(key), -1, np.int64)
     # Stable sorts keep the time order among equals.
     by_key = np.argsort(key, kind="stable")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.calls import Nesting
-from clew.graph.model import Calls
+from clew.graph.model import Calls, Rows
 from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
 
@@ -70,7 +70,7 @@ def idle_gaps(
     ts: I64,
     kind: npt.NDArray[np.uint8],
     strand: npt.NDArray[np.uint32],
-    sequence: I64,
+    sequence: Rows,
     *,
     by_loop: Mask,
     waited: I64,

@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "arrange.h"
 #include "columns.h"
 #include "durations.h"
 #include "nesting.h"
@@ -96,6 +97,74 @@ static PyObject *fill(PyObject *module, PyObject *args) {
     if (!(to.texts = take(&buffers, given[8], 1, (int64_t)sizes.text, true, "texts"))) goto done;
     Py_BEGIN_ALLOW_THREADS columns_fill(units, &sizes, &to, base);
     Py_END_ALLOW_THREADS result = Py_BuildValue("LL", (long long)records, (long long)extensions);
+done:
+    let_go(&buffers);
+    return result;
+}
+
+static PyObject *tally_strands(PyObject *module, PyObject *args) {
+    PyObject *given[3];
+    long long base, thread;
+    if (!PyArg_ParseTuple(args, "OLLOO", given, &base, &thread, given + 1, given + 2)) return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    const uint32_t *strand = take(&buffers, given[0], 4, 0, false, "strand");
+    if (!strand) goto done;
+    int64_t *count = take(&buffers, given[1], 8, 0, true, "count");
+    if (!count) goto done;
+    int64_t strands = items(&buffers, 1, 8);
+    int64_t *home = take(&buffers, given[2], 8, strands, true, "home");
+    if (!home) goto done;
+    bool ok;
+    Py_BEGIN_ALLOW_THREADS
+    ok = base >= 0 && tally(strand, items(&buffers, 0, 4), base, strands, thread, count, home);
+    Py_END_ALLOW_THREADS
+    if (ok) result = Py_NewRef(Py_None);
+    else PyErr_SetString(PyExc_ValueError, "a strand that is not there");
+done:
+    let_go(&buffers);
+    return result;
+}
+
+static PyObject *place_records(PyObject *module, PyObject *args) {
+    PyObject *given[12];
+    long long base, first;
+    int extended, wide;
+    if (!PyArg_ParseTuple(args, "OOOOOLLiOOpOOOOO", given, given + 1, given + 2, given + 3, given + 4, &base, &first, &extended,
+                          given + 5, given + 6, &wide, given + 7, given + 8, given + 9, given + 10, given + 11))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    Row_columns to = {.wide = wide};
+    const uint32_t *strand = take(&buffers, given[0], 4, 0, false, "strand");
+    if (!strand) goto done;
+    int64_t records = items(&buffers, 0, 4);
+    const int64_t *ts = take(&buffers, given[1], 8, records, false, "times");
+    if (!ts) goto done;
+    const uint8_t *kind = take(&buffers, given[2], 1, records, false, "kind");
+    if (!kind) goto done;
+    const uint32_t *site = take(&buffers, given[3], 4, records, false, "site");
+    if (!site) goto done;
+    const int32_t *ext = take(&buffers, given[4], 4, records, false, "ext");
+    if (!ext) goto done;
+    const int64_t *start = take(&buffers, given[5], 8, 1, false, "strand_start");
+    if (!start) goto done;
+    int64_t strands = items(&buffers, 5, 8) - 1;
+    int64_t *next = take(&buffers, given[6], 8, strands, true, "free");
+    if (!next) goto done;
+    if (!(to.ts = take(&buffers, given[7], 8, 0, true, "ts"))) goto done;
+    int64_t events = items(&buffers, 7, 8);
+    if (!bounds_fit(start, strands, events)) goto done;
+    if (!(to.kind = take(&buffers, given[8], 1, events, true, "kind"))) goto done;
+    if (!(to.site = take(&buffers, given[9], 4, events, true, "site"))) goto done;
+    if (!(to.ext = take(&buffers, given[10], 4, events, true, "ext"))) goto done;
+    if (!(to.sequence = take(&buffers, given[11], wide ? 8 : 4, events, true, "sequence"))) goto done;
+    bool ok;
+    Py_BEGIN_ALLOW_THREADS
+    ok = base >= 0 && place(strand, ts, kind, site, ext, records, base, first, extended, start, strands, next, &to);
+    Py_END_ALLOW_THREADS
+    if (ok) result = Py_NewRef(Py_None);
+    else PyErr_SetString(PyExc_ValueError, "a record without a place");
 done:
     let_go(&buffers);
     return result;
@@ -229,24 +298,58 @@ done:
     return result;
 }
 
-static PyObject *sources(PyObject *module, PyObject *args) {
-    PyObject *given[4];
-    int handed_over;
-    if (!PyArg_ParseTuple(args, "OOOpO", given, given + 1, given + 2, &handed_over, given + 3)) return NULL;
+static PyObject *pair_events(PyObject *module, PyObject *args) {
+    PyObject *given[15];
+    int wide;
+    unsigned short without;
+    long long granted;
+    if (!PyArg_ParseTuple(args, "OOOOpOOOOHOOOOLOOO", given, given + 1, given + 2, given + 3, &wide, given + 4, given + 5,
+                          given + 6, given + 7, &without, given + 8, given + 9, given + 10, given + 11, &granted, given + 12,
+                          given + 13, given + 14))
+        return NULL;
     Buffers buffers = {.count = 0};
     PyObject *result = NULL;
-    const uint8_t *is_source = take(&buffers, given[0], 1, 0, false, "is_source");
-    if (!is_source) goto done;
-    int64_t count = items(&buffers, 0, 1);
-    const uint64_t *key = take(&buffers, given[1], 8, count, false, "key");
-    if (!key) goto done;
-    const uint32_t *process = take(&buffers, given[2], 4, count, false, "process");
-    if (!process) goto done;
-    int64_t *found = take(&buffers, given[3], 8, count, true, "found");
-    if (!found) goto done;
-    bool ok;
-    Py_BEGIN_ALLOW_THREADS ok = pair_all(is_source, key, process, count, handed_over, found);
-    Py_END_ALLOW_THREADS result = ok ? Py_NewRef(Py_None) : PyErr_NoMemory();
+    Records of = {.wide = wide, .without = without};
+    Roles roles;
+    Found found = {.edges = 0};
+    if (!(of.kind = take(&buffers, given[0], 1, 0, false, "kind"))) goto done;
+    int64_t events = items(&buffers, 0, 1);
+    if (!(of.ext = take(&buffers, given[1], 4, events, false, "ext"))) goto done;
+    if (!(of.ts = take(&buffers, given[2], 8, events, false, "ts"))) goto done;
+    if (!(of.sequence = take(&buffers, given[3], wide ? 8 : 4, events, false, "sequence"))) goto done;
+    if (!(of.strand_start = take(&buffers, given[4], 8, 1, false, "strand_start"))) goto done;
+    of.strands = items(&buffers, 4, 8) - 1;
+    if (!bounds_fit(of.strand_start, of.strands, events)) goto done;
+    if (!(of.process = take(&buffers, given[5], 4, of.strands, false, "process"))) goto done;
+    if (!(of.key = take(&buffers, given[6], 8, 0, false, "key"))) goto done;
+    int64_t extensions = items(&buffers, 6, 8);
+    if (!(of.flags = take(&buffers, given[7], 2, extensions, false, "flags"))) goto done;
+    if (!rows_fit(of.ext, false, events, extensions)) goto done;
+    if (!(roles.family = take(&buffers, given[8], 1, 256, false, "family"))) goto done;
+    if (!(roles.source = take(&buffers, given[9], 1, 256, false, "source"))) goto done;
+    const uint8_t *handed_over = take(&buffers, given[10], 1, FAMILIES, false, "handed_over");
+    if (!handed_over) goto done;
+    const uint8_t *edge = take(&buffers, given[11], 1, FAMILIES, false, "edge");
+    if (!edge) goto done;
+    for (int family = 0; family < FAMILIES; family++) {
+        roles.handed_over[family + 1] = handed_over[family];
+        roles.edge[family + 1] = edge[family];
+    }
+    for (int kind = 0; kind < 256; kind++)
+        if (roles.family[kind] > FAMILIES) {
+            PyErr_SetString(PyExc_ValueError, "a family that is not there");
+            goto done;
+        }
+    if (!(found.src = take(&buffers, given[12], 8, 0, true, "src"))) goto done;
+    found.room = items(&buffers, 12, 8);
+    if (!(found.dst = take(&buffers, given[13], 8, found.room, true, "dst"))) goto done;
+    if (!(found.kind = take(&buffers, given[14], 1, found.room, true, "edge_kind"))) goto done;
+    Pairing ended;
+    Py_BEGIN_ALLOW_THREADS ended = pair_all(&of, &roles, granted, &found);
+    Py_END_ALLOW_THREADS
+    if (ended == PAIRED) result = Py_BuildValue("LN", (long long)found.edges, bytes_of(found.missed, sizeof found.missed));
+    else if (ended == NO_ROOM) PyErr_SetString(PyExc_ValueError, "more edges than there is room for");
+    else PyErr_NoMemory();
 done:
     let_go(&buffers);
     return result;
@@ -340,9 +443,11 @@ done:
 
 static PyMethodDef methods[] = {
     {"fill", fill, METH_VARARGS, NULL},
+    {"tally", tally_strands, METH_VARARGS, NULL},
+    {"place", place_records, METH_VARARGS, NULL},
     {"nest", nest, METH_VARARGS, NULL},
     {"split", split_regions, METH_VARARGS, NULL},
-    {"sources", sources, METH_VARARGS, NULL},
+    {"pair", pair_events, METH_VARARGS, NULL},
     {"durations", durations, METH_VARARGS, NULL},
     {"waits", waits, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph import calls, decode, pairing, regions, times
+from clew.graph import calls, decode, regions, times
 from clew.graph.walks import in_c, walks
 from clew.records.event import Kind, pack_extension, pack_word
 from clew.records.extents import find_end
@@ -81,22 +81,6 @@ def test_calls_regions_and_durations_are_those_of_the_twin_on_long_strands_that_
     rng = np.random.default_rng(5)
     for _ in range(20):
         check([regular(rng, 300) for _ in range(3)])
-
-
-@given(
-    st.lists(st.tuples(st.booleans(), st.integers(1, 5), st.integers(0, 2)), max_size=60), st.booleans(), st.booleans()
-)
-@settings(max_examples=300, deadline=None)
-def test_sources_are_those_of_the_twin(events, handed_over, alone):
-    if not events:
-        return
-    is_source = np.array([event[0] for event in events])
-    key = np.array([event[1] for event in events], np.uint64) * np.uint64(1 << 60)
-    process = np.array([0 if alone else event[2] for event in events], np.uint32)
-    expected = pairing.last_sources(is_source, key, process, handed_over=handed_over)
-    found = np.empty(len(key), np.int64)
-    walks.sources(is_source, key, process, handed_over, found)
-    assert found.tolist() == expected.tolist()
 
 
 units = st.lists(

@@ -1,0 +1,199 @@
+"""Puts the records of a run's threads where a graph has its events: strand by strand, in a strand in the order they happened.
+
+A thread's records go to their places all at once, and its columns are let go before the next thread's turn. Invariant: a strand
+that one thread ran keeps that thread's order, one that several ran is in the order of time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.model import Extensions, Texts
+from clew.graph.walks import in_c, walks
+from clew.records.errors import ClewError
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+NARROW = 1 << 31
+"""So many rows and more are counted in 64 bits."""
+_NOBODY, _SEVERAL = -1, -2
+
+
+class Threads(Protocol):
+    """The columns of a process's threads, one of each per thread."""
+
+    times: list[I64]
+    kind: list[npt.NDArray[np.uint8]]
+    sites: list[U32]
+    ext: list[npt.NDArray[np.int32]]
+    strands: list[U32]
+    """Numbered from the process's first."""
+    key: list[npt.NDArray[np.uint64]]
+    channels: list[U32]
+    flags: list[npt.NDArray[np.uint16]]
+    text_length: list[I64]
+    texts: list[npt.NDArray[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Thread:
+    """The records of one thread, in its order."""
+
+    strand: U32
+    ts: I64
+    kind: npt.NDArray[np.uint8]
+    site: U32
+    ext: npt.NDArray[np.int32]
+    strands_before: int
+    """What the first strand of the process is in the run; likewise the thread's first record, and its first extension."""
+    records_before: int
+    extensions_before: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of events; see `assemble.Events`."""
+
+    ts: I64
+    kind: npt.NDArray[np.uint8]
+    site: U32
+    ext: npt.NDArray[np.int32]
+    sequence: npt.NDArray[Any]
+    """The number of the event's record among all: process by process, thread by thread, in each thread's order."""
+    strand_start: I64
+    process: U32
+    """Per strand."""
+    extensions: Extensions
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def strand(self, rows: I64) -> I64:
+        """The strands of some events."""
+        return np.searchsorted(self.strand_start, rows, "right") - 1
+
+    def of_records(self, first: int, stop: int) -> I64:
+        """Where the records `first` up to `stop` are, in their order."""
+        rows = np.flatnonzero((self.sequence >= first) & (self.sequence < stop))
+        return rows[np.argsort(self.sequence[rows])]
+
+
+def arrange(processes: Sequence[Threads], strands: Sequence[int]) -> Rows:
+    """Takes the columns away from the processes; `strands` is how many each has."""
+    first = [0, *itertools.accumulate(strands)]
+    count, home = _sizes(processes, first)
+    strand_start = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
+    extended = [len(column) for process in processes for column in process.key]
+    extensions = _extensions(processes, sum(extended))
+    events = int(strand_start[-1])
+    to = Rows(
+        np.empty(events, np.int64),
+        np.empty(events, np.uint8),
+        np.empty(events, np.uint32),
+        np.empty(events, np.int32),
+        np.empty(events, np.int32 if events < NARROW else np.int64),
+        strand_start,
+        np.repeat(np.arange(len(processes), dtype=np.uint32), strands),
+        extensions,
+    )
+    free, records, before = strand_start[:-1].copy(), 0, iter([0, *itertools.accumulate(extended)])
+    for process, base in zip(processes, first, strict=False):
+        while process.strands:
+            thread = Thread(
+                process.strands.pop(0), process.times.pop(0), process.kind.pop(0), process.sites.pop(0),
+                process.ext.pop(0), base, records, next(before),
+            )  # fmt: skip
+            _place(thread, free, to)
+            records += len(thread.strand)
+    for tangled in np.flatnonzero(home == _SEVERAL).tolist():
+        rows = slice(int(strand_start[tangled]), int(strand_start[tangled + 1]))
+        order = np.argsort(to.ts[rows], kind="stable")
+        for moved in (to.ts, to.kind, to.site, to.ext, to.sequence):
+            moved[rows] = moved[rows][order]
+    return to
+
+
+def _sizes(processes: Sequence[Threads], first: Sequence[int]) -> tuple[I64, I64]:
+    """Per strand how many records it has, and the number of the thread that ran it."""
+    count, home = np.zeros(first[-1], np.int64), np.full(first[-1], _NOBODY, np.int64)
+    thread = 0
+    for process, base in zip(processes, first, strict=False):
+        for column in process.strands:
+            _tally(column, base, thread, count, home)
+            thread += 1
+    return count, home
+
+
+def _tally(strand: U32, base: int, thread: int, count: I64, home: I64) -> None:
+    """Adds a thread's records to those of each strand, and notes which thread ran it."""
+    if in_c:
+        walks.tally(np.ascontiguousarray(strand), base, thread, count, home)
+    else:
+        tally_by_columns(strand, base, thread, count, home)
+
+
+def tally_by_columns(strand: U32, base: int, thread: int, count: I64, home: I64) -> None:
+    """The same in numpy."""
+    found, records = np.unique(strand, return_counts=True)
+    here = found.astype(np.int64) + base
+    count[here] += records
+    home[here] = np.where(home[here] == _NOBODY, thread, _SEVERAL)
+
+
+def _place(thread: Thread, free: I64, to: Rows) -> None:
+    """Puts a thread's columns to the rows that are `free` first in each strand."""
+    if not in_c:
+        place_by_columns(thread, free, to)
+        return
+    walks.place(
+        np.ascontiguousarray(thread.strand), np.ascontiguousarray(thread.ts), np.ascontiguousarray(thread.kind),
+        np.ascontiguousarray(thread.site), np.ascontiguousarray(thread.ext), thread.strands_before, thread.records_before,
+        thread.extensions_before, to.strand_start, free, to.sequence.dtype == np.int64, to.ts, to.kind, to.site, to.ext,
+        to.sequence,
+    )  # fmt: skip
+
+
+def place_by_columns(thread: Thread, free: I64, to: Rows) -> None:
+    """The same in numpy."""
+    order = np.argsort(thread.strand, kind="stable")
+    found, begin, records = np.unique(thread.strand[order], return_index=True, return_counts=True)
+    strands = found.astype(np.int64) + thread.strands_before
+    rows = np.empty(len(order), np.int64)
+    rows[order] = np.arange(len(order)) + np.repeat(free[strands] - begin, records)
+    free[strands] += records
+    to.ts[rows], to.kind[rows], to.site[rows] = thread.ts, thread.kind, thread.site
+    to.ext[rows] = np.where(thread.ext >= 0, thread.ext + np.int32(thread.extensions_before), np.int32(-1))
+    to.sequence[rows] = np.arange(thread.records_before, thread.records_before + len(order))
+
+
+def _extensions(processes: Sequence[Threads], total: int) -> Extensions:
+    """All threads' extensions, one thread's after the other's."""
+    if total >= NARROW:
+        raise ClewError(f"a run has at most {NARROW - 1:,} records with a key or a text; this one has {total:,}")
+    key = _joined(processes, "key", np.empty(total, np.uint64))
+    channel = _joined(processes, "channels", np.empty(total, np.uint32))
+    flags = _joined(processes, "flags", np.empty(total, np.uint16))
+    start = np.empty(total + 1, np.int64)
+    start[0] = 0
+    np.cumsum(_joined(processes, "text_length", start[1:]), out=start[1:])
+    texts = _joined(processes, "texts", np.empty(int(start[-1]), np.uint8))
+    return Extensions(key, channel, flags, Texts(start, texts))
+
+
+def _joined(processes: Sequence[Threads], name: str, to: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A column of all threads, which the processes keep no longer."""
+    at = 0
+    for process in processes:
+        columns: list[npt.NDArray[Any]] = getattr(process, name)
+        while columns:
+            column = columns.pop(0)
+            to[at : at + len(column)] = column
+            at += len(column)
+    return to
