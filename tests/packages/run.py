@@ -21,6 +21,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from clew.graph.decode import decode
 from clew.records.default import default_plan
 from clew.records.event import Kind
 from clew.records.plan import dump
@@ -148,10 +151,11 @@ def _counted(source: Path) -> tuple[int, int, int]:
     for process in read_run(folder).processes:
         processes += 1
         names = {site.id: (site.module, site.qualname) for site in process.sites.values()}
-        for event in process.events():
-            if event.kind == Kind.ENTER:
-                calls += 1
-                functions.add(names[event.site])
+        for thread in process.threads.values():
+            columns = decode(thread.extents)
+            begun = columns.site[columns.kind == Kind.ENTER]
+            calls += len(begun)
+            functions.update(names[site] for site in np.unique(begun).tolist())
     shutil.rmtree(folder)
     return len(functions), calls, processes
 
