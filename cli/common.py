@@ -88,17 +88,42 @@ def place_cell(location: Location | None) -> Text:
     return Text(wording.place(location.path, location.line), "dim" if wording.library_place(location.path) else "")
 
 
-def show(what: Table) -> None:
+class Notes:
+    """Lines between a table's rows, each a sentence: folded in a column on a terminal, else across all of them, so that it
+    makes none wider."""
+
+    def __init__(self, rows: Table, column: int) -> None:
+        self.rows, self.column = rows, column
+        self.across: dict[int, str] = {}
+
+    def add(self, text: str) -> None:
+        """After the rows that are there."""
+        cells = [""] * len(self.rows.columns)
+        if _on_terminal():
+            cells[self.column] = text
+        else:
+            self.across[self.rows.row_count] = text
+        self.rows.add_row(*cells)
+
+
+def _on_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def show(what: Table, notes: Notes | None = None) -> None:
     """Prints a table on stdout: coloured and folded to the terminal's width, or else each row as one plain line."""
     from rich.console import Console
 
-    if sys.stdout is not None and sys.stdout.isatty():
+    if _on_terminal():
         Console(highlight=False, markup=False, emoji=False).print(what)
         return
     plain = Console(width=100_000, color_system=None, force_terminal=False, markup=False, emoji=False)
     with plain.capture() as captured:
         plain.print(what)
-    click.echo("".join(line.rstrip() + "\n" for line in captured.get().splitlines()), nl=False)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    for row, text in notes.across.items() if notes is not None else ():
+        lines[row + 1] = f"  {text}"  # below the header
+    click.echo("".join(line + "\n" for line in lines), nl=False)
 
 
 def print_problems(run: Run) -> None:

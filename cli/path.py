@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.common import (
+    Notes,
     json_option,
     open_session,
     place_cell,
@@ -77,7 +78,8 @@ def path(
     TEXT is any part of a log message. Without anything, the newest error is meant, or the newest request when there was none.
     Slack says how much sooner a stretch could have ended before something else would have been waited for;
     the column after it, how much sooner all would be over if the stretch's own work took 10 % less. Below are the branches that
-    the path left behind, those that nearly delayed it first: by its slack each could have been later.
+    the path left behind, those that nearly delayed it first: by its slack each could have been later. Where events of a stretch
+    are missing, or the path comes from another machine whose clock was corrected, a line says so at its place.
 
     \b
     Examples:
@@ -117,7 +119,10 @@ def path(
         "at", "self", "waiting", "slack", "10 % saves", level, "where it ran", "source",
         right=("at", "self", "waiting", "slack", "10 % saves"),
     )  # fmt: skip
+    notes, said = Notes(figures, column=5), set[int]()
     for segment in found.segments:
+        if segment.clock:
+            notes.add(segment.clock)
         figures.add_row(
             wording.offset(segment.startNs),
             wording.duration(segment.selfNs),
@@ -128,7 +133,11 @@ def path(
             f"{segment.process} / {segment.strand}" if segment.strand else "",
             place_cell(segment.location),
         )
-    show(figures)
+        for gap in segment.gaps:
+            if gap not in said:
+                notes.add(f"here {found.gaps[gap].text}")
+        said.update(segment.gaps)
+    show(figures, notes)
     busy, idle = sum(s.selfNs for s in found.segments), sum(s.waitNs for s in found.segments)
     click.echo(
         f"{wording.duration(found.totalNs)} in all: {wording.duration(busy)} of work and {wording.duration(idle)} of waiting"

@@ -1,8 +1,7 @@
-"""`clew runs`: the recorded runs of a workspace, newest first, or one of them: its processes, and its machines' clocks."""
+"""`clew runs`: the recorded runs of a workspace, newest first, or one of them: its processes, clocks and gaps."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +23,11 @@ from clew.server.codec import encode
 from clew.server.session import run_ref
 
 if TYPE_CHECKING:
-    from clew.graph.machines import Machine
     from clew.graph.query import Run
 
 PROCESSES = 40
 """That are listed of one run."""
+GAPS = 20
 
 
 @click.command()
@@ -38,15 +37,15 @@ PROCESSES = 40
 def runs(run: str | None, workspace: Path | None, as_json: bool) -> None:
     """List the recorded runs, newest first, or tell about one.
 
-    RUN is an id, a name, a folder, or a foreign trace. Of one run the processes are listed, and the machines with what their
-    clocks were corrected by: the messages between them say how far each can have been off.
+    RUN is an id, a name, a folder, or a foreign trace. Of one run the processes are listed, the machines with what their clocks
+    were corrected by (the messages between them say how far each can have been off), and where events are missing, and why.
 
     \b
     Examples:
       clew runs
       clew runs after
       clew runs --json | jq -r '.runs[0].id'
-      clew runs after --json | jq '.machines'
+      clew runs after --json | jq '.machines, .gaps'
     """
     if run is not None:
         _details(run, workspace, as_json=as_json)
@@ -90,17 +89,22 @@ def _row(folder: Path, info: RunInfo | Exception) -> dict[str, Any]:
 
 
 def _details(which: str, workspace: Path | None, *, as_json: bool) -> None:
+    from clew.server.panel.missing import machine_ref, missing
+
     session = open_session(workspace)
     run = session.open(which)
     graph = run.graph
+    gone = missing(graph, list(run.gaps))
     if as_json:
         print_json(
             {
                 **_row(run.folder, run.info),
                 "events": len(graph),
                 "edges": len(graph.edge_src),
-                "machines": [_machine(machine) for machine in graph.machines],
+                "machines": [machine_ref(machine) for machine in graph.machines],
                 "processesOf": [_process(run, index) for index in range(len(graph.processes))],
+                "gaps": gone.shown,
+                "hiddenGaps": gone.hidden,
                 "notes": [problem._asdict() for problem in run.problems],
             }
         )
@@ -134,20 +138,24 @@ def _details(which: str, workspace: Path | None, *, as_json: bool) -> None:
         for machine in graph.machines:
             clocks.add_row(machine.name, machine.clock)
         show(clocks)
+    if gone.shown:
+        click.echo()
+        listed = table(
+            "from", "to", "lost", "process", "thread or task", "missing because", right=("from", "to", "lost")
+        )
+        for gap in gone.shown[:GAPS]:
+            whose = f"calls of {wording.short_label(gap.function)}: " if gap.function else ""
+            listed.add_row(
+                wording.offset(gap.fromNs), wording.offset(gap.toNs), "?" if gap.lost is None else f"{gap.lost:,}",
+                gap.process, gap.strand, whose + gap.why,
+            )  # fmt: skip
+        show(listed)
+        more = len(gone.shown) - len(gone.shown[:GAPS]) + gone.hidden
+        if more:
+            click.echo(
+                f"and {wording.count(more, 'more gap')}; `clew sql {run.info.name} 'select * from gaps'` has them all"
+            )
     print_problems(run)
-
-
-def _machine(machine: Machine) -> dict[str, Any]:
-    """Bounds that are not known are null."""
-    return {
-        "name": machine.name,
-        "offsetNs": machine.offset_ns,
-        "rate": machine.rate,
-        "belowNs": machine.below_ns if math.isfinite(machine.below_ns) else None,
-        "aboveNs": machine.above_ns if math.isfinite(machine.above_ns) else None,
-        "messages": machine.messages,
-        "clock": machine.clock,
-    }
 
 
 def _process(run: Run, index: int) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +19,9 @@ from clew.cli.common import (
     table,
     workspace_option,
 )
+
+if TYPE_CHECKING:
+    from clew.server.protocol import MissingEvents
 
 OPERATORS = {
     "=~": "matches", "!=": "ne", "<=": "le", ">=": "ge", "=": "eq", "~": "contains", "<": "lt", ">": "gt",
@@ -58,7 +60,8 @@ def slice_(
 ) -> None:
     """List everything that led to some events, or followed from them, in the order of time.
 
-    They are the log lines that have TEXT in their message, or the events that fulfil all conditions.
+    They are the log lines that have TEXT in their message, or the events that fulfil all conditions. Where events are missing
+    beside the slice, a line says so at its place, as more may belong to it; of several machines the clocks' corrections follow.
 
     A condition is FIELD OPERATOR VALUE. Fields: id ts kind level text channel key function module component file line process
     strand thread. Operators: = != < <= > >=, ~ (contains), =~ (regular expression). `ts` is in nanoseconds since the start.
@@ -71,6 +74,7 @@ def slice_(
     """
     from clew.server import wording
     from clew.server.panel.explain import summary
+    from clew.server.panel.missing import machines, missing
     from clew.server.panel.slice import numbers
     from clew.server.panel.target import NothingFound, but, no_such_text
 
@@ -91,32 +95,41 @@ def slice_(
         raise NothingFound(f"no event of run {opened.info.name} has {' and '.join(conditions)}{but(opened)}")
     cut = start.slice(direction, max_hops=max_hops, max_network_hops=max_network_hops)
     names = [name.strip() for name in fields.split(",") if name.strip()]
-    listed = (cut.where(**_conditions(filters)) if filters else cut).select(*names)
+    chosen = cut.where(**_conditions(filters)) if filters else cut
+    listed = chosen.select(*names)
     figures = numbers(cut.result, 0)
+    gone = missing(opened.graph, cut.gaps())
     if as_json:
         events = [dict(zip(names, row, strict=True)) for row in listed]
-        missing = [asdict(gap) for gap in cut.gaps()]
         answer = {
             "run": session.ref(opened),
             "direction": direction,
             "numbers": figures,
             "events": events,
-            "gaps": missing,
+            "gaps": gone.shown,
+            "hiddenGaps": gone.hidden,
+            "machines": machines(opened.graph),
         }
         print_json(answer)
         return
     rows = table(*names, right=tuple(name for name in names if name in NUMBERS))
-    shown = 0
-    for row in listed:
-        if shown == limit:
-            break
+    shown = min(limit, listed.count())
+    times = opened.graph.ts[chosen.ids()[:shown]].tolist()
+    ahead = list(gone.shown)
+    for at, row in zip(times, listed, strict=False):
+        # A gap is told of where the first event after its beginning is.
+        while ahead and ahead[0].fromNs < at:
+            rows.add_row(*_gap_cells(names, ahead.pop(0)))
         rows.add_row(*(_cell(name, value) for name, value in zip(names, row, strict=True)))
-        shown += 1
+    for gap in ahead:
+        rows.add_row(*_gap_cells(names, gap))
     show(rows)
     if listed.count() > shown:
         click.echo(f"and {listed.count() - shown:,} more; --limit shows more")
     click.echo(f"{wording.count(start.count(), 'start')} · {summary(figures, direction)}")
-    print_notes([f"the slice touches a gap: {gap}" for gap in cut.gaps()])
+    if gone.hidden:
+        print_notes([f"the slice touches {wording.count(gone.hidden, 'more gap')}, which are shorter"])
+    print_notes([f"clock of {machine.name}: {machine.clock}" for machine in machines(opened.graph)[1:]])
     print_problems(opened)
 
 
@@ -147,6 +160,15 @@ def _value(field: str, value: str, text: str) -> str | int:
         return int(value)
     except ValueError:
         raise click.UsageError(f"{text!r}: {field} is a whole number") from None
+
+
+def _gap_cells(names: list[str], gap: MissingEvents) -> list[str]:
+    """A line among the events: what is missing, in the column of texts or else the last one."""
+    from clew.server import wording
+
+    known = {"ts": wording.offset(gap.fromNs), "process": gap.process, "strand": gap.strand, "kind": "missing"}
+    said = "text" if "text" in names else names[-1]
+    return [f"here {gap.text}" if name == said else known.get(name, "") for name in names]
 
 
 def _cell(name: str, value: Any) -> str:

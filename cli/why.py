@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.common import (
+    Notes,
     json_option,
     open_session,
     place_cell,
@@ -64,7 +65,8 @@ def why(
 
     TEXT is any part of a log message, or a whole line of a log, text or JSON; without it, the newest error is meant. The
     first line printed is the event itself, the last one is the root: a request, or the beginning of a task, thread or
-    process.
+    process. Where events are missing on the way, a line says so at its place; where it comes from another machine, one says
+    what that machine's clock was corrected by and how sure the time between the two is.
 
     \b
     Examples:
@@ -124,9 +126,16 @@ def _print(answer: Explanation) -> None:
     from clew.server.panel.explain import summary
 
     rows = table("time", "where it ran", "what happened", "source", "because of", right=("time",))
+    notes = Notes(rows, column=2)
     for step in answer.chain:
+        if step.clock:
+            notes.add(step.clock)
         rows.add_row(*_cells(step))
-    show(rows)
+        for gap in step.gaps:
+            notes.add(f"here {gap.text}")
+        if step.hiddenGaps:
+            notes.add(f"here {wording.count(step.hiddenGaps, 'more gap')}")
+    show(rows, notes)
     if answer.meeting is not None:
         it = answer.meeting
         click.echo(f"every way back leads through event {it.event}: {it.title}, in {it.process} / {it.strand}")

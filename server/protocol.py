@@ -53,6 +53,48 @@ class SelectRunParams:
 
 
 @dataclass(frozen=True)
+class MissingEvents:
+    """A stretch of a thread or task of which events are missing, so that nothing is known of it: it is not idle."""
+
+    process: str
+    strand: str
+    fromNs: float
+    """Since the run's start, as `toNs`."""
+    toNs: float
+    lost: int | None
+    """How many events, or calls of `function`; null when that is not known."""
+    function: str
+    """`module:qualname`, when only its calls are missing; "" when all that the strand did is."""
+    why: str
+    text: str
+    """All of it as a sentence."""
+
+
+@dataclass(frozen=True)
+class MachineRef:
+    """A machine of the run, and what its clock was corrected by."""
+
+    name: str
+    clock: str
+    """All of it in words."""
+    offsetNs: float
+    rate: float
+    """What was added to each nanosecond besides."""
+    belowNs: float | None
+    """How far below the true offset can be; null when no message bounds it."""
+    aboveNs: float | None
+    messages: int
+    """How many the correction was found from."""
+
+
+@dataclass(frozen=True)
+class ProcessRef:
+    name: str
+    machine: str
+    """"" when the run has only one."""
+
+
+@dataclass(frozen=True)
 class Target:
     """Where a slice starts: exactly one of the four is given, else the run's newest error line."""
 
@@ -97,6 +139,10 @@ class GraphNode:
     onCriticalPath: bool = False
     onChain: bool = False
     firstEvent: int = 0
+    machine: str = ""
+    """"" when the run has only one."""
+    gaps: list[int] = field(default_factory=list)
+    """Places in the answer's `gaps` of those that its events lie beside."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +155,12 @@ class GraphEdge:
     latencyNs: float
     onCriticalPath: bool = False
     onChain: bool = False
+    clock: str = ""
+    """What the clocks of its two ends were put together by, "" on one machine."""
+    uncertain: bool = False
+    """Can the clocks be off by more than the time between the ends?"""
+    gaps: list[int] = field(default_factory=list)
+    """Places in the answer's `gaps` of those that a "next" edge passes."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +181,16 @@ class ChainStep:
     otherCauses: int
     nodeId: str
     location: Location | None = None
+    machine: str = ""
+    """"" when the run has only one."""
+    clock: str = ""
+    """What its clock and that of the step before were put together by, "" on one machine."""
+    uncertain: bool = False
+    """Can the clocks be off by more than the time between this step and what depends on it?"""
+    gaps: list[MissingEvents] = field(default_factory=list)
+    """What is missing on the way from here back to the next step."""
+    hiddenGaps: int = 0
+    """How many more there are."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +218,14 @@ class SliceResult:
     """Nodes that were left out because of `maxNodes`; the panel says so and can ask for more."""
     message: str = ""
     """A sentence when there is nothing to show, with what to do."""
+    gaps: list[MissingEvents] = field(default_factory=list)
+    """What is missing beside the slice's events, so that it may be larger; in the order of time."""
+    hiddenGaps: int = 0
+    """Shorter ones that were left out."""
+    processes: list[ProcessRef] = field(default_factory=list)
+    """Those of the nodes and the chain."""
+    machines: list[MachineRef] = field(default_factory=list)
+    """Empty when there is only one."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +251,14 @@ class PathSegment:
     location: Location | None = None
     savingNs: float = 0.0
     """How much sooner the whole would end if the segment's own work took 10 % less."""
+    machine: str = ""
+    """"" when the run has only one, or for a joint segment of several."""
+    clock: str = ""
+    """What its clock and that of the segment before were put together by, "" on one machine."""
+    uncertain: bool = False
+    """Can the clocks be off by more than the time it took to come from the segment before?"""
+    gaps: list[int] = field(default_factory=list)
+    """Places in the answer's `gaps` of those inside it: its time was not idle, nor known to be its own work."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +273,13 @@ class CriticalPathResult:
     """How many segments such joint ones stand for."""
     totalNs: float
     message: str = ""
+    gaps: list[MissingEvents] = field(default_factory=list)
+    """What is missing, while the path lasts, of the threads and tasks that it goes through; in the order of time."""
+    hiddenGaps: int = 0
+    """Shorter ones that were left out."""
+    processes: list[ProcessRef] = field(default_factory=list)
+    machines: list[MachineRef] = field(default_factory=list)
+    """Empty when there is only one."""
 
 
 @dataclass(frozen=True)

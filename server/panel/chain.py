@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from clew.graph.model import ExecutionGraph, edge_kind_name
@@ -11,6 +12,7 @@ from clew.graph.ops.walk import Step
 from clew.records.event import EdgeKind
 from clew.server import wording
 from clew.server.panel import titles
+from clew.server.panel.missing import clock, machine_of, on_the_way
 from clew.server.protocol import ChainStep, Location
 
 OPENED = "scope"
@@ -22,7 +24,20 @@ def chain_of(
 ) -> list[ChainStep]:
     """The steps of `graph.ops.walk.why`, from an event back to its root. `node_of` names the panel's node that an event is
     in."""
-    return [_step(graph, step, node_of) for step in steps]
+    told = []
+    for number, step in enumerate(steps):
+        further = steps[number + 1] if number + 1 < len(steps) else None
+        passed = on_the_way(graph, _came_from(graph, step, further), step.event)
+        told.append(replace(_step(graph, step, node_of), gaps=passed.shown, hiddenGaps=passed.hidden))
+    return told
+
+
+def _came_from(graph: ExecutionGraph, step: Step, further: Step | None) -> int:
+    """The event that the way back from a step goes to in its region: where the next step's edge leads, or the region's first;
+    -1 for none."""
+    if further is None:
+        return int(graph.regions.first[graph.region[step.event]])
+    return further.target_event if further.edge >= 0 else further.event
 
 
 def causes_of(graph: ExecutionGraph, event: int) -> list[ChainStep]:
@@ -54,6 +69,8 @@ def _step(graph: ExecutionGraph, step: Step, node_of: Callable[[int], str]) -> C
             titles.edge_title(graph, event, target, step.edge_kind, step.channel),
             edge_kind_name(step.edge_kind),
         )
+    ns = int(graph.ts[target]) - int(graph.ts[event]) if target >= 0 else 0
+    corrected, uncertain = clock(graph.crossing(event, target) if target >= 0 else None, ns)
     return ChainStep(
         event=event,
         title=title,
@@ -67,6 +84,9 @@ def _step(graph: ExecutionGraph, step: Step, node_of: Callable[[int], str]) -> C
         otherCauses=step.other_causes,
         nodeId=node_of(event),
         location=location(graph, event),
+        machine=machine_of(graph, event),
+        clock=corrected,
+        uncertain=uncertain,
     )
 
 
@@ -77,7 +97,10 @@ def _detail(graph: ExecutionGraph, step: Step) -> str:
     if place:
         parts[0] += f" at {wording.library_place(place.path) or Path(place.path).name}:{place.line}"
     if step.target_event >= 0:
-        parts.append(f"{wording.duration(int(graph.ts[step.target_event]) - int(graph.ts[step.event]))} before")
+        ns = int(graph.ts[step.target_event]) - int(graph.ts[step.event])
+        crossing = graph.crossing(step.event, step.target_event)
+        about = "about " if crossing is not None and crossing.hides(ns) else ""
+        parts.append(f"{about}{wording.duration(ns)} before")
     if step.other_causes:
         parts.append(wording.count(step.other_causes, "other cause"))
     return " · ".join(parts)

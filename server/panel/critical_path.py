@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 
 from clew.graph.levels import level_names
-from clew.graph.model import ExecutionGraph, Site
-from clew.graph.ops.critical_path import CriticalPath, critical_path
+from clew.graph.model import ExecutionGraph, Gap, Site
+from clew.graph.ops.critical_path import CriticalPath, Segment, critical_path
 from clew.graph.ops.slice import slice_events
 from clew.records.event import Kind
 from clew.server import wording
 from clew.server.panel.chain import location
+from clew.server.panel.missing import Missing, clock, during, machine_of, machines, missing, overlaps, processes
 from clew.server.panel.slice import EVENT, several
 from clew.server.panel.target import Found, NothingFound, find_target
 from clew.server.protocol import CriticalPathParams, CriticalPathResult, Location, PathSegment, Target
@@ -52,7 +53,10 @@ def find_path(session: Session, params: CriticalPathParams, task: Task) -> tuple
 
 def path_result(session: Session, found: Found, path: CriticalPath, params: CriticalPathParams) -> CriticalPathResult:
     limit = max(3, min(params.maxSegments, MAX_SEGMENTS))
-    segments = coalesce(_segments(path), limit)
+    graph = path.graph
+    ends = (path.segments[0].start, path.segments[-1].end) if path.segments else (0, 0)
+    gone = missing(graph, during(graph, (segment.strand for segment in path.segments), *ends))
+    segments = coalesce(_segments(path, gone), limit)
     return CriticalPathResult(
         run=session.ref(found.run),
         title=f"{found.title}: {wording.duration(path.total_ns)}",
@@ -62,6 +66,10 @@ def path_result(session: Session, found: Found, path: CriticalPath, params: Crit
         hiddenSegments=len(path.segments) - sum(bool(segment.nodeId) for segment in segments),
         totalNs=float(path.total_ns),
         message=several(found, shown=1),
+        gaps=gone.shown,
+        hiddenGaps=gone.hidden,
+        processes=processes(graph, (segment.process for segment in segments)),
+        machines=machines(graph),
     )
 
 
@@ -76,12 +84,17 @@ def _levels(names: list[str]) -> list[str]:
     return [name for name in names if name != EVENT]
 
 
-def _segments(path: CriticalPath) -> list[PathSegment]:
+def _segments(path: CriticalPath, gone: Missing) -> list[PathSegment]:
     graph = path.graph
+    by_strand: dict[int, list[Gap]] = {}
+    for gap in gone.place:
+        by_strand.setdefault(gap.strand, []).append(gap)
     places = _places(graph) if path.level == "function" else {}
     made = []
     for segment, saving in zip(path.segments, path.savings(FASTER), strict=True):
         site = places.get(segment.label)
+        corrected, uncertain = _clock(graph, segment)
+        inside = (it for it in by_strand.get(segment.strand, ()) if overlaps(graph, it, segment.start, segment.end))
         made.append(
             PathSegment(
                 label=segment.label,
@@ -96,9 +109,21 @@ def _segments(path: CriticalPath) -> list[PathSegment]:
                 # A stretch may begin with the return from another function, whose place would be the wrong one.
                 location=Location(site.file, site.line) if site else location(graph, segment.first_event),
                 savingNs=float(saving),
+                machine=machine_of(graph, segment.first_event),
+                clock=corrected,
+                uncertain=uncertain,
+                gaps=gone.places(inside),
             )
         )
     return made
+
+
+def _clock(graph: ExecutionGraph, segment: Segment) -> tuple[str, bool]:
+    """Of the way that the path came into the segment."""
+    if segment.edge < 0:
+        return "", False
+    source, target = int(graph.edge_src[segment.edge]), int(graph.edge_dst[segment.edge])
+    return clock(graph.crossing(source, target), int(graph.ts[target] - graph.ts[source]))
 
 
 def _places(graph: ExecutionGraph) -> dict[str, Site]:
@@ -141,4 +166,8 @@ def _join(part: list[PathSegment]) -> PathSegment:
         startNs=part[0].startNs,
         endNs=part[-1].endNs,
         nodeId="",
+        machine=part[0].machine if len({segment.machine for segment in part}) == 1 else "",
+        clock="; ".join(dict.fromkeys(segment.clock for segment in part if segment.clock)),
+        uncertain=any(segment.uncertain for segment in part),
+        gaps=sorted({gap for segment in part for gap in segment.gaps}),
     )

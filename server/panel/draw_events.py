@@ -9,12 +9,14 @@ import itertools
 
 import numpy as np
 
-from clew.graph.model import I64, ExecutionGraph, edge_kind_name
+from clew.graph.gaps import between
+from clew.graph.model import I64, ExecutionGraph, Gap, edge_kind_name
 from clew.graph.ops.slice import Slice
 from clew.records.event import Kind
 from clew.server import wording
 from clew.server.panel.chain import events_of, location
 from clew.server.panel.drawing import Drawing, Focus
+from clew.server.panel.missing import Missing, clock, machine_of
 from clew.server.panel.titles import NODE_KINDS, actor, event_title, lane
 from clew.server.protocol import GraphEdge, GraphNode
 
@@ -25,12 +27,17 @@ INTERESTING = (
 """Kinds that are nodes; the ones that are left out first stand last."""
 
 
-def draw_events(slice_: Slice, focus: Focus, limit: int) -> Drawing:
-    return _Events(slice_, focus).drawing(limit)
+def draw_events(slice_: Slice, focus: Focus, gone: Missing, limit: int) -> Drawing:
+    return _Events(slice_, focus, gone).drawing(limit)
 
 
 class _Events:
-    def __init__(self, slice_: Slice, focus: Focus) -> None:
+    def __init__(self, slice_: Slice, focus: Focus, gone: Missing) -> None:
+        self.gone = gone
+        self.gaps_of: dict[int, list[Gap]] = {}
+        for gap in gone.place:
+            for side in (gap.after, gap.before):
+                self.gaps_of.setdefault(side, []).append(gap)
         self.graph: ExecutionGraph = slice_.graph
         self.slice, steps = slice_, focus.steps
         self.roots = set(focus.roots)
@@ -81,6 +88,8 @@ class _Events:
             onCriticalPath=bool(self.on_path[event]),
             onChain=event in self.on_chain,
             firstEvent=event,
+            machine=machine_of(graph, event),
+            gaps=self.gone.places(self.gaps_of.get(event, ())),
         )
 
     def _edges(self, kept: I64) -> list[GraphEdge]:
@@ -90,6 +99,8 @@ class _Events:
         made = []
         for edge in shown.tolist():
             source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
+            ns = int(graph.ts[target] - graph.ts[source])
+            corrected, uncertain = clock(graph.crossing(source, target), ns)
             made.append(
                 GraphEdge(
                     source=event_id(source),
@@ -97,9 +108,11 @@ class _Events:
                     kind=edge_kind_name(int(graph.edge_kind[edge])),  # type: ignore[arg-type]  # use, sync or state
                     channel=graph.strings[int(graph.edge_channel[edge])],
                     count=1,
-                    latencyNs=float(graph.ts[target] - graph.ts[source]),
+                    latencyNs=float(ns),
                     onCriticalPath=bool(self.on_path[source] and self.on_path[target]),
                     onChain=(source, target) in self.chain_links,
+                    clock=corrected,
+                    uncertain=uncertain,
                 )
             )
         return made
@@ -120,6 +133,7 @@ class _Events:
                     latencyNs=float(graph.ts[target] - graph.ts[source]),
                     onCriticalPath=bool(self.on_path[source] and self.on_path[target]),
                     onChain=self._in_a_stretch(source, target),
+                    gaps=self.gone.places(between(graph, source, target)) if self.gone.place else [],
                 )
             )
         return made

@@ -10,22 +10,31 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from clew.graph.model import Gap, edge_kind_name
 from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode
+from clew.graph.ops.slice import Slice
 from clew.records.event import Kind
 from clew.server import wording
 from clew.server.panel.chain import events_of
 from clew.server.panel.drawing import Drawing, Focus
+from clew.server.panel.missing import Missing, clock, machine_of
 from clew.server.protocol import GraphEdge, GraphNode, Location
 
 
-def draw_labels(condensed: AggregateGraph, focus: Focus, limit: int) -> Drawing:
-    """`condensed` has one node per label."""
-    return _Labels(condensed, focus).drawing(limit)
+def draw_labels(condensed: AggregateGraph, slice_: Slice, focus: Focus, gone: Missing, limit: int) -> Drawing:
+    """`condensed` is the slice with one node per label."""
+    return _Labels(condensed, slice_, focus, gone).drawing(limit)
 
 
 class _Labels:
-    def __init__(self, condensed: AggregateGraph, focus: Focus) -> None:
+    def __init__(self, condensed: AggregateGraph, slice_: Slice, focus: Focus, gone: Missing) -> None:
         self.condensed = condensed
+        self.gone = gone
+        self.gaps_of: dict[int, list[Gap]] = {}
+        for gap in gone.place:
+            for node in self._nodes(side for side in (gap.after, gap.before) if side >= 0):
+                self.gaps_of.setdefault(node, []).append(gap)
+        self.clocks = self._clocks(slice_)
         self.roots = self._nodes(focus.roots)
         self.on_chain = self._nodes(events_of(focus.steps))
         self.chain_links = {
@@ -50,12 +59,34 @@ class _Labels:
     def _weight(self, node: AggregateNode) -> tuple[bool, bool, bool, int, int]:
         return node.id in self.roots, node.id in self.on_chain, node.label in self.on_path, node.self_ns, node.events
 
+    def _clocks(self, slice_: Slice) -> dict[tuple[int, int, str, str], tuple[str, bool]]:
+        """Of an edge of the drawing that stands for some between machines, what there is to say of the clocks: of the one whose
+        ends are nearest in time."""
+        graph, found = slice_.graph, {}
+        if len(graph.machines) < 2:
+            return {}
+        edges = slice_.edges()
+        machine, src, dst = graph.strand_machine, graph.edge_src[edges], graph.edge_dst[edges]
+        apart = machine[graph.strand[src]] != machine[graph.strand[dst]]
+        edges, away = edges[apart], np.abs(graph.ts[dst[apart]] - graph.ts[src[apart]])
+        # The nearest ends come last, and stay.
+        for edge, ns in zip(
+            *(column[np.argsort(-away, kind="stable")].tolist() for column in (edges, away)), strict=True
+        ):
+            ends = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
+            source, target = self.condensed.node_of(ends[0]), self.condensed.node_of(ends[1])
+            if source is not None and target is not None and source != target:
+                kind, channel = edge_kind_name(int(graph.edge_kind[edge])), graph.strings[int(graph.edge_channel[edge])]
+                found[source, target, kind, channel] = clock(graph.crossing(*ends), ns)
+        return found
+
     def _id_of(self, event: int) -> str:
         node = self.condensed.node_of(event)
         return self.condensed.label(node) if node is not None else ""
 
     def _edge(self, edge: AggregateEdge) -> GraphEdge:
         source, target = self.condensed.label(edge.source), self.condensed.label(edge.target)
+        corrected, uncertain = self.clocks.get((edge.source, edge.target, edge.kind, edge.channel), ("", False))
         return GraphEdge(
             source=source,
             target=target,
@@ -65,10 +96,12 @@ class _Labels:
             latencyNs=edge.latency_ns / edge.count,
             onCriticalPath=(source, target) in self.path_links,
             onChain=edge.kind not in ("call", "next") and (edge.source, edge.target) in self.chain_links,
+            clock=corrected,
+            uncertain=uncertain,
         )
 
     def _node(self, node: AggregateNode) -> GraphNode:
-        process = self._processes(node)
+        process, machine = self._where(node)
         return GraphNode(
             id=node.label,
             label=short(self.condensed.level, node.label),
@@ -87,13 +120,17 @@ class _Labels:
             onCriticalPath=node.label in self.on_path,
             onChain=node.id in self.on_chain,
             firstEvent=node.first_event,
+            machine=machine,
+            gaps=self.gone.places(self.gaps_of.get(node.id, ())),
         )
 
-    def _processes(self, node: AggregateNode) -> str:
-        """The process that the node's events are from, if it is one."""
+    def _where(self, node: AggregateNode) -> tuple[str, str]:
+        """The process and the machine that the node's events are from, if it is one; no machine where there is only one."""
         graph = self.condensed.graph
-        several = len(np.unique(graph.event_process[self.condensed.events_of(node.id)]))
-        return node.process if several == 1 else "several processes"
+        found = np.unique(graph.event_process[self.condensed.events_of(node.id)])
+        machines = {graph.processes[process].machine for process in found.tolist()}
+        machine = machine_of(graph, node.first_event) if len(machines) == 1 else "several machines"
+        return node.process if len(found) == 1 else "several processes", machine
 
     def _has_state(self, node: AggregateNode) -> bool:
         """Is a state that the chain goes through set or read here?"""

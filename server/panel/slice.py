@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from clew.graph.gaps import touching
 from clew.graph.levels import level_names
 from clew.graph.ops.aggregate import aggregate
 from clew.graph.ops.critical_path import critical_path
@@ -20,6 +21,7 @@ from clew.server.panel.chain import chain_of
 from clew.server.panel.draw_events import draw_events
 from clew.server.panel.draw_labels import draw_labels
 from clew.server.panel.drawing import Focus
+from clew.server.panel.missing import machines, missing, processes
 from clew.server.panel.target import Found, NothingFound, find_target
 from clew.server.protocol import Numbers, SliceParams, SliceResult
 from clew.server.session import Session, Task
@@ -43,16 +45,18 @@ def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult
     steps = why(graph, found.event)
     focus = Focus(found.events, steps, critical_path(graph, slice_))
     task.phase("aggregating")
+    gone = missing(graph, touching(graph, slice_.holds))
     if params.level == EVENT:
-        drawing = draw_events(slice_, focus, limit)
+        drawing = draw_events(slice_, focus, gone, limit)
     else:
-        drawing = draw_labels(aggregate(slice_, params.level).by_label(), focus, limit)
+        drawing = draw_labels(aggregate(slice_, params.level).by_label(), slice_, focus, gone, limit)
     shown = {node.id for node in drawing.nodes}
 
     def shown_node(event: int) -> str:
         node = drawing.node_of(event)
         return node if node in shown else ""
 
+    chain = chain_of(graph, steps, shown_node)
     return SliceResult(
         run=session.ref(run),
         title=found.title,
@@ -61,10 +65,14 @@ def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult
         levels=level_names(graph),
         nodes=drawing.nodes,
         edges=drawing.edges,
-        chain=chain_of(graph, steps, shown_node),
+        chain=chain,
         numbers=numbers(slice_, time.perf_counter_ns() - began),
         hiddenNodes=drawing.hidden,
         message=several(found),
+        gaps=gone.shown,
+        hiddenGaps=gone.hidden,
+        processes=processes(graph, {*(node.process for node in drawing.nodes), *(step.process for step in chain)}),
+        machines=machines(graph),
     )
 
 

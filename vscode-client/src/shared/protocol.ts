@@ -50,6 +50,43 @@ export interface SelectRunParams {
   run: string;
 }
 
+/** A stretch of a thread or task of which events are missing, so that nothing is known of it: it is not idle. */
+export interface MissingEvents {
+  process: string;
+  strand: string;
+  /** Since the run's start, as `toNs`. */
+  fromNs: number;
+  toNs: number;
+  /** How many events, or calls of `function`; null when that is not known. */
+  lost: number | null;
+  /** `module:qualname`, when only its calls are missing; "" when all that the strand did is. */
+  function: string;
+  why: string;
+  /** All of it as a sentence. */
+  text: string;
+}
+
+/** A machine of the run, and what its clock was corrected by. */
+export interface MachineRef {
+  name: string;
+  /** All of it in words. */
+  clock: string;
+  offsetNs: number;
+  /** What was added to each nanosecond besides. */
+  rate: number;
+  /** How far below the true offset can be; null when no message bounds it. */
+  belowNs: number | null;
+  aboveNs: number | null;
+  /** How many the correction was found from. */
+  messages: number;
+}
+
+export interface ProcessRef {
+  name: string;
+  /** "" when the run has only one. */
+  machine: string;
+}
+
 /** Where a slice starts: exactly one of the four is given, else the run's newest error line. */
 export interface Target {
   event?: number | null;
@@ -91,6 +128,10 @@ export interface GraphNode {
   onCriticalPath: boolean;
   onChain: boolean;
   firstEvent: number;
+  /** "" when the run has only one. */
+  machine: string;
+  /** Places in the answer's `gaps` of those that its events lie beside. */
+  gaps: number[];
 }
 
 export interface GraphEdge {
@@ -102,6 +143,12 @@ export interface GraphEdge {
   latencyNs: number;
   onCriticalPath: boolean;
   onChain: boolean;
+  /** What the clocks of its two ends were put together by, "" on one machine. */
+  clock: string;
+  /** Can the clocks be off by more than the time between the ends? */
+  uncertain: boolean;
+  /** Places in the answer's `gaps` of those that a "next" edge passes. */
+  gaps: number[];
 }
 
 /** One line of "why": an event, and the edge that leads from its cause (the next step) to it. */
@@ -120,6 +167,16 @@ export interface ChainStep {
   otherCauses: number;
   nodeId: string;
   location: Location | null;
+  /** "" when the run has only one. */
+  machine: string;
+  /** What its clock and that of the step before were put together by, "" on one machine. */
+  clock: string;
+  /** Can the clocks be off by more than the time between this step and what depends on it? */
+  uncertain: boolean;
+  /** What is missing on the way from here back to the next step. */
+  gaps: MissingEvents[];
+  /** How many more there are. */
+  hiddenGaps: number;
 }
 
 export interface Numbers {
@@ -145,6 +202,14 @@ export interface SliceResult {
   hiddenNodes: number;
   /** A sentence when there is nothing to show, with what to do. */
   message: string;
+  /** What is missing beside the slice's events, so that it may be larger; in the order of time. */
+  gaps: MissingEvents[];
+  /** Shorter ones that were left out. */
+  hiddenGaps: number;
+  /** Those of the nodes and the chain. */
+  processes: ProcessRef[];
+  /** Empty when there is only one. */
+  machines: MachineRef[];
 }
 
 export interface CriticalPathParams {
@@ -168,6 +233,14 @@ export interface PathSegment {
   location: Location | null;
   /** How much sooner the whole would end if the segment's own work took 10 % less. */
   savingNs: number;
+  /** "" when the run has only one, or for a joint segment of several. */
+  machine: string;
+  /** What its clock and that of the segment before were put together by, "" on one machine. */
+  clock: string;
+  /** Can the clocks be off by more than the time it took to come from the segment before? */
+  uncertain: boolean;
+  /** Places in the answer's `gaps` of those inside it: its time was not idle, nor known to be its own work. */
+  gaps: number[];
 }
 
 export interface CriticalPathResult {
@@ -181,6 +254,13 @@ export interface CriticalPathResult {
   hiddenSegments: number;
   totalNs: number;
   message: string;
+  /** What is missing, while the path lasts, of the threads and tasks that it goes through; in the order of time. */
+  gaps: MissingEvents[];
+  /** Shorter ones that were left out. */
+  hiddenGaps: number;
+  processes: ProcessRef[];
+  /** Empty when there is only one. */
+  machines: MachineRef[];
 }
 
 export interface DiffParams {

@@ -1,0 +1,151 @@
+"""What the views say of missing events and of clocks: where nothing is known, and how sure times between machines are.
+
+Invariant: at most `MOST_GAPS` stretches go into an answer, the longest ones, and those left out are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from clew.graph.gaps import between, lost_calls_of, stretch
+from clew.graph.gaps import gaps as all_gaps
+from clew.graph.machines import Crossing, Machine
+from clew.graph.model import ExecutionGraph, Gap
+from clew.server import wording
+from clew.server.protocol import MachineRef, MissingEvents, ProcessRef
+
+MOST_GAPS = 100
+MOST_ON_THE_WAY = 5
+"""Between two steps of a chain."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What an answer shows of some gaps."""
+
+    shown: list[MissingEvents]
+    """In the order of time."""
+    hidden: int
+    place: dict[Gap, int]
+    """Where in `shown` a gap is."""
+
+    def places(self, gaps: Iterable[Gap]) -> list[int]:
+        """Of those that are shown."""
+        return sorted({self.place[gap] for gap in gaps if gap in self.place})
+
+
+def missing(graph: ExecutionGraph, gaps: Sequence[Gap], most: int = MOST_GAPS) -> Missing:
+    """Gaps of one strand for one reason become one where there are too many."""
+    groups = [(_told(graph, gap), [gap]) for gap in gaps]
+    if len(groups) > most:
+        alike: dict[tuple[int, str], list[tuple[MissingEvents, list[Gap]]]] = {}
+        for told, of in groups:
+            alike.setdefault((of[0].strand, told.why), []).append((told, of))
+        groups = [
+            (_joined([told for told, _ in same]), [gap for _, of in same for gap in of]) for same in alike.values()
+        ]
+    kept = sorted(groups, key=lambda group: group[0].fromNs - group[0].toNs)[:most]
+    kept.sort(key=lambda group: group[0].fromNs)
+    place = {gap: number for number, (_, of) in enumerate(kept) for gap in of}
+    return Missing([told for told, _ in kept], len(groups) - len(kept), place)
+
+
+def on_the_way(graph: ExecutionGraph, first: int, last: int) -> Missing:
+    """What a walk from one event of a strand to a later one passes."""
+    return missing(graph, between(graph, first, last) if first >= 0 else [], MOST_ON_THE_WAY)
+
+
+def during(graph: ExecutionGraph, strands: Iterable[int], begin: float, end: float) -> list[Gap]:
+    """The gaps of some strands within a time."""
+    wanted = set(strands)
+    return [gap for gap in all_gaps(graph) if gap.strand in wanted and overlaps(graph, gap, begin, end)]
+
+
+def overlaps(graph: ExecutionGraph, gap: Gap, begin: float, end: float) -> bool:
+    since, until = stretch(graph, gap)
+    return since < end and until > begin
+
+
+def _told(graph: ExecutionGraph, gap: Gap) -> MissingEvents:
+    strand = graph.strands[gap.strand]
+    begin, end = stretch(graph, gap)
+    function = lost_calls_of(graph, gap)
+    return _with_text(
+        MissingEvents(
+            process=graph.processes[strand.process].name,
+            strand=strand.name or f"a {strand.kind}",
+            fromNs=float(begin),
+            toNs=float(end),
+            lost=gap.lost,
+            function=function,
+            why=gap.why.removeprefix(f"{function}: "),
+            text="",
+        )
+    )
+
+
+def _joined(same: list[MissingEvents]) -> MissingEvents:
+    if len(same) == 1:
+        return same[0]
+    known = [one.lost for one in same if one.lost is not None]
+    return _with_text(
+        replace(
+            same[0],
+            fromNs=min(one.fromNs for one in same),
+            toNs=max(one.toNs for one in same),
+            lost=sum(known) if len(known) == len(same) else None,
+            why=f"{same[0].why} ({len(same)} times)",
+        )
+    )
+
+
+def _with_text(one: MissingEvents) -> MissingEvents:
+    """`41 calls of app.hot in MainThread are missing between +1.200000 s and +1.300000 s: they were too many`"""
+    noun = "call" if one.function else "event"
+    many = f"{noun}s" if one.lost is None else wording.count(one.lost, noun)
+    whose = f"of {wording.short_label(one.function)} in {one.strand}" if one.function else f"of {one.strand}"
+    when = f"between {wording.offset(one.fromNs)} and {wording.offset(one.toNs)}"
+    return replace(one, text=f"{many} {whose} {'is' if one.lost == 1 else 'are'} missing {when}: {one.why}")
+
+
+def clock(crossing: Crossing | None, ns: float) -> tuple[str, bool]:
+    """What an arrow between two machines says in its details, and whether the clocks can be off by more than the time between
+    its ends; nothing on one machine."""
+    if crossing is None:
+        return "", False
+    unsure = crossing.hides(ns)
+    return f"{crossing}" + (f", more than the {wording.duration(abs(ns))} between the two" if unsure else ""), unsure
+
+
+def machine_ref(machine: Machine) -> MachineRef:
+    return MachineRef(
+        name=machine.name,
+        clock=machine.clock,
+        offsetNs=float(machine.offset_ns),
+        rate=machine.rate,
+        belowNs=machine.below_ns if math.isfinite(machine.below_ns) else None,
+        aboveNs=machine.above_ns if math.isfinite(machine.above_ns) else None,
+        messages=machine.messages,
+    )
+
+
+def machines(graph: ExecutionGraph) -> list[MachineRef]:
+    """None where there is only one."""
+    return [machine_ref(machine) for machine in graph.machines] if len(graph.machines) > 1 else []
+
+
+def machine_of(graph: ExecutionGraph, event: int) -> str:
+    """The machine's name, "" where there is only one."""
+    return graph.machines[graph.process_of(event).machine].name if len(graph.machines) > 1 else ""
+
+
+def processes(graph: ExecutionGraph, names: Iterable[str]) -> list[ProcessRef]:
+    """These processes with their machines; "" where there is only one."""
+    several, wanted = len(graph.machines) > 1, set(names)
+    return [
+        ProcessRef(process.name, graph.machines[process.machine].name if several else "")
+        for process in graph.processes
+        if process.name in wanted
+    ]
