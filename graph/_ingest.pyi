@@ -128,3 +128,17 @@ def durations(
 
 def waits(ts: Array, kind: Array, strand: Array, passive: Array, src: Array, dst: Array, found: Array, /) -> None:
     """Per edge the row after which its target's strand waited, -1 for none; `passive` is by kind, 256 of them."""
+
+def flows(
+    parent: Array,
+    label: Array,
+    begin: Array,
+    name: Array,
+    roots: Array,
+    coalesce: bool,
+    first: Array,
+    shape: Array,
+    /,
+) -> tuple[bytes, bytes, bytes, bytes]:
+    """Frame and parent's place per place of all flows; then the frames of repeats and their places. `name` is by label; a frame
+    whose parent is -2 is left out. Fills `first` and `shape` by root."""

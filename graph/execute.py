@@ -44,6 +44,7 @@ from clew.graph.ops.aggregate import AggregateGraph, aggregate
 from clew.graph.ops.categories import Category, categories
 from clew.graph.ops.critical_path import CriticalPath, critical_path
 from clew.graph.ops.diff import Diff, diff
+from clew.graph.ops.flows import flows_of
 from clew.graph.ops.neighbours import neighbour_table
 from clew.graph.ops.parts import Part, slice_parts
 from clew.graph.ops.slice import EdgeFilter, Mask, Slice, slice_events
@@ -285,8 +286,7 @@ def _path(node: PathNode) -> CriticalPath:
 
 
 def _kinds(node: Kinds) -> list[Category]:
-    graph, requests = run_of(node).graph, execute_events(node.source)
-    return categories(graph, requests, request_roots(graph, requests, "forward"), node.level)
+    return categories(flows_of(run_of(node), execute_events(node.source), node.level))
 
 
 def _compare(node: Compare) -> Diff:

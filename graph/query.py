@@ -57,6 +57,7 @@ from clew.graph.nodes import (
 )
 from clew.graph.ops.aggregate import Reduce
 from clew.graph.ops.dominators import Dominators
+from clew.graph.ops.flows import Flows, flows_of
 from clew.graph.ops.parts import Direction, Part
 from clew.graph.ops.slice import EdgeFilter, Slice
 from clew.graph.progress import Progress, nobody
@@ -271,6 +272,10 @@ class RequestQuery(EventQuery):
     def categories(self, level: str | LabelFunction = "function") -> CategoryQuery:
         """Grouped by the structure of their flows at a level; see `clew.graph.ops.categories`."""
         return CategoryQuery(Kinds(self.node, level))
+
+    def flows(self, level: str | LabelFunction = "function", *, coalesce: bool = False) -> Flows:
+        """What each of them called, as columns; with `coalesce` equal calls in a row are one. See `clew.graph.ops.flows`."""
+        return flows_of(run_of(self.node), execute_events(self.node), level, coalesce=coalesce)
 
     def where(self, *tests: Callable[[Event], bool], **conditions: Any) -> RequestQuery:
         return RequestQuery(Where(self.node, _conditions(tests, conditions)))

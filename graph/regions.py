@@ -49,8 +49,8 @@ class _Scope:
     """Opened by a SCOPE_BEGIN, so that only its SCOPE_END or the end of its call ends it."""
 
 
-_OPENING = frozenset({Kind.ENTER, Kind.RECEIVE, Kind.REQUEST, Kind.SCOPE_BEGIN}) | _BESIDE
-_ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_BEGIN})
+OPENING = frozenset({Kind.ENTER, Kind.RECEIVE, Kind.REQUEST, Kind.SCOPE_BEGIN}) | _BESIDE
+ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_BEGIN})
 """What a strand records first, before its own work: a task its first step and what woke it, a process what started it."""
 
 
@@ -60,7 +60,7 @@ def opens(graph: ExecutionGraph, target: int) -> bool:
         return False
     region = int(graph.region[target])
     root = int(graph.regions.kind[region]) == RegionKind.ROOT
-    kinds = _ROOT_OPENING if root else _OPENING
+    kinds = ROOT_OPENING if root else OPENING
     rows = range(int(graph.regions.first[region]), target + 1)
     return all(int(graph.kind[row]) in kinds for row in rows)
 

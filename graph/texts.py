@@ -151,6 +151,14 @@ def _take_apart(texts: pa.Array) -> tuple[Any, I64, pa.Array, I64]:
     return left.dictionary_encode(), np.diff(before).astype(np.int64), parameters, texts_of_words
 
 
+def templates_of(texts: Any, rows: I64) -> tuple[U32, Sequence[str]]:
+    """The templates of some texts of a column: a code each, and what the codes stand for."""
+    if isinstance(texts, TemplatedTexts):
+        return texts.templates(rows)
+    apart = take_apart(pa.array([texts[row] for row in rows.tolist()], pa.large_string()))
+    return apart.template, apart.templates
+
+
 def put_together(of: Templated, rows: I64) -> pa.Array:
     """The texts of some rows, as large strings."""
     if not len(rows):
@@ -252,6 +260,10 @@ class TemplatedTexts:
 
     def strings(self, rows: I64) -> pa.Array:
         return put_together(self._all, rows)
+
+    def templates(self, rows: I64) -> tuple[U32, Sequence[str]]:
+        """As `templates_of`; parameters are not read."""
+        return self._template[rows], self._templates[0]
 
     def find(self, test: str, wanted: str, /) -> Mask:
         """Per row: does its text pass one of the `TESTS`?

@@ -9,6 +9,7 @@
 #include "arrange.h"
 #include "columns.h"
 #include "durations.h"
+#include "flows.h"
 #include "nesting.h"
 #include "pairs.h"
 #include "scopes.h"
@@ -441,6 +442,48 @@ done:
     return result;
 }
 
+static PyObject *flows(PyObject *module, PyObject *args) {
+    PyObject *given[7];
+    int coalesce;
+    if (!PyArg_ParseTuple(args, "OOOOOpOO", given, given + 1, given + 2, given + 3, given + 4, &coalesce, given + 5, given + 6))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    Flows of = {.coalesce = coalesce};
+    PyObject *result = NULL;
+    if (!(of.parent = take(&buffers, given[0], 4, 0, false, "parent"))) goto done;
+    of.frames = items(&buffers, 0, 4);
+    if (!(of.label = take(&buffers, given[1], 4, of.frames, false, "label"))) goto done;
+    if (!(of.begin = take(&buffers, given[2], 8, of.frames, false, "begin"))) goto done;
+    if (!(of.name = take(&buffers, given[3], 8, 0, false, "name"))) goto done;
+    const int32_t *roots = take(&buffers, given[4], 4, 0, false, "roots");
+    if (!roots) goto done;
+    int64_t names = items(&buffers, 3, 8), count = items(&buffers, 4, 4);
+    int64_t *first = take(&buffers, given[5], 8, count + 1, true, "first");
+    if (!first) goto done;
+    uint64_t *shape = take(&buffers, given[6], 8, count, true, "shape");
+    if (!shape) goto done;
+    bool fit = true;
+    for (int64_t at = 0; at < of.frames; at++)
+        fit &= of.parent[at] >= LEFT_OUT && of.parent[at] < of.frames && of.label[at] >= 0 && of.label[at] < names;
+    for (int64_t at = 0; at < count; at++) fit &= roots[at] >= 0 && roots[at] < of.frames;
+    if (!fit) {
+        PyErr_SetString(PyExc_ValueError, "a frame or label that is not there");
+        goto done;
+    }
+    bool ok;
+    Py_BEGIN_ALLOW_THREADS ok = flows_order(&of, roots, count, first, shape);
+    Py_END_ALLOW_THREADS
+    if (ok)
+        result = Py_BuildValue("NNNN", bytes_of(of.frame.items, of.frame.count * 4), bytes_of(of.above.items, of.above.count * 4),
+                               bytes_of(of.more.items, of.more.count * 4), bytes_of(of.where.items, of.where.count * 8));
+    else if (of.circle) PyErr_SetString(PyExc_ValueError, "frames that are below themselves");
+    else PyErr_NoMemory();
+done:
+    flows_free(&of);
+    let_go(&buffers);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"fill", fill, METH_VARARGS, NULL},
     {"tally", tally_strands, METH_VARARGS, NULL},
@@ -450,6 +493,7 @@ static PyMethodDef methods[] = {
     {"pair", pair_events, METH_VARARGS, NULL},
     {"durations", durations, METH_VARARGS, NULL},
     {"waits", waits, METH_VARARGS, NULL},
+    {"flows", flows, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

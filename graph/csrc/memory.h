@@ -43,7 +43,7 @@ static int compare_u64(const void *a, const void *b) {
 }
 
 /* Sorts numbers whose upper `64 - bits` bits are zero; `spare` has room for as many. Few of them are not worth the passes. */
-static void sort_u64(uint64_t *values, uint64_t *spare, size_t count, unsigned bits) {
+static inline void sort_u64(uint64_t *values, uint64_t *spare, size_t count, unsigned bits) {
     size_t i = 1;
     while (i < count && values[i - 1] <= values[i]) i++;
     if (i >= count) return;

@@ -1,0 +1,312 @@
+"""What flows are made of: the calls of a run, and for each what led to it.
+
+A *frame* is a call, or a *visit*: a region that began in the middle of a call (a worker that takes the next item from its
+queue) or, of a request, outside of any. A frame hangs on the call that made it where both are in one region, else on the frame
+that the edge comes from which opened its region; a request that no edge opened hangs on its caller. Regions in which no frame
+is (a loop's own handlers) are passed through. Invariant: frames are a forest; regions that opened each other in a circle hang
+on nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.model import I64, ExecutionGraph, RegionKind
+from clew.graph.regions import OPENING, ROOT_OPENING
+from clew.records.errors import ClewError
+from clew.records.event import Kind
+
+I32 = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+MOST = (1 << 31) - 2
+"""Frames that a run may have: their numbers are 32 bits wide."""
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """Where calls are."""
+
+    graph: ExecutionGraph
+    number: I32
+    """Per event the call that it opened, -1 for none."""
+
+    @cached_property
+    def home(self) -> npt.NDArray[np.uint32]:
+        """Per call the region that it began in."""
+        return self.graph.region[self.graph.calls.enter]
+
+    def inside(self, rows: npt.NDArray[Any], region: I64) -> I32:
+        """The innermost calls, from those that some ENTERs (-1: none) opened outwards, that began in a region; -1 for none."""
+        caller = self.graph.calls.caller
+        found = np.full(len(rows), -1, np.int32)
+        open_ = np.flatnonzero(rows >= 0)
+        found[open_] = self.number[rows[open_]]
+        while True:
+            open_ = open_[self.home[found[open_]] != region[open_]]
+            if not len(open_):
+                return found
+            outer = caller[found[open_]]
+            found[open_] = np.where(outer >= 0, self.number[outer], -1)
+            open_ = open_[outer >= 0]
+
+
+class Visits(NamedTuple):
+    region: I64
+    call: I32
+    """The call that the region began in, -1 for none."""
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Columns, the calls first, in the order of the graph's, then the visits."""
+
+    graph: ExecutionGraph
+    where: _Calls
+    visits: Visits
+    visit: I32
+    """Per region its visit's frame, -1 for none."""
+    hung: I32
+    """Per region the frame that it hangs on, -1 for none."""
+    parent: I32
+    """Per frame, -1 for none."""
+    channel: I32
+    """Per frame: what opened it, as the place of its name in the graph's strings; -1 for a plain call."""
+    delay: I64
+    """Per frame, ns."""
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @property
+    def calls(self) -> int:
+        return len(self.graph.calls.enter)
+
+    def at(self, rows: I64) -> I32:
+        """The frames that some events are in, -1 for none."""
+        region = self.graph.region[rows].astype(np.int64)
+        inside = self.where.inside(self.graph.call[rows], region)
+        own = np.where(inside >= 0, inside, self.visit[region])
+        return np.where(own >= 0, own, self.hung[region])
+
+    def is_outside(self, frames: I32) -> Mask:
+        """Is a frame of no call?"""
+        result = frames >= self.calls
+        result[result] = self.visits.call[frames[result] - self.calls] < 0
+        return result
+
+    def roots(self, requests: I64) -> I32:
+        """The frames that requests begin with: their own call, or the visit of their region."""
+        graph = self.graph
+        region = graph.region[requests]
+        call = graph.call[requests].astype(np.int64)
+        mine = call >= 0
+        mine[mine] = graph.region[call[mine]] == region[mine]
+        result = self.visit[region]
+        result[mine] = self.where.number[call[mine]]
+        return result
+
+
+def find_frames(graph: ExecutionGraph) -> Frames:
+    """Raises `ClewError` for a run with too many calls."""
+    calls = graph.calls
+    enter, caller, count = calls.enter, calls.caller, len(calls.enter)
+    number = np.full(len(graph), -1, np.int32)
+    number[enter] = np.arange(count, dtype=np.int32)
+    where = _Calls(graph, number)
+    home = where.home
+    visits, visit = _visits(graph, number)
+    frames = count + len(visits.region)
+    if frames > MOST:
+        raise ClewError(f"the run has {frames:,} calls; its requests can be compared up to {MOST:,}")
+    opening = _opening_edges(graph)
+    hung, cause = _hang(where, opening, visit)
+    above = np.full(len(hung), -1, np.int64)
+    by_call, by_visit = np.flatnonzero((hung >= 0) & (hung < count)), np.flatnonzero(hung >= count)
+    above[by_call] = home[hung[by_call]]
+    above[by_visit] = visits.region[hung[by_visit] - count]
+    hung[_in_circles(above)] = -1
+
+    parent = np.full(frames, -1, np.int32)
+    called = np.flatnonzero(caller >= 0)
+    parent[called] = number[caller[called]]
+    # Nearly all callers are in their calls' regions.
+    elsewhere = called[home[parent[called]] != home[called]]
+    parent[elsewhere] = where.inside(caller[elsewhere], home[elsewhere].astype(np.int64))
+    tops = np.flatnonzero(parent[:count] < 0)
+    of_visit = visit[home[tops]]
+    parent[tops] = of_visit
+    tops = tops[of_visit < 0]
+    region = np.concatenate((home[tops].astype(np.int64), visits.region))
+    tops = np.concatenate((tops, np.arange(count, frames)))
+    parent[tops] = hung[region]
+    by_edge = (hung[region] >= 0) & (cause[region] >= 0)
+    tops, region = tops[by_edge], region[by_edge]
+    channel = np.full(frames, -1, np.int32)
+    channel[tops] = graph.edge_channel[opening.edge[region]]
+    delay = np.zeros(frames, np.int64)
+    _delays(graph, opening, _tops(graph, visits, tops, region), cause, delay)
+    return Frames(graph, where, visits, visit, hung, parent, channel, delay)
+
+
+def _visits(graph: ExecutionGraph, number: I32) -> tuple[Visits, I32]:
+    regions = graph.regions
+    kind, opener = regions.kind, regions.opener
+    own_scope = kind == RegionKind.SCOPE
+    own_scope[own_scope] = ~graph.site_is_adapter[graph.site[opener[own_scope]]]
+    chosen = np.flatnonzero((kind == RegionKind.RECEIVE) | (kind == RegionKind.REQUEST) | own_scope)
+    call = graph.call[opener[chosen]].astype(np.int64)
+    begun_inside = np.where(call >= 0, graph.region[call] == chosen, False)
+    in_call = (call >= 0) & ~begun_inside
+    # A request has a root, whatever it is made of.
+    keep = in_call | ((kind[chosen] == RegionKind.REQUEST) & (call < 0))
+    chosen, call = chosen[keep], call[keep]
+    visits = Visits(chosen, np.where(call >= 0, number[call], -1).astype(np.int32))
+    visit = np.full(len(regions), -1, np.int32)
+    visit[chosen] = int((number >= 0).sum()) + np.arange(len(chosen), dtype=np.int32)
+    return visits, visit
+
+
+class _Opening(NamedTuple):
+    """Per region the edge that opened it, and where that comes from and leads to; -1 for none."""
+
+    edge: I64
+    source: I64
+    target: I64
+
+
+def _opening_edges(graph: ExecutionGraph) -> _Opening:
+    """The first edge, by where it ends, that leads to the beginning of the region from another one."""
+    count = len(graph.regions)
+    found = _Opening(*(np.full(count, -1, np.int64) for _ in range(3)))
+    src, dst = graph.edge_src, graph.edge_dst
+    if not len(src):
+        return found
+    region = graph.region[dst].astype(np.int64)
+    chosen = np.flatnonzero((graph.region[src] != region) & (graph.kind[dst] != Kind.ACQUIRE))
+    root = graph.regions.kind == RegionKind.ROOT
+    region, target = region[chosen], dst[chosen]
+    begins = np.zeros(len(chosen), bool)
+    for kinds, those in ((ROOT_OPENING, root[region]), (OPENING, ~root[region])):
+        other = np.ones(256, bool)
+        other[list(kinds)] = False
+        # How many records of another kind lie before each.
+        before = np.cumsum(other[graph.kind], dtype=np.int32)
+        first = graph.regions.first[region[those]]
+        until = before[target[those]]
+        since = before[first] - other[graph.kind[first]]
+        begins[those] = until == since
+        del before
+    chosen, region, target = chosen[begins], region[begins], target[begins]
+    order = np.lexsort((chosen, target, region))
+    region = region[order]
+    first = np.flatnonzero(np.concatenate(([True], region[1:] != region[:-1]))) if len(region) else order
+    which, of = chosen[order[first]], region[first]
+    found.edge[of], found.source[of], found.target[of] = which, src[which], dst[which]
+    return found
+
+
+def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64]:
+    """Per region the frame that it hangs on, and the event there that led to it, -1 for none.
+
+    That is the frame of what opened it. A region without one, which is passed through, hands on what it hangs on itself."""
+    graph, regions = where.graph, where.graph.regions
+    hung, above = np.full(len(regions), -1, np.int32), np.full(len(regions), -1, np.int64)
+    cause = opening.source.copy()
+    opened = np.flatnonzero(cause >= 0)
+    # A request that no edge opened may have been called by another.
+    called = np.flatnonzero((regions.kind == RegionKind.REQUEST) & (opening.edge < 0) & (regions.parent >= 0))
+    call = graph.call[regions.opener[called]].astype(np.int64)
+    called, call = called[call >= 0], call[call >= 0]
+    called, call = called[graph.region[call] == called], call[graph.region[call] == called]
+    caller = graph.calls.caller[where.number[call]]
+    called, caller = called[caller >= 0], caller[caller >= 0]
+    for those, rows, around in (
+        (opened, graph.call[cause[opened]], graph.region[cause[opened]].astype(np.int64)),
+        (called, caller, regions.parent[called]),
+    ):
+        inside = where.inside(rows, around)
+        hung[those] = np.where(inside >= 0, inside, visit[around])
+        above[those] = around
+    open_ = np.flatnonzero((hung < 0) & (above >= 0))
+    # Each step goes twice as far; what is still open then goes round in a circle.
+    for _ in range(len(hung).bit_length() + 1):
+        if not len(open_):
+            break
+        over = above[open_]
+        hung[open_], cause[open_], above[open_] = hung[over], cause[over], above[over]
+        open_ = open_[(hung[open_] < 0) & (above[open_] >= 0)]
+    return hung, cause
+
+
+def _in_circles(above: I64) -> I64:
+    """The regions that come back to themselves; `above` is per region the one it hangs on, -1 for none."""
+    at = np.flatnonzero(above >= 0)
+    far = above.copy()
+    for _ in range(len(above).bit_length() + 1):
+        if not len(at):
+            return at
+        at = at[far[at] >= 0]
+        step = far[at]
+        ahead = far[step]
+        far[at] = ahead
+        at = at[ahead >= 0]
+    # After more steps than there are regions only those in circles are ever come to, and all of them are.
+    return np.unique(far[at])
+
+
+class _Tops(NamedTuple):
+    """Frames that edges led to, their regions and times."""
+
+    frame: I64
+    region: I64
+    begin: I64
+    end: I64
+
+
+def _tops(graph: ExecutionGraph, visits: Visits, frames: I64, region: I64) -> _Tops:
+    """Region by region, by their beginning."""
+    ts, calls = graph.ts, graph.calls
+    count = len(calls.enter)
+    begin, end = ts[graph.regions.first[region]], ts[graph.regions.last[region]]
+    is_call = frames < count
+    begin[is_call] = ts[calls.enter[frames[is_call]]]
+    end[is_call] = begin[is_call] + calls.total_ns[frames[is_call]]
+    order = np.lexsort((frames, begin, region))
+    return _Tops(frames[order], region[order], begin[order], end[order])
+
+
+def _delays(graph: ExecutionGraph, opening: _Opening, tops: _Tops, cause: I64, delay: I64) -> None:
+    """Fills in what passed on the edges: from the cause to the frame's beginning, without what others of its region did in
+    between, and from the region's answer, if one is joined where it was opened from, to when it was waited for."""
+    if not len(tops.frame):
+        return
+    ts = graph.ts
+    frames, of, begin, end = tops
+    since = ts[cause[of]]
+    later = np.flatnonzero(of[1:] == of[:-1]) + 1
+    since[later] = np.maximum(since[later], end[later - 1])
+    delay[frames] = np.maximum(begin - since, 0)
+
+    src, dst = graph.edge_src, graph.edge_dst
+    answered = graph.region[src].astype(np.int64)
+    back = np.flatnonzero((opening.source[answered] >= 0) & (graph.kind[dst] == Kind.JOIN))
+    sent = opening.source[answered[back]]
+    back = back[(graph.region[dst[back]] == graph.region[sent]) & (dst[back] > sent)]
+    answered = answered[back]
+    # The first answer of each region, to the last of its frames.
+    order = np.lexsort((back, dst[back], answered))
+    back, answered = back[order], answered[order]
+    new = np.flatnonzero(np.concatenate(([True], answered[1:] != answered[:-1]))) if len(back) else order
+    back, answered = back[new], answered[new]
+    last = np.full(len(opening.edge), -1, np.int64)
+    last[of] = frames
+    has = last[answered] >= 0
+    back, answered = back[has], answered[has]
+    joined = dst[back]
+    delay[last[answered]] += np.maximum(ts[joined] - np.maximum(ts[src[back]], ts[joined - 1]), 0)
