@@ -13,14 +13,16 @@ from typing import Any
 
 import click
 
-from clew.cli.common import json_option, print_json, show, table, the_workspace, workspace_option
-from clew.cli.run import SAMPLES_NOTHING, chosen_plan, program_name, samples_nothing, say
+from clew.cli.chosen_plan import SAMPLES_NOTHING, chosen_plan, samples_nothing
+from clew.cli.common import json_option, print_json, show, table, workspace_option
+from clew.cli.recording import program_name
+from clew.cli.saying import say
 from clew.instrument.launch import environment
 from clew.records import ask, control
 from clew.records.collector import start_collector
 from clew.records.control import Entry
 from clew.records.plan import Plan, dump
-from clew.records.run import create_run, load_plan_text, remove_run, save_plan, workspace_of
+from clew.records.run import create_run, load_plan_text, remove_run, save_plan, the_workspace, workspace_of
 
 
 @click.command(short_help="Record a program that runs already.")
@@ -88,13 +90,20 @@ def attach(  # noqa: PLR0917 - click passes them by name
             )
         answers = []
         for entry in recorded:
-            answers.append(_change(entry, chosen_plan(spec, _source(entry, workspace), context, **options)))
+            answers.append(_change(entry, _plan(context, spec, _source(entry, workspace), **options)))
     else:
         folder = the_workspace(workspace)
-        plan = chosen_plan(spec, _source(entries[0], workspace), context, **options)
+        plan = _plan(context, spec, _source(entries[0], workspace), **options)
         answers = _start(entries, folder, plan, name, spec)
     if as_json:
         print_json({"processes": answers})
+
+
+def _plan(context: click.Context, spec: Path | None, source: Path, **options: str | None) -> Plan:
+    plan = chosen_plan(context.command_path, spec, source, **options)
+    if plan is None:
+        context.exit(2)
+    return plan
 
 
 def _entry(pid: int) -> Entry:

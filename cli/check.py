@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.common import json_option, the_workspace, workspace_option
+from clew.cli.common import json_option, workspace_option
 from clew.records.errors import ClewError
 from clew.records.plan import dump
+from clew.records.run import the_workspace
 
 if TYPE_CHECKING:
     from clew.esl.compile import Checked

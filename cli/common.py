@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from clew.records.run import workspace_of
+from clew.records.run import the_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,10 +44,6 @@ def workspace_option(function: F) -> F:
 
 def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")(function)
-
-
-def the_workspace(given: Path | None) -> Path:
-    return given.resolve() if given else workspace_of(Path.cwd())
 
 
 def open_session(workspace: Path | None) -> Session:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from clew.cli.common import json_option, print_json, the_workspace, workspace_option
+from clew.cli.common import json_option, print_json, workspace_option
+from clew.records.run import the_workspace
 
 FORMATS = ("auto", "otlp", "jaeger", "zipkin", "chrome", "vector-clock")
 """As `clew.graph.formats.recognise` has them, which is loaded only when it is needed."""

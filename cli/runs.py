@@ -14,10 +14,9 @@ from clew.cli.common import (
     print_problems,
     show,
     table,
-    the_workspace,
     workspace_option,
 )
-from clew.records.run import RunInfo, disk_bytes, list_runs, trace_files
+from clew.records.run import RunInfo, disk_bytes, list_runs, the_workspace, trace_files
 from clew.server import wording
 from clew.server.codec import encode
 from clew.server.session import run_ref

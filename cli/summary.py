@@ -5,13 +5,12 @@ Invariant: nothing is loaded for them but the standard library and the reader: a
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shlex
 from array import array
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.records.alive import died
 from clew.records.codec import extended
@@ -26,8 +25,7 @@ COUNTED_BYTES = 256 << 20
 SHOWN_NOTES = 5
 
 
-@dataclasses.dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """What a run recorded; the fields of `clew run --json`."""
 
     functions: int
@@ -75,7 +73,7 @@ def summary(run_folder: Path) -> Summary:
 
 def as_document(found: Summary) -> dict[str, Any]:
     """Its fields, as `clew run --json` and `clew detach --json` print them."""
-    return dataclasses.asdict(found)
+    return found._asdict()
 
 
 def told(found: Summary, info: RunInfo) -> list[str]:

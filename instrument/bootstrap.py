@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from pathlib import Path
 
 from clew.instrument import control
 from clew.instrument.probes.sites import note
@@ -38,8 +37,8 @@ def start_from_environment() -> bool:
     if not run or core.active():
         return core.active()
     try:
-        plan = read_plan(Path(run))
-        if not lifecycle.start(Path(run), plan):
+        plan = read_plan(run)
+        if not lifecycle.start(run, plan):
             return False
     except ClewError as error:
         _complain(str(error))
@@ -58,10 +57,11 @@ def start_from_environment() -> bool:
     return True
 
 
-def read_plan(run: Path) -> Plan:
+def read_plan(run: str) -> Plan:
     """The plan of a run, from its folder. Raises `ClewError` and `OSError`."""
-    file = run / PLAN_FILE
-    return load(file.read_text(encoding="utf-8"), str(file))
+    name = os.path.join(run, PLAN_FILE)
+    with open(name, encoding="utf-8") as file:
+        return load(file.read(), name)
 
 
 def install_causality(plan: Plan) -> None:

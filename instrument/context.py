@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, MutableMapping
-from pathlib import Path
 from typing import NamedTuple
 
 from clew.instrument.recorder.lifecycle import run_folder
@@ -109,8 +108,8 @@ class Span(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1)
-def _trace_of(folder: Path | None) -> str:
-    run = folder.name if folder else ""
+def _trace_of(folder: str | None) -> str:
+    run = os.path.basename(folder or "")
     return f"{key_of('trace', run):016x}{key_of('trace', (run, 'low')):016x}"
 
 

@@ -13,12 +13,12 @@ import importlib
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from clew.instrument.probes.quiet import Quiet
 from clew.records.control import (
     CONTROL_VARIABLE,
+    ENTRY_SUFFIX,
     MAX_MESSAGE,
     SOCKET_SUFFIX,
     Entry,
@@ -33,7 +33,7 @@ _PATIENCE = 5.0
 _ARGUMENTS, _ARGUMENT = 20, 200
 
 _signal_number = 0
-_entry_file: Path | None = None
+_entry_file: str | None = None
 
 
 def control() -> bool:
@@ -104,7 +104,12 @@ def _give_back_signal() -> None:
 def _remove_entry() -> None:
     if _entry_file is not None and _signal_number:
         with contextlib.suppress(OSError):
-            _entry_file.with_name(f"{os.getpid()}.json").unlink()
+            os.unlink(_beside_entry(_entry_file, ENTRY_SUFFIX))
+
+
+def _beside_entry(entry_file: str, suffix: str) -> str:
+    """This process's, though the entry may still be its parent's."""
+    return os.path.join(os.path.dirname(entry_file), f"{os.getpid()}{suffix}")
 
 
 def _forked() -> None:
@@ -118,7 +123,7 @@ def _forked() -> None:
 def _called(_number: int, _frame: object) -> None:
     """Somebody listens, or it is a signal of somebody else's: then there is nothing to connect to."""
     if _entry_file is not None:
-        answer(str(_entry_file.with_name(f"{os.getpid()}{SOCKET_SUFFIX}")))
+        answer(_beside_entry(_entry_file, SOCKET_SUFFIX))
 
 
 def answer(address: str) -> None:
@@ -131,7 +136,7 @@ def answer(address: str) -> None:
         return
     try:
         connection.settimeout(_PATIENCE)
-        if is_private(Path(address).parent):
+        if is_private(os.path.dirname(address)):
             connection.connect(address)
             _, user = peer(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
             if user == os.getuid():
@@ -159,7 +164,7 @@ def _answer(request: bytes) -> dict[str, Any]:
         asked = json.loads(request)
         match asked["do"]:
             case "start":
-                return {"ok": True, **live.start(Path(asked["run"]))}
+                return {"ok": True, **live.start(asked["run"])}
             case "stop":
                 return {"ok": True, **live.stop()}
             case "change":

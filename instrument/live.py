@@ -31,7 +31,7 @@ _SHOWN = 5
 _before: dict[str, str | None] = {}
 """What environment variables were before recording began."""
 _finishes = False
-_ending: Path | None = None
+_ending: str | None = None
 """The run that ends with the process."""
 
 
@@ -39,7 +39,7 @@ class LiveError(Exception):
     """What is asked cannot be done now; the message is for whoever asked."""
 
 
-def start(run: Path) -> dict[str, Any]:
+def start(run: str) -> dict[str, Any]:
     """Records this process, by the plan in the run's folder. Raises `LiveError`."""
     global _finishes
     if core.active():
@@ -57,7 +57,7 @@ def start(run: Path) -> dict[str, Any]:
         raise LiveError(f"it cannot record into {run}: {error}") from None
     _enter_environment(run)
     _note_calls_under_way(switched.under_way, "recording began")
-    control.update_entry(str(run))
+    control.update_entry(run)
     if not _finishes:
         _finishes = True
         atexit.register(core.to_the_end(_finish_at_exit))
@@ -77,7 +77,7 @@ def stop() -> dict[str, Any]:
     control.update_entry()
     if run is not None:
         _finish(run)
-    return {**_told(switched, began), "run": str(run)}
+    return {**_told(switched, began), "run": run}
 
 
 def change() -> dict[str, Any]:
@@ -94,10 +94,10 @@ def change() -> dict[str, Any]:
     lifecycle.use_plan(plan)
     note(f"the plan was changed while the process ran, to {plan.spec or 'another one'}; it recorded by another before")
     _note_calls_under_way(switched.under_way, "the plan was changed")
-    return {**_told(switched, began), "run": str(run)}
+    return {**_told(switched, began), "run": run}
 
 
-def _plan_of(run: Path) -> Plan:
+def _plan_of(run: str) -> Plan:
     try:
         return bootstrap.read_plan(run)
     except (ClewError, OSError) as error:
@@ -126,11 +126,11 @@ def _note_calls_under_way(functions: Sequence[str], when: str) -> None:
         )
 
 
-def _enter_environment(run: Path) -> None:
+def _enter_environment(run: str) -> None:
     """Children that are started from here on belong to the run."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     here = str(Path(startup.__file__).parent)
-    given = {RUN_VARIABLE: str(run)}
+    given = {RUN_VARIABLE: run}
     if here not in paths:
         given["PYTHONPATH"] = os.pathsep.join([here, *filter(None, paths)])
     for name, value in given.items():
@@ -156,9 +156,10 @@ def _finish_at_exit() -> None:
         _finish(_ending)
 
 
-def _finish(run: Path) -> None:
+def _finish(run_folder: str) -> None:
     """Writes the end of a run that nobody else will end: a command that attached is gone by now."""
     with contextlib.suppress(ClewError, OSError):
+        run = Path(run_folder)
         info = load_run(run)
         if info.attached and info.finished is None and not others_record(run):
             finish_run(run, info, None, [])

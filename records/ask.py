@@ -86,16 +86,16 @@ def ask_by_interpreter(pid: int, request: dict[str, Any], patience: float = PATI
     folder = next((folder for folder in control.folders() if _made_private(folder)), None)
     if remote_exec is None or folder is None:
         return ask(pid, request, patience)
-    address = folder / f"{pid}{control.SOCKET_SUFFIX}"
+    address = Path(folder, f"{pid}{control.SOCKET_SUFFIX}")
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".py", encoding="utf-8") as script:
         script.write(f"from clew.instrument import control as c\nc.answer({str(address)!r})\ndel c\n")
         script.flush()
         return _ask_at(address, pid, lambda: remote_exec(pid, script.name), request, patience)
 
 
-def _made_private(folder: Path) -> bool:
+def _made_private(folder: str) -> bool:
     with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
+        Path(folder).mkdir(mode=0o700, exist_ok=True)
     return control.is_private(folder)
 
 

@@ -15,8 +15,10 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CONTROL_VARIABLE = "CLEW_CONTROL"
 """Environment variable that lets every Python process of a program be attached to, without recording it from the start."""
@@ -45,8 +47,8 @@ class Entry(NamedTuple):
 def began(pid: int) -> int:
     """When a process began, in the kernel's ticks; 0 when there is no such process, or no way to know."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
-        return int(text.rpartition(b")")[2].split()[_START])
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[_START])
     except (OSError, ValueError, IndexError):
         return 0
 
@@ -54,51 +56,55 @@ def began(pid: int) -> int:
 def owner(pid: int) -> int | None:
     """The user whose process it is; None when there is no such process, or no way to know."""
     try:
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("Uid:"):
-                return int(line.split()[1])
+        return int(_status(pid, "Uid:").split()[0])
     except (OSError, ValueError, IndexError):
-        pass
-    return None
+        return None
 
 
-def folders() -> list[Path]:
+def _status(pid: int, name: str) -> str:
+    """What the kernel says of a process under a name; "" when it says nothing."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return next((line.removeprefix(name) for line in file if line.startswith(name)), "")
+
+
+def folders() -> list[str]:
     """Where entries may lie, the best place first. A service and a shell need not have the same environment."""
     user = os.getuid()
     given = os.environ.get("XDG_RUNTIME_DIR", "")
-    found = [Path(given, "clew")] if given.startswith("/") else []
-    found += [Path(f"/run/user/{user}/clew"), Path(f"/tmp/clew-{user}")]
+    found = [os.path.join(given, "clew")] if given.startswith("/") else []
+    found += [f"/run/user/{user}/clew", f"/tmp/clew-{user}"]
     return [
         folder for folder in dict.fromkeys(found) if len(os.fsencode(folder)) < _LONGEST_SOCKET - len("/1234567.sock")
     ]
 
 
-def is_private(folder: Path) -> bool:
+def is_private(folder: str) -> bool:
     """Is it the user's own folder, no link, and nobody else's business?"""
     try:
-        found = folder.lstat()
+        found = os.lstat(folder)
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
-def register(entry: Entry) -> Path | None:
+def register(entry: Entry) -> str | None:
     """Writes an entry, whole, over the one that this process may have; None when there is no private place for it."""
     for folder in folders():
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
             if not is_private(folder):
                 continue
-            path = folder / f"{entry.pid}{ENTRY_SUFFIX}"
-            part = path.with_suffix(".part")
+            path = os.path.join(folder, f"{entry.pid}{ENTRY_SUFFIX}")
+            part = os.path.join(folder, f"{entry.pid}.part")
             with contextlib.suppress(FileNotFoundError):
-                part.unlink()
+                os.unlink(part)
             file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
             try:
                 os.write(file, json.dumps(entry._asdict()).encode())
             finally:
                 os.close(file)
-            part.replace(path)
+            os.replace(part, path)
             return path
         except OSError:
             continue
@@ -107,10 +113,10 @@ def register(entry: Entry) -> Path | None:
 
 def entries() -> Iterator[tuple[Path, Entry]]:
     """Every process that can be attached to now, with its entry's file; entries of processes that are gone are removed."""
-    for folder in folders():
-        if not is_private(folder):
-            continue
-        for path in sorted(folder.glob(f"*{ENTRY_SUFFIX}")):
+    from pathlib import Path  # which a process that can be attached to does without
+
+    for folder in filter(is_private, folders()):
+        for path in sorted(Path(folder).glob(f"*{ENTRY_SUFFIX}")):
             entry = read(path)
             if entry is None:
                 continue
@@ -135,12 +141,9 @@ def read(path: Path) -> Entry | None:
 def catches(pid: int, number: int) -> bool:
     """Does a process handle a signal? One that does not would be killed by it."""
     try:
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("SigCgt:"):
-                return bool(int(line.split()[1], 16) >> (number - 1) & 1)
-    except (OSError, ValueError, IndexError):
-        pass
-    return False
+        return bool(int(_status(pid, "SigCgt:"), 16) >> (number - 1) & 1)
+    except (OSError, ValueError):
+        return False
 
 
 def peer(credentials: bytes) -> tuple[int, int]:

@@ -6,7 +6,6 @@ Invariant: none of it raises; what could not be read is in `problems`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -97,36 +96,38 @@ class Missing(NamedTuple):
     why: str
 
 
-@dataclass
 class ThreadRecords:
     """One thread's stream."""
 
-    serial: int
-    native_id: int = 0
-    name: str = ""
-    daemon: bool = False
-    extents: Extents = field(default_factory=Extents)
-    missing: list[Missing] = field(default_factory=list)
+    def __init__(self, serial: int, extents: Extents | None = None) -> None:
+        self.serial = serial
+        self.native_id = 0
+        self.name = ""
+        self.daemon = False
+        self.extents = Extents() if extents is None else extents
+        self.missing: list[Missing] = []
 
 
-@dataclass
 class ProcessRecords:
-    """What one trace file holds. `readable` is False when it is no trace file that this version reads."""
+    """What one trace file holds."""
 
-    path: str
-    readable: bool = False
-    header: Header = field(default_factory=Header)
-    info: dict[str, Any] = field(default_factory=dict)
-    threads: dict[int, ThreadRecords] = field(default_factory=dict)
-    sites: dict[int, SiteInfo] = field(default_factory=dict)
-    strings: dict[int, str] = field(default_factory=dict)
-    strands: dict[int, StrandInfo] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    counters: dict[int, int] = field(default_factory=dict)
-    """Calls that were counted instead of recorded, by site."""
-    pairs: list[clocks.Pair] = field(default_factory=list)
-    """(ticks, monotonic ns) of the same instants."""
-    problems: list[Problem] = field(default_factory=list)
+    # Not a dataclass, which loads half of what a short program's user waits for.
+    def __init__(self, path: str, header: Header | None = None, problems: Iterable[Problem] = ()) -> None:
+        self.path = path
+        self.readable = False
+        """False when it is no trace file that this version reads."""
+        self.header = Header() if header is None else header
+        self.info: dict[str, Any] = {}
+        self.threads: dict[int, ThreadRecords] = {}
+        self.sites: dict[int, SiteInfo] = {}
+        self.strings: dict[int, str] = {}
+        self.strands: dict[int, StrandInfo] = {}
+        self.notes: list[Note] = []
+        self.counters: dict[int, int] = {}
+        """Calls that were counted instead of recorded, by site."""
+        self.pairs: list[clocks.Pair] = []
+        """(ticks, monotonic ns) of the same instants."""
+        self.problems = list(problems)
 
     @property
     def boot_id(self) -> str:

@@ -6,7 +6,6 @@ import functools
 import os
 import re
 import sys
-import sysconfig
 
 from clew.records.plan import Rule, Target
 
@@ -83,7 +82,7 @@ def _real(folder: str) -> str:
 
 @functools.cache
 def _standard_library() -> str:
-    return os.path.realpath(sysconfig.get_paths()["stdlib"])
+    return os.path.realpath(os.path.dirname(os.__file__))
 
 
 @functools.lru_cache(maxsize=4096)

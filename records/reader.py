@@ -15,7 +15,6 @@ import json
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from clew.records import clocks, header, run
@@ -50,14 +49,17 @@ _Key = tuple[ChunkKind, int, int]
 """Kind, thread's serial, number: names a chunk within its process."""
 
 
-@dataclass
 class RunRecords:
     """All readable trace files of a run, and every problem met."""
 
-    folder: Path
-    info: run.RunInfo | None
-    processes: list[ProcessRecords]
-    problems: list[Problem]
+    def __init__(
+        self, folder: Path, info: run.RunInfo | None, processes: list[ProcessRecords], problems: list[Problem]
+    ) -> None:
+        self.folder = folder
+        self.info = info
+        self.processes = processes
+        self.problems = problems
+        self._clocks: dict[str, clocks.ClockMap] = {}
 
     def clock(self, process: ProcessRecords) -> clocks.ClockMap:
         """Ticks of `process` to monotonic ns, by the pairs of every process of its boot."""
@@ -72,9 +74,6 @@ class RunRecords:
         for other in self.processes:
             if other.boot_id == boot_id and other.header.clock == Clock.CYCLES:
                 yield from other.pairs
-
-    def __post_init__(self) -> None:
-        self._clocks: dict[str, clocks.ClockMap] = {}
 
 
 def read_run(folder: Path | str) -> RunRecords:

@@ -6,16 +6,17 @@ Invariant: the folder and everything in it is private to the user, and `.clew/` 
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.records.errors import RunError
+
+if TYPE_CHECKING:  # loaded where a path is made: a recorded process only needs the names here
+    from pathlib import Path
 
 RUN_FORMAT = 1
 FOLDER = ".clew"
@@ -75,7 +76,8 @@ def host_name() -> str:
 def boot_id() -> str:
     """Names the boot that the cycle counter and the monotonic clock count from; the host's name where there is no id."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
     except OSError:
         return host_name()
 
@@ -90,6 +92,13 @@ def workspace_of(folder: Path) -> Path:
         if any((candidate / mark).exists() for mark in (".git", "pyproject.toml", "setup.py", ".vscode")):
             return candidate
     return folder
+
+
+def the_workspace(given: Path | None) -> Path:
+    """Whose runs a command is about: the folder that was given, else what the working directory is in."""
+    from pathlib import Path
+
+    return given.resolve() if given else workspace_of(Path.cwd())
 
 
 def create_run(
@@ -130,7 +139,7 @@ def create_run(
             id=run_id,
             name=name,
             command=command,
-            cwd=str(cwd or Path.cwd()),
+            cwd=str(cwd or os.getcwd()),
             workspace=str(workspace),
             spec=spec,
             started=started,
@@ -263,6 +272,8 @@ def _made(info: RunInfo | RunError) -> int:
 
 def find_run(workspace: Path, which: str | None = None) -> Path:
     """The folder of a run: by path, id, name (the newest of that name) or, with None, the newest. Raises `RunError`."""
+    from pathlib import Path
+
     if which and (os.sep in which or which in (".", "..")):
         load_run(Path(which))
         return Path(which).resolve()
@@ -288,6 +299,9 @@ def trace_files(folder: Path) -> list[Path]:
 
 def packed_files(trace: Path | str) -> list[Path]:
     """What was packed of a process's trace file, oldest first: `STEM.clewz`, `STEM.1.clewz`, `STEM.2.clewz` …"""
+    import glob
+    from pathlib import Path
+
     path = Path(trace)
     parts = path.parent.glob(f"{glob.escape(path.stem)}.*" + PACKED_SUFFIX[1:])
     numbered = []

@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from clew.instrument import startup
@@ -28,7 +27,7 @@ from clew.records.run import CAUSE_VARIABLE, HIDE_VARIABLE, RUN_VARIABLE
 
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 _PATHS = "PYTHONPATH"
-_STARTUP = str(Path(startup.__file__).parent)
+_STARTUP = os.path.dirname(startup.__file__)
 _MOST_CHILDREN = 10_000
 """Of so many children that nobody waited for the keys are kept."""
 
@@ -170,7 +169,7 @@ def _missing(env: Mapping[Any, Any], program: object) -> dict[str, str] | None:
     if folder is None:
         return None
     run, paths = _value(env, RUN_VARIABLE), _value(env, _PATHS)
-    if run is not None and run != str(folder):
+    if run is not None and run != folder:
         return None  # another run or, when it is empty, none: the program wants it so
     if run is not None and paths is not None and _STARTUP in paths.split(os.pathsep):
         return {}
@@ -182,7 +181,7 @@ def _missing(env: Mapping[Any, Any], program: object) -> dict[str, str] | None:
             "not recorded",
         )
         return None
-    added = {RUN_VARIABLE: str(folder), _PATHS: _STARTUP, HIDE_VARIABLE: "added"}
+    added = {RUN_VARIABLE: folder, _PATHS: _STARTUP, HIDE_VARIABLE: "added"}
     if paths is not None:
         added.update({_PATHS: _STARTUP + os.pathsep + paths, HIDE_VARIABLE: "kept"})
     return added

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import struct
 import threading
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.instrument.adapters.patching import adapter_site, around, hook, when_imported
@@ -67,9 +67,9 @@ sites: dict[int, Sites] = {}
 
 
 @functools.lru_cache(maxsize=1)
-def _mark_of(folder: Path | None) -> bytes:
+def _mark_of(folder: str | None) -> bytes:
     """What no payload of the program's ends with, in the run of that folder."""
-    return key_of("message", folder.name if folder else "").to_bytes(8, "little")[:7]
+    return key_of("message", os.path.basename(folder or "")).to_bytes(8, "little")[:7]
 
 
 def install() -> None:

@@ -15,7 +15,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from clew.instrument.recorder import strings
@@ -59,7 +58,7 @@ class _Fork(threading.local):
     """The child runs another program at once: a file of its own would tell of nothing."""
 
 
-_run: Path | None = None
+_run: str | None = None
 _plan = Plan()
 _definers: list[Callable[[], None]] = []
 _keys = KeySource()
@@ -73,7 +72,7 @@ _given_streams = ""
 _hooked = False
 
 
-def start(run: Path, plan: Plan) -> bool:
+def start(run: str | os.PathLike[str], plan: Plan) -> bool:
     """Records this process into a new file of the run's folder. False, after one line on stderr, when that can't be.
 
     The main thread's first record is a JOIN with what `CLEW_CAUSE` names, the edge from the process that started this one.
@@ -86,7 +85,7 @@ def start(run: Path, plan: Plan) -> bool:
     return True
 
 
-def begin(run: Path, plan: Plan) -> None:
+def begin(run: str | os.PathLike[str], plan: Plan) -> None:
     """The same for who can be told. Raises what went wrong."""
     global _run, _plan
     if without_gil():
@@ -94,7 +93,7 @@ def begin(run: Path, plan: Plan) -> None:
             "it runs without the GIL, which recording relies on; PYTHON_GIL=1 in its environment switches it on"
         )
     if not core.active():
-        _run, _plan = run, plan
+        _run, _plan = os.fspath(run), plan
         _begin(_cause_from_environment())
         _hook()
 
@@ -141,7 +140,7 @@ def _tell_sample() -> None:
         core.define(Kind.NOTE, 0, text.encode())
 
 
-def run_folder() -> Path | None:
+def run_folder() -> str | None:
     """The folder of the run that this process belongs to; None when it belongs to none."""
     return _run
 
@@ -236,8 +235,8 @@ def _begin(cause: Cause | None) -> None:
     _started_by = (cause.origin or cause.key) if cause else 0
     if _run is None:
         return
-    path = _run / f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}"
-    core.start(str(path), _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0, _plan.keep == "newest")
+    path = os.path.join(_run, f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}")
+    core.start(path, _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0, _plan.keep == "newest")
     _begin_sample()
     for define_all in (strings.define_all, *_definers):
         _define(define_all)
@@ -259,7 +258,7 @@ def _not_recorded(error: Exception) -> None:
     complain(f"process {os.getpid()} is not recorded: {error}")
     with contextlib.suppress(OSError):
         if _run is not None:
-            (_run / f"{REFUSED}{os.getpid()}").touch(0o600)
+            os.close(os.open(os.path.join(_run, f"{REFUSED}{os.getpid()}"), os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def _define(define_all: Callable[[], None]) -> None:

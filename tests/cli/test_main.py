@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import clew
-from clew.cli import main
+from clew.cli import group, main
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
 from clew.records.run import RUN_FILE, create_run, finish_run
@@ -35,10 +35,10 @@ def test_help_and_version_load_nothing_heavy():
 
 def test_the_help_names_every_command(shell):
     text = shell("--help").stdout
-    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == list(main.COMMANDS)
+    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == list(group.COMMANDS)
 
 
-@pytest.mark.parametrize("name", list(main.COMMANDS))
+@pytest.mark.parametrize("name", list(group.COMMANDS))
 def test_every_command_has_help_with_examples(shell, name):
     text = shell(name, "--help").stdout
     assert "Usage: clew " in text
@@ -73,7 +73,7 @@ def test_a_mistake_is_one_message_with_its_exit_code(monkeypatch, capsys):
     def fails(*_, **__):
         raise Own("the moon: is made of cheese; eat it")
 
-    monkeypatch.setattr(main.clew, "main", fails)
+    monkeypatch.setattr(group.clew, "main", fails)
     assert main.call([]) == 7
     out = capsys.readouterr()
     assert (out.out, out.err) == ("", "clew: the moon: is made of cheese; eat it\n")
@@ -91,7 +91,7 @@ def test_what_the_machine_refuses_is_one_message(monkeypatch, capsys, error, cod
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(main.clew, "main", fails)
+    monkeypatch.setattr(group.clew, "main", fails)
     assert main.call([]) == code
     assert capsys.readouterr().err == text
 

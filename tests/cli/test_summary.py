@@ -30,10 +30,11 @@ def bytes_of(record):
 @given(st.lists(st.lists(st.lists(PLAIN | EXTENDED, max_size=30), max_size=3), max_size=3))
 def test_it_counts_what_the_store_counts(threads):
     sites = {number: SiteInfo(number, "m", f"f{number}", "", 0, 0, "function") for number in range(1, 5)}
-    process = ProcessRecords("", sites=sites)
+    process = ProcessRecords("")
+    process.sites.update(sites)
     for serial, extents in enumerate(threads):
         joined = [memoryview(b"".join(map(bytes_of, extent))) for extent in extents]
-        process.threads[serial] = ThreadRecords(serial, extents=Extents(joined))
+        process.threads[serial] = ThreadRecords(serial, Extents(joined))
     counted = _Counted()
     counted.add(process)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.cli.run import parse_share, parse_size, program_name
+from clew.cli.chosen_plan import parse_share, parse_size
+from clew.cli.recording import program_name
 from clew.cli.summary import quoted
 from clew.records.run import find_run, list_runs, load_run, trace_files
 

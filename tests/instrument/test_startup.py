@@ -36,7 +36,7 @@ def test_the_program_sees_its_own_paths_and_modules(record):
     source = """
         import os, sys
         print(sys.path, "sitecustomize" in sys.modules, sys.argv, __file__, sorted(sys.path_importer_cache) != [])
-        print([path for path in sys.path_importer_cache if "startup" in path])
+        print([path for path in sys.path_importer_cache if path.endswith("instrument/startup")])
         print(sys.flags, __spec__, __name__)
         """
     assert (
@@ -54,7 +54,8 @@ def test_the_users_own_sitecustomize_runs_in_its_place(record):
         "lib",
         environment={"PYTHONPATH": os.pathsep.join((_startup(), "lib"))},
         files={
-            "lib/sitecustomize.py": "import sys\nVALUE = 5\nprint('mine', __name__, [p for p in sys.path if 'startup' in p])\n"
+            "lib/sitecustomize.py": "import sys\nVALUE = 5\n"
+            "print('mine', __name__, [p for p in sys.path if p.endswith('instrument/startup')])\n"
         },
     )
     assert run.stdout.splitlines()[0] == "mine sitecustomize []"

@@ -113,7 +113,10 @@ def test_the_map_is_monotone_whatever_the_pairs(pairs, ticks):
 
 
 def process(pid, pairs, clock=1, boot="b", host="h"):
-    return ProcessRecords(f"{pid}", True, Header(1, pid, clock=clock), {"boot_id": boot, "host": host}, pairs=pairs)
+    found = ProcessRecords(f"{pid}", Header(1, pid, clock=clock))
+    found.info.update(boot_id=boot, host=host)
+    found.pairs.extend(pairs)
+    return found
 
 
 def run_of(*processes):

@@ -1,0 +1,86 @@
+"""What the options of `clew run` and `clew attach` make of a spec's plan, or of the default one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from clew.cli.saying import Mistake, write
+from clew.records.default import default_plan
+from clew.records.plan import Plan
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+SAMPLES_NOTHING = (
+    "no `request` rule says where a flow begins, so sampling leaves nothing out; docs/esl.md has an example"
+)
+
+
+def chosen_plan(
+    command: str,
+    spec: Path | None,
+    workspace: Path,
+    *,
+    budget: str | None,
+    quota: str | None,
+    sample: str | None,
+    keep: str | None = None,
+) -> Plan | None:
+    """What the options of `command` ask for; None when the spec cannot be used, and why is said. Raises `Mistake`."""
+    try:
+        plan = default_plan(workspace) if spec is None else _compiled(spec, workspace)
+        if plan is None:
+            return None
+        if budget is not None:
+            plan = plan._replace(budget=parse_share(budget))
+        if quota is not None:
+            plan = plan._replace(quota=parse_size(quota))
+        if sample is not None:
+            plan = plan._replace(sample=parse_share(sample, "--sample"))
+        if keep is not None:
+            plan = plan._replace(keep="newest" if keep == "newest" else "oldest")
+    except ValueError as error:
+        raise Mistake(str(error), command) from None
+    return plan
+
+
+def samples_nothing(plan: Plan) -> bool:
+    """Is a share of the request flows asked for, and nothing says where one begins?"""
+    requests = any(action.kind == "request" for rule in plan.rules for action in rule.actions)
+    return plan.sample is not None and plan.sample < 1 and not requests
+
+
+def _compiled(spec: Path, workspace: Path) -> Plan | None:
+    from clew.esl import check, render_all
+
+    # The source lies where the program runs, which need not be where its runs are kept.
+    here = Path.cwd()
+    checked = check(spec, workspace if here.is_relative_to(workspace) else here)
+    if checked.problems:
+        write(render_all(checked.problems, checked.path, checked.text) + "\n")
+    return checked.plan
+
+
+SHARES = {
+    "--budget": "a share of run time that is above 0 and at most 100 %; write 3%, or `none` for no bound",
+    "--sample": "a share of the request flows that is above 0 and at most 100 %; write 10%, or `none` for all of them",
+}
+
+
+def parse_share(text: str, option: str = "--budget") -> float | None:
+    """`3%` or `0.03` as 0.03, `none` as None. Raises `ValueError`."""
+    if text.strip().lower() == "none":
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < share <= 1:
+        raise ValueError(f"{option} {text}: this is not {SHARES[option]}")
+    return share
+
+
+def parse_size(text: str) -> int:
+    """`512MB` in bytes. Raises `ValueError`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMG]?)B?", text.upper().replace(" ", ""))
+    size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    if size < _UNITS["M"]:
+        raise ValueError(f"--quota {text}: a process needs at least 1MB; write 512MB or 2GB")
+    return size

@@ -1,0 +1,165 @@
+"""Records a program, for `clew run`: a run's folder, the program in the foreground, its trace packed, and what there is to say.
+
+Invariants: nothing starts before spec and run folder are in order; stdout is the program's alone. What is loaded before the
+program starts delays it, and what is loaded at all its user waits for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+from clew.cli.chosen_plan import SAMPLES_NOTHING, chosen_plan, samples_nothing
+from clew.cli.launching import launch
+from clew.cli.packing import wait_until_packed
+from clew.cli.run_words import Options
+from clew.cli.saying import say, write
+from clew.instrument.launch import environment
+from clew.records.collector import Attendant
+from clew.records.errors import ClewError
+from clew.records.plan import Plan, dump
+from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, save_run, trace_files
+
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""Exit codes of a command that could not be started, as shells have them."""
+
+
+class CommandError(ClewError):
+    """The program cannot be started."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def record(options: Options) -> int:
+    """Records a program; its exit code. Raises `ClewError` for what keeps it from being started."""
+    command, folder, spec, quiet, as_json = (
+        options.command, options.workspace, options.spec, options.quiet, options.as_json
+    )  # fmt: skip
+    told_later = (lambda _text: None) if quiet or as_json else say
+    plan = chosen_plan(
+        "clew run", spec, folder,
+        budget=options.budget, quota=options.quota, sample=options.sample, keep=options.keep,
+    )  # fmt: skip
+    if plan is None:
+        return 2
+    program = _program(command)
+    if options.off:
+        told_later(f"{shlex.join(command)} is ready for `clew attach`; nothing is recorded yet")
+        try:
+            return launch([program, *command[1:]], environment(None))
+        except OSError as error:
+            raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
+    name = options.name or program_name(command)
+    run_folder, info = create_run(
+        folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
+    )
+    told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
+    if samples_nothing(plan):
+        told_later(SAMPLES_NOTHING)
+    attendant = Attendant(run_folder, at_once=plan.keep == "newest")
+    at_the_end = ["clew.records.collect"] + ([] if quiet and not as_json else ["clew.cli.summary"])
+
+    def look() -> bool:
+        # While the program starts, loading costs its user no time.
+        while at_the_end:
+            importlib.import_module(at_the_end.pop())
+        return attendant.look()
+
+    try:
+        code = launch([program, *command[1:]], environment(run_folder), look)
+    except OSError as error:
+        remove_run(run_folder)
+        raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
+    if not wait_until_packed(attendant, quiet=quiet or as_json):
+        say("the rest is packed meanwhile; the run can be read already")
+    _conclude(run_folder, info, code, quiet=quiet, as_json=as_json)
+    return code
+
+
+def program_name(command: tuple[str, ...]) -> str:
+    """`app` for `python app.py`, `pkg.tool` for `python -m pkg.tool`, else the command's own name."""
+    if re.match(r"python[\d.]*$|pypy", Path(command[0]).name):
+        words = iter(command[1:])
+        for word in words:
+            if word == "-m":
+                return next(words, "python")
+            if word in ("-X", "-W"):
+                next(words, None)
+            elif word == "-c":
+                break
+            elif not word.startswith("-"):
+                return Path(word).stem
+    return Path(command[0]).stem
+
+
+def _program(command: tuple[str, ...]) -> str:
+    """The file to run. Raises `CommandError`."""
+    folders = [""] if os.path.dirname(command[0]) else os.get_exec_path()
+    paths = (os.path.join(folder, command[0]) for folder in folders)
+    if any(os.access(path, os.X_OK) and not os.path.isdir(path) for path in paths):
+        return command[0]
+    import shutil  # which knows how other systems find a program, and loads three compressors
+
+    if shutil.which(command[0]):
+        return command[0]
+    hint = f"; did you mean `clew run -- python {shlex.join(command)}`?" if command[0].endswith(".py") else ""
+    if Path(command[0]).exists():
+        raise CommandError(f"{command[0]}: this is no program that can be run{hint}", NOT_EXECUTABLE)
+    raise CommandError(f"{command[0]}: command not found{hint}", NOT_FOUND)
+
+
+def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_json: bool) -> None:
+    """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
+    missing = _why_nothing(run_folder, info)
+    try:
+        info = finish_run(run_folder, info, code, [missing] if missing else [])
+    except FileNotFoundError:
+        missing = f"run {info.id} is lost: its folder {run_folder} was removed while it was recorded"
+    except OSError as error:
+        say(f"{run_folder}: the run's end cannot be noted there ({error.strerror}); it will look as if it still ran")
+    if quiet and not as_json and not missing:
+        return
+    try:
+        from clew.cli.summary import as_document, only_counted, summary, told  # when the program has run, not before
+
+        if missing and not as_json:
+            say(missing)
+            return
+        counted = summary(run_folder)
+        if counted.onlyCounted and info.finished:
+            save_run(run_folder, info._replace(notes=[*info.notes, only_counted(counted)]))  # for `clew runs`
+        if as_json:
+            found = as_document(counted)
+            document = {"run": info.id, "folder": str(run_folder), "exitCode": code, **found}
+            if missing:
+                document["notes"] = [missing]
+            write(json.dumps(document, ensure_ascii=False) + "\n")
+        else:
+            for line in told(counted, info):
+                say(line)
+    except Exception as error:
+        say(f"run {info.id} is recorded, but cannot be summed up ({type(error).__name__}: {error})")
+
+
+def _why_nothing(run_folder: Path, info: RunInfo) -> str:
+    if trace_files(run_folder):
+        return ""
+    if any(run_folder.glob("untraced-*")):
+        return f"no Python process was recorded: clew is not installed for the Python that {info.command[0]} runs"
+    if any(run_folder.glob(REFUSED + "*")):
+        return "no Python process was recorded: no trace file could be made, as said above for each"
+    return f"no Python process was recorded: {info.command[0]} is no Python program, or runs Python with -S, -E or -I"
+
+
+def _limits(plan: Plan) -> str:
+    from clew.server import wording
+
+    budget = "no budget" if plan.budget is None else f"budget {wording.percent(plan.budget)}"
+    kept = ", the newest" if plan.keep == "newest" else ""
+    return f"{budget}, at most {wording.size(plan.quota)} a process{kept}"
