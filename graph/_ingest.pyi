@@ -126,8 +126,29 @@ def durations(
 ) -> None:
     """Sums per call; `self_` and `waiting` begin as zeros."""
 
-def waits(ts: Array, kind: Array, strand: Array, passive: Array, src: Array, dst: Array, found: Array, /) -> None:
-    """Per edge the row after which its target's strand waited, -1 for none; `passive` is by kind, 256 of them."""
+def idle(
+    kind: Array, site: Array, sequence: Array, wide: bool, strand_start: Array, by_loop: Array, idle: Array, /
+) -> None:
+    """Marks the events after which the strand did not work on; `wide` is of `sequence`, `by_loop` is by site."""
+
+def waits(ts: Array, kind: Array, strand: Array, passive: Array, src: Array, dst: Array, idle: Array, /) -> None:
+    """Marks the events after which an edge's target's strand waited; `passive` is by kind, 256 of them."""
+
+def edges(
+    src_of: Array,
+    dst_of: Array,
+    kind_of: Array,
+    region: Array,
+    regions: int,
+    ext: Array,
+    channel: Array,
+    src: Array,
+    dst: Array,
+    kind: Array,
+    name: Array,
+    /,
+) -> None:
+    """Edges in order, and the channel of each."""
 
 def flows(
     parent: Array,

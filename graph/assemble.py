@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from clew.graph.arrays import lengths
 from clew.graph.calls import nest
+from clew.graph.edges import Joined, arranged
 from clew.graph.machines import Machine, in_words
 from clew.graph.model import ExecutionGraph, Extensions, Gap, Process, Rows, Site, Strand
 from clew.graph.regions import split
-from clew.graph.times import call_times, idle_gaps, waits
+from clew.graph.times import call_times, idle_gaps, mark_waits
 from clew.records.errors import Problem
 from clew.records.plan import Level
 from clew.records.run import RunInfo
@@ -44,15 +45,6 @@ class Events:
     def channels(self, rows: I64) -> npt.NDArray[np.uint32]:
         """The channels of some events, 0 for none."""
         return np.append(self.extensions.channel, np.uint32(0))[self.ext[rows]]
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Columns, one row per edge: rows of events, and an `EdgeKind`."""
-
-    src: I64
-    dst: I64
-    kind: npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -91,13 +83,11 @@ def assemble(
         problems.append(Problem(info.id, f"{nesting.unmatched} ends of calls have no beginning"))
     region, regions = split(kind, events.ext, events.extensions.channel, nesting, strand_start)
 
-    by_region = np.lexsort((edges.dst, edges.src, region[edges.src]))
-    src, dst = edges.src[by_region], edges.dst[by_region]
-    channel = events.channels(dst)
-    channel = np.where(channel == 0, events.channels(src), channel)
-    gone = np.append(waits(ts, kind, strand, src, dst), np.asarray(waited, np.int64))
+    edges, channel = arranged(edges, region, len(regions.strand), events.ext, events.extensions.channel)
     adapters = np.array([site.is_adapter for site in tables.sites], bool)
-    idle = idle_gaps(ts, kind, strand, events.sequence, by_loop=adapters[site], waited=gone[gone >= 0])
+    idle = idle_gaps(kind, site, strand_start, events.sequence, by_loop=adapters)
+    mark_waits(idle, ts, kind, strand, edges)
+    idle[np.asarray(waited, np.int64)] = True
     rows = np.int32 if len(ts) < 1 << 31 else np.int64
     graph = ExecutionGraph(
         info=info,
@@ -110,10 +100,10 @@ def assemble(
         call=nesting.call.astype(rows, copy=False),
         inner=nesting.inner.astype(rows, copy=False),
         idle=idle,
-        edge_src=src,
-        edge_dst=dst,
-        edge_kind=edges.kind[by_region],
-        edge_channel=channel.astype(np.uint32),
+        edge_src=edges.src,
+        edge_dst=edges.dst,
+        edge_kind=edges.kind,
+        edge_channel=channel,
         extensions=events.extensions,
         regions=regions,
         calls=call_times(nesting, ts, strand, strand_start, idle),

@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from clew.graph.alignment import Alignment, Correction, Messages, align
 from clew.graph.arrange import Rows, arrange
-from clew.graph.assemble import Events, Joined, Tables, assemble
+from clew.graph.assemble import Events, Tables, assemble
 from clew.graph.clocks import monotonic_ns
 from clew.graph.decode import decode
+from clew.graph.edges import Joined
 from clew.graph.gaps import lost_of
 from clew.graph.machines import Machine
 from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand

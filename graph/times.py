@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.arrays import lengths
 from clew.graph.calls import Nesting
+from clew.graph.edges import Joined
 from clew.graph.model import Calls, Rows
 from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
@@ -31,26 +33,57 @@ def passive_kinds() -> Mask:
     return table
 
 
-def waits(ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], src: I64, dst: I64) -> I64:
-    """Per edge, the event after which its target's strand waited for the source; -1 when it did not wait.
+def idle_gaps(
+    kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64, sequence: Rows, *, by_loop: Mask
+) -> Mask:
+    """Per event: is the time up to the strand's next event not work of the call that runs then?
+
+    So it is when another strand ran on the thread meanwhile or the strand was suspended (the thread's next record, by
+    `sequence`, is another one), and between two scopes that a loop runs (`by_loop`, per site).
+    """
+    if not in_c:
+        return idle_gaps_by_columns(kind, site, strand_start, sequence, by_loop=by_loop)
+    idle = np.zeros(len(kind), bool)
+    walks.idle(
+        np.ascontiguousarray(kind), np.ascontiguousarray(site), np.ascontiguousarray(sequence),
+        sequence.dtype == np.int64, np.ascontiguousarray(strand_start, np.int64), by_loop, idle,
+    )  # fmt: skip
+    return idle
+
+
+def idle_gaps_by_columns(
+    kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64, sequence: Rows, *, by_loop: Mask
+) -> Mask:
+    """The same in numpy."""
+    idle = np.zeros(len(kind), bool)
+    if len(kind):
+        idle[:-1] = (sequence[1:] != sequence[:-1] + 1) | (kind[:-1] == Kind.STEP_END)
+        between = np.flatnonzero((kind[:-1] == Kind.SCOPE_END) & (kind[1:] == Kind.SCOPE_BEGIN))
+        idle[between] |= by_loop[site[between]] & by_loop[site[between + 1]]
+        idle[strand_start[1:][lengths(strand_start) > 0] - 1] = False
+    return idle
+
+
+def mark_waits(idle: Mask, ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], edges: Joined) -> None:
+    """Marks the events after which an edge's target's strand waited for the edge's source.
 
     It waited when its latest event before the source did happen is separated from the target only by passive records.
     """
-    if not in_c:
-        return waits_by_columns(ts, kind, strand, src, dst)
-    found = np.empty(len(dst), np.int64)
-    walks.waits(
-        np.ascontiguousarray(ts), np.ascontiguousarray(kind), np.ascontiguousarray(strand), passive_kinds(),
-        np.ascontiguousarray(src), np.ascontiguousarray(dst), found,
-    )  # fmt: skip
-    return found
+    if in_c:
+        walks.waits(
+            np.ascontiguousarray(ts), np.ascontiguousarray(kind), np.ascontiguousarray(strand), passive_kinds(),
+            np.ascontiguousarray(edges.src), np.ascontiguousarray(edges.dst), idle,
+        )  # fmt: skip
+    else:
+        mark_waits_by_columns(idle, ts, kind, strand, edges)
 
 
-def waits_by_columns(ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], src: I64, dst: I64) -> I64:
+def mark_waits_by_columns(
+    idle: Mask, ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], edges: Joined
+) -> None:
     """The same in numpy."""
-    passive = passive_kinds()
+    passive, src, dst = passive_kinds(), edges.src, edges.dst
     at = dst - 1
-    result = np.full(len(dst), -1, np.int64)
     open_ = np.flatnonzero((at >= 0) & (strand[src] != strand[dst]))
     while len(open_):
         here = at[open_]
@@ -59,35 +92,10 @@ def waits_by_columns(ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[n
         same = strand[here] == strand[dst[open_]]
         open_, here = open_[same], here[same]
         before = ts[here] < ts[src[open_]]
-        result[open_[before]] = here[before]
+        idle[here[before]] = True
         # Not yet far enough back: go on while only passive records lie between.
         open_ = open_[~before & passive[kind[here]]]
         at[open_] -= 1
-    return result
-
-
-def idle_gaps(
-    ts: I64,
-    kind: npt.NDArray[np.uint8],
-    strand: npt.NDArray[np.uint32],
-    sequence: Rows,
-    *,
-    by_loop: Mask,
-    waited: I64,
-) -> Mask:
-    """Per event: is the time up to the strand's next event not work of the call that runs then?
-
-    So it is when another strand ran on the thread meanwhile or the strand was suspended (the thread's next record, by
-    `sequence`, is another one), between two scopes that a loop runs (`by_loop`), and where a wait began (`waited`).
-    """
-    idle = np.zeros(len(ts), bool)
-    if len(ts):
-        same = strand[1:] == strand[:-1]
-        idle[:-1] = same & ((sequence[1:] != sequence[:-1] + 1) | (kind[:-1] == Kind.STEP_END))
-        between = (kind[:-1] == Kind.SCOPE_END) & (kind[1:] == Kind.SCOPE_BEGIN)
-        idle[:-1] |= same & between & by_loop[:-1] & by_loop[1:]
-        idle[waited] = True
-    return idle
 
 
 def gaps(ts: I64, strand: npt.NDArray[np.uint32]) -> I64:

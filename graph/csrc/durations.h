@@ -31,17 +31,31 @@ static void book(Finder *finder, const void *call, const void *inner, bool wide,
     }
 }
 
-/* Per edge, the row after which its target's strand waited for the source; -1 when it did not. `passive` is by kind. */
+/* Marks what lies between two events of a strand and is no work of the call that runs then: another strand ran on the thread, the
+ * strand was suspended, or a loop came from one scope to the next. False: a site that is not there. */
+static bool find_idle(const uint8_t *kind, const uint32_t *site, const void *sequence, bool wide, const int64_t *strand_start,
+                      int64_t strands, const uint8_t *by_loop, int64_t sites, uint8_t *idle) {
+    for (int64_t strand = 0; strand < strands; strand++)
+        for (int64_t row = strand_start[strand]; row + 1 < strand_start[strand + 1]; row++) {
+            bool torn = get_row(sequence, wide, row + 1) != get_row(sequence, wide, row) + 1;
+            idle[row] |= torn || kind[row] == STEP_END;
+            if (kind[row] != SCOPE_END || kind[row + 1] != SCOPE_BEGIN) continue;
+            if (site[row] >= sites || site[row + 1] >= sites) return false;
+            idle[row] |= by_loop[site[row]] && by_loop[site[row + 1]];
+        }
+    return true;
+}
+
+/* Marks, for each edge whose target's strand waited for its source, the row after which it did. `passive` is by kind. */
 static void find_waits(const int64_t *ts, const uint8_t *kind, const uint32_t *strand, const uint8_t *passive, const int64_t *src,
-                       const int64_t *dst, int64_t edges, int64_t *found) {
+                       const int64_t *dst, int64_t edges, uint8_t *idle) {
     for (int64_t edge = 0; edge < edges; edge++) {
         int64_t source = src[edge], at = dst[edge] - 1;
         uint32_t mine = strand[dst[edge]];
-        found[edge] = -1;
         if (strand[source] == mine) continue;
         for (; at >= 0 && strand[at] == mine; at--) {
             if (ts[at] < ts[source]) {
-                found[edge] = at;
+                idle[at] = 1;
                 break;
             }
             if (!passive[kind[at]]) break;

@@ -9,6 +9,7 @@
 #include "arrange.h"
 #include "columns.h"
 #include "durations.h"
+#include "edges.h"
 #include "flows.h"
 #include "nesting.h"
 #include "pairs.h"
@@ -409,6 +410,47 @@ done:
     return result;
 }
 
+static PyObject *idle(PyObject *module, PyObject *args) {
+    PyObject *given[6];
+    int wide;
+    if (!PyArg_ParseTuple(args, "OOOpOOO", given, given + 1, given + 2, &wide, given + 3, given + 4, given + 5)) return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    const uint8_t *kind = take(&buffers, given[0], 1, 0, false, "kind");
+    if (!kind) goto done;
+    int64_t events = items(&buffers, 0, 1);
+    const uint32_t *site = take(&buffers, given[1], 4, events, false, "site");
+    if (!site) goto done;
+    const void *sequence = take(&buffers, given[2], wide ? 8 : 4, events, false, "sequence");
+    if (!sequence) goto done;
+    const int64_t *start = take(&buffers, given[3], 8, 1, false, "strand_start");
+    if (!start) goto done;
+    int64_t strands = items(&buffers, 3, 8) - 1;
+    const uint8_t *by_loop = take(&buffers, given[4], 1, 0, false, "by_loop");
+    if (!by_loop) goto done;
+    uint8_t *mask = take(&buffers, given[5], 1, events, true, "idle");
+    if (!mask || !bounds_fit(start, strands, events)) goto done;
+    bool ok;
+    Py_BEGIN_ALLOW_THREADS ok = find_idle(kind, site, sequence, wide, start, strands, by_loop, items(&buffers, 4, 1), mask);
+    Py_END_ALLOW_THREADS
+    if (ok) result = Py_NewRef(Py_None);
+    else PyErr_SetString(PyExc_ValueError, "a site that is not there");
+done:
+    let_go(&buffers);
+    return result;
+}
+
+/* Are all of `edges` pairs of rows of events? */
+static bool edges_fit(const int64_t *src, const int64_t *dst, int64_t edges, int64_t events) {
+    if (!rows_fit(src, true, edges, events) || !rows_fit(dst, true, edges, events)) return false;
+    for (int64_t edge = 0; edge < edges; edge++)
+        if (src[edge] < 0 || dst[edge] < 0) {
+            PyErr_SetString(PyExc_ValueError, "an edge without an end");
+            return false;
+        }
+    return true;
+}
+
 static PyObject *waits(PyObject *module, PyObject *args) {
     PyObject *given[7];
     if (!PyArg_ParseTuple(args, "OOOOOOO", given, given + 1, given + 2, given + 3, given + 4, given + 5, given + 6)) return NULL;
@@ -428,14 +470,9 @@ static PyObject *waits(PyObject *module, PyObject *args) {
     int64_t edges = items(&buffers, 4, 8);
     const int64_t *dst = take(&buffers, given[5], 8, edges, false, "dst");
     if (!dst) goto done;
-    int64_t *found = take(&buffers, given[6], 8, edges, true, "found");
-    if (!found || !rows_fit(src, true, edges, events) || !rows_fit(dst, true, edges, events)) goto done;
-    for (int64_t edge = 0; edge < edges; edge++)
-        if (src[edge] < 0 || dst[edge] < 0) {
-            PyErr_SetString(PyExc_ValueError, "an edge without an end");
-            goto done;
-        }
-    Py_BEGIN_ALLOW_THREADS find_waits(ts, kind, strand, passive, src, dst, edges, found);
+    uint8_t *mask = take(&buffers, given[6], 1, events, true, "idle");
+    if (!mask || !edges_fit(src, dst, edges, events)) goto done;
+    Py_BEGIN_ALLOW_THREADS find_waits(ts, kind, strand, passive, src, dst, edges, mask);
     Py_END_ALLOW_THREADS result = Py_NewRef(Py_None);
 done:
     let_go(&buffers);
@@ -484,6 +521,46 @@ done:
     return result;
 }
 
+static PyObject *arrange_edges(PyObject *module, PyObject *args) {
+    PyObject *given[10];
+    long long regions;
+    if (!PyArg_ParseTuple(args, "OOOOLOOOOOO", given, given + 1, given + 2, given + 3, &regions, given + 4, given + 5, given + 6,
+                          given + 7, given + 8, given + 9))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    Edge_columns from, to;
+    if (!(from.src = take(&buffers, given[0], 8, 0, false, "src"))) goto done;
+    to.edges = from.edges = items(&buffers, 0, 8);
+    if (!(from.dst = take(&buffers, given[1], 8, from.edges, false, "dst"))) goto done;
+    if (!(from.kind = take(&buffers, given[2], 1, from.edges, false, "kind"))) goto done;
+    const uint32_t *region = take(&buffers, given[3], 4, 0, false, "region");
+    if (!region) goto done;
+    int64_t events = items(&buffers, 3, 4);
+    const int32_t *ext = take(&buffers, given[4], 4, events, false, "ext");
+    if (!ext) goto done;
+    const uint32_t *channel = take(&buffers, given[5], 4, 0, false, "channel");
+    if (!channel || !rows_fit(ext, false, events, items(&buffers, 5, 4))) goto done;
+    if (!(to.src = take(&buffers, given[6], 8, from.edges, true, "src"))) goto done;
+    if (!(to.dst = take(&buffers, given[7], 8, from.edges, true, "dst"))) goto done;
+    if (!(to.kind = take(&buffers, given[8], 1, from.edges, true, "kind"))) goto done;
+    uint32_t *name = take(&buffers, given[9], 4, from.edges, true, "name");
+    if (!name || !edges_fit(from.src, from.dst, from.edges, events)) goto done;
+    uint32_t most = 0;
+    for (int64_t row = 0; row < events; row++) most = region[row] > most ? region[row] : most;
+    if (events && most >= regions) {
+        PyErr_SetString(PyExc_ValueError, "a region that is not there");
+        goto done;
+    }
+    bool ok;
+    Py_BEGIN_ALLOW_THREADS ok = edges_arrange(&from, region, regions, &to);
+    if (ok) edges_name(&to, ext, channel, name);
+    Py_END_ALLOW_THREADS result = ok ? Py_NewRef(Py_None) : PyErr_NoMemory();
+done:
+    let_go(&buffers);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"fill", fill, METH_VARARGS, NULL},
     {"tally", tally_strands, METH_VARARGS, NULL},
@@ -492,8 +569,10 @@ static PyMethodDef methods[] = {
     {"split", split_regions, METH_VARARGS, NULL},
     {"pair", pair_events, METH_VARARGS, NULL},
     {"durations", durations, METH_VARARGS, NULL},
+    {"idle", idle, METH_VARARGS, NULL},
     {"waits", waits, METH_VARARGS, NULL},
     {"flows", flows, METH_VARARGS, NULL},
+    {"edges", arrange_edges, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,8 +6,6 @@
 
 #include "nesting.h"
 
-enum { RECEIVE = 9, RELEASE = 11, ACQUIRE = 12, SCOPE_BEGIN = 16, SCOPE_END = 17, REQUEST = 20, PAYLOAD = 27 };
-
 typedef struct {
     int64_t row;
     uint32_t region;

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from clew.graph.alignment import Correction
 from clew.graph.arrays import expand
-from clew.graph.assemble import Events, Joined, Tables, assemble
+from clew.graph.assemble import Events, Tables, assemble
+from clew.graph.edges import Joined
 from clew.graph.formats.collect import FAILED, MISSING, PSEUDO, Collector
 from clew.graph.formats.forest import FAR, column, levels, plant
 from clew.graph.formats.points import (

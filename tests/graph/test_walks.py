@@ -1,11 +1,13 @@
 """The walks in C beside their twins in numpy, on streams of records that nest and on such that do not."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph import calls, decode, regions, times
+from clew.graph import calls, decode, edges, regions, times
 from clew.graph.walks import in_c, walks
 from clew.records.event import Kind, pack_extension, pack_word
 from clew.records.extents import find_end
@@ -141,6 +143,77 @@ def test_waits_are_those_of_the_twin(strands, pairs, random):
     ts = np.array([random.randrange(200) for _ in kind], np.int64)
     src = np.array([one % len(kind) for one, _ in pairs], np.int64)
     dst = np.array([other % len(kind) for _, other in pairs], np.int64)
-    assert (
-        times.waits(ts, kind, strand, src, dst).tolist() == times.waits_by_columns(ts, kind, strand, src, dst).tolist()
+    joined = edges.Joined(src, dst, np.ones(len(src), np.uint8))
+    ours, theirs = np.zeros(len(kind), bool), np.zeros(len(kind), bool)
+    times.mark_waits(ours, ts, kind, strand, joined)
+    times.mark_waits_by_columns(theirs, ts, kind, strand, joined)
+    assert ours.tolist() == theirs.tolist()
+
+
+LOOP_KINDS = [Kind.ENTER, Kind.STEP_BEGIN, Kind.STEP_END, Kind.SCOPE_BEGIN, Kind.SCOPE_END]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(LOOP_KINDS), st.integers(0, 2), st.integers(1, 2)), max_size=30), max_size=4
+    ),
+    st.sampled_from([np.int32, np.int64]),
+)
+@settings(max_examples=200, deadline=None)
+def test_idle_gaps_are_those_of_the_twin_and_of_the_definition(strands, dtype):
+    flat = [event for events in strands for event in events]
+    kind, site = np.array([one[0] for one in flat], np.uint8), np.array([one[1] for one in flat], np.uint32)
+    start = np.cumsum([0] + [len(events) for events in strands]).astype(np.int64)
+    sequence = np.cumsum([one[2] for one in flat]).astype(dtype)
+    by_loop = np.array([True, False, True])
+    ours = times.idle_gaps(kind, site, start, sequence, by_loop=by_loop)
+    expected = []
+    for events in strands:
+        for (what, at, _), (then, where, step) in itertools.pairwise(events):
+            between = what == Kind.SCOPE_END and then == Kind.SCOPE_BEGIN and at != 1 and where != 1
+            expected.append(step > 1 or what == Kind.STEP_END or between)
+        expected += [False] * bool(events)
+    assert ours.tolist() == expected
+    assert times.idle_gaps_by_columns(kind, site, start, sequence, by_loop=by_loop).tolist() == expected
+
+
+@given(st.integers(0, 2**32), st.sampled_from([1, 3, 40]), st.integers(0, 200))
+@settings(max_examples=100, deadline=None)
+def test_edges_are_in_the_order_of_the_twin(seed, regions, count):
+    rng = np.random.default_rng(seed)
+    events = 50
+    region = np.concatenate((np.arange(regions), rng.integers(0, regions, events))).astype(np.uint32)[:events]
+    ext = np.where(rng.random(events) < 0.5, rng.integers(0, 9, events), -1).astype(np.int32)
+    channel = rng.integers(0, 3, 9).astype(np.uint32)
+    given_ = edges.Joined(
+        rng.integers(0, events, count), rng.integers(0, events, count), rng.integers(1, 4, count).astype(np.uint8)
     )
+    ours, names = edges.by_walks(given_, region, regions, ext, channel)
+    theirs, expected = edges.by_columns(given_, region, regions, ext, channel)
+    assert names.tolist() == expected.tolist()
+    for name, column in vars(theirs).items():
+        assert getattr(ours, name).tolist() == column.tolist()
+    lines = list(zip(region[given_.src], given_.src, given_.dst, range(count), given_.kind, strict=True))
+    assert ours.kind.tolist() == [line[-1] for line in sorted(lines)]
+
+
+def test_edges_that_lead_nowhere_are_refused():
+    one, kind = np.array([0], np.int64), np.zeros(1, np.uint8)
+    region, ext, channel = np.zeros(1, np.uint32), np.zeros(1, np.int32), np.zeros(1, np.uint32)
+    good = one, one, kind, region, 1, ext, channel, one.copy(), one.copy(), kind.copy(), channel.copy()
+    walks.edges(*good)
+    for place, wrong in (
+        (0, one + 1),
+        (1, one - 1),
+        (2, kind[:0]),
+        (3, region + 1),
+        (4, 0),
+        (5, ext + 1),
+        (7, one[:0]),
+    ):
+        with pytest.raises(ValueError, match="needed|there|end"):
+            walks.edges(*good[:place], wrong, *good[place + 1 :])
+    scopes = np.array([Kind.SCOPE_END, Kind.SCOPE_BEGIN], np.uint8)
+    numbers = np.arange(2, dtype=np.int64)
+    with pytest.raises(ValueError, match="site"):
+        walks.idle(scopes, np.ones(2, np.uint32), numbers, True, numbers * 2, np.ones(1, bool), np.zeros(2, bool))

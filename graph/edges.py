@@ -1,0 +1,52 @@
+"""Edges in the order that a graph has them in, and what they are called.
+
+Invariant: they are sorted by their source's region, then by source, then by target; what is equal in all stays as it was given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.walks import in_c, walks
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Columns, one row per edge: rows of events, and an `EdgeKind`."""
+
+    src: I64
+    dst: I64
+    kind: npt.NDArray[np.uint8]
+
+
+def arranged(edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32], channel: U32) -> tuple[Joined, U32]:
+    """The edges in order, and the channel of each. `region` and `ext` are by event, `channel` is by extension."""
+    return (by_walks if in_c else by_columns)(edges, region, regions, ext, channel)
+
+
+def by_walks(edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32], channel: U32) -> tuple[Joined, U32]:
+    to = Joined(*map(np.empty_like, (edges.src, edges.dst, edges.kind)))
+    name = np.empty(len(edges.src), np.uint32)
+    walks.edges(
+        np.ascontiguousarray(edges.src), np.ascontiguousarray(edges.dst), np.ascontiguousarray(edges.kind),
+        np.ascontiguousarray(region), regions, np.ascontiguousarray(ext), np.ascontiguousarray(channel), to.src, to.dst,
+        to.kind, name,
+    )  # fmt: skip
+    return to, name
+
+
+def by_columns(
+    edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32], channel: U32
+) -> tuple[Joined, U32]:
+    """The same in numpy."""
+    order = np.lexsort((edges.dst, edges.src, region[edges.src]))
+    to = Joined(edges.src[order], edges.dst[order], edges.kind[order])
+    of_ext = np.append(channel, np.uint32(0))
+    name = of_ext[ext[to.dst]]
+    return to, np.where(name == 0, of_ext[ext[to.src]], name)
