@@ -28,6 +28,24 @@ def fill(
     """An extent's columns into the beginnings of arrays; how many records and extensions it has.
     Extensions are numbered from `base`; `text_start[0]` is read."""
 
+def steps(
+    kind: Array,
+    site: Array,
+    ext: Array,
+    key: Array,
+    keys: Array,
+    since: int,
+    stack: Array,
+    dropped: bool,
+    strand: Array,
+    /,
+) -> tuple[bytes, int, bytes, int, bool]:
+    """A thread's records taken apart, from where `keys`, `since`, `stack` and `dropped` say (`graph.strands.Steps`): the keys
+    of new strands, the new `since` and `stack`, how many ends had no beginning, the new `dropped`."""
+
+def nanoseconds(ticks: Array, begin: Array, base: Array, rate: Array, ns: Array, /) -> None:
+    """By the segments of a `ClockMap`, which are sorted."""
+
 def tally(strand: Array, base: int, thread: int, count: Array, home: Array, /) -> None:
     """Adds a thread's records to `count`, per strand, and notes in `home` that the thread ran it: -2 when another did, too."""
 

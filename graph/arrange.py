@@ -27,8 +27,10 @@ _NOBODY, _SEVERAL = -1, -2
 
 
 class Threads(Protocol):
-    """The columns of a process's threads, one of each per thread."""
+    """The columns of a process's threads, of each as many as there are pieces of threads, one thread's after the other's."""
 
+    serials: list[int]
+    """Which thread a piece is of."""
     times: list[I64]
     kind: list[npt.NDArray[np.uint8]]
     sites: list[U32]
@@ -38,13 +40,13 @@ class Threads(Protocol):
     key: list[npt.NDArray[np.uint64]]
     channels: list[U32]
     flags: list[npt.NDArray[np.uint16]]
-    text_length: list[I64]
+    text_length: list[npt.NDArray[np.uint16]]
     texts: list[npt.NDArray[np.uint8]]
 
 
 @dataclass(frozen=True)
 class Thread:
-    """The records of one thread, in its order."""
+    """Records of one thread that follow each other."""
 
     strand: U32
     ts: I64
@@ -52,7 +54,7 @@ class Thread:
     site: U32
     ext: npt.NDArray[np.int32]
     strands_before: int
-    """What the first strand of the process is in the run; likewise the thread's first record, and its first extension."""
+    """What the first strand of the process is in the run; likewise the piece's first record, and its first extension."""
     records_before: int
     extensions_before: int
 
@@ -121,18 +123,16 @@ def arrange(processes: Sequence[Threads], strands: Sequence[int]) -> Rows:
 
 
 def _sizes(processes: Sequence[Threads], first: Sequence[int]) -> tuple[I64, I64]:
-    """Per strand how many records it has, and the number of the thread that ran it."""
+    """Per strand how many records it has, and the serial of the thread that ran it."""
     count, home = np.zeros(first[-1], np.int64), np.full(first[-1], _NOBODY, np.int64)
-    thread = 0
     for process, base in zip(processes, first, strict=False):
-        for column in process.strands:
-            _tally(column, base, thread, count, home)
-            thread += 1
+        for column, serial in zip(process.strands, process.serials, strict=True):
+            _tally(column, base, serial, count, home)
     return count, home
 
 
 def _tally(strand: U32, base: int, thread: int, count: I64, home: I64) -> None:
-    """Adds a thread's records to those of each strand, and notes which thread ran it."""
+    """Adds a thread's records to those of each strand, and notes that it ran it."""
     if in_c:
         walks.tally(np.ascontiguousarray(strand), base, thread, count, home)
     else:

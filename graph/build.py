@@ -20,15 +20,15 @@ from clew.graph.alignment import Alignment, Correction, Messages, align
 from clew.graph.arrange import Rows, arrange
 from clew.graph.assemble import Events, Tables, assemble
 from clew.graph.clocks import monotonic_ns
-from clew.graph.decode import decode
 from clew.graph.edges import Joined
 from clew.graph.gaps import lost_of
 from clew.graph.machines import Machine
 from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.names import process_names
+from clew.graph.numbers import Numbers
 from clew.graph.pairing import Edges, crossings, pair
 from clew.graph.progress import Progress, nobody
-from clew.graph.strands import Demultiplexer
+from clew.graph.reading import ProcessRead, read_columns
 from clew.graph.streams import pair_bytes
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
@@ -146,7 +146,7 @@ class _Builder:
         self.progress(_MAKING, 0, 3)
         machines = self._align(parts)
         processes = self._processes(parts)
-        rows = arrange(parts, [len(part.demultiplexer.keys) for part in parts])
+        rows = arrange(parts, [len(part.read.strands.keys) for part in parts])
         self.progress(_MAKING, 1, 3)
         edges = self._with_bytes(pair(rows), rows)
         missing = self._lost(parts, rows)
@@ -175,14 +175,13 @@ class _Builder:
         found: list[Gap] = []
         at = first = 0
         for part in parts:
-            for ends, (serial, thread) in zip(part.ends, sorted(part.records.threads.items()), strict=True):
-                stop = at + (int(ends[-1, 1]) if len(ends) else 0)
-                if thread.missing:
-                    own = first + part.demultiplexer.own(serial)
-                    row_of = rows.of_records(at, stop)
-                    found += lost_of(thread.missing, ends, row_of, rows.strand(row_of), own)
-                at = stop
-            first += len(part.demultiplexer.keys)
+            for (serial, thread), numbers in zip(part.read.threads.items(), part.read.strands.of, strict=True):
+                missing = part.records.threads[serial].missing
+                if missing:
+                    row_of = rows.of_records(at, at + thread.records)
+                    found += lost_of(missing, thread.ends, row_of, rows.strand(row_of), first + int(numbers[0]))
+                at += thread.records
+            first += len(part.read.strands.keys)
         return found
 
     def _where(self) -> str:
@@ -279,30 +278,33 @@ class _Builder:
             self.problems.append(Problem(records.path, f"{about}: {note.text}" if about else note.text))
         for number, count in records.counters.items():
             self.counted[site_ids.get(number, 0)] += count
-        part = _Part(index, records, Demultiplexer())
-        for serial, thread in sorted(records.threads.items()):
-            self.progress(_READING, self.read, self.bytes)
-            decoded = decode(thread.extents)
-            self.read += thread.extents.bytes
-            keys = np.append(decoded.key, np.uint64(0))[decoded.ext]
-            part.strands.append(part.demultiplexer.split(serial, decoded.kind, decoded.site, keys))
-            part.times.append(self._times(records, decoded.ticks))
-            part.kind.append(decoded.kind)
-            part.sites.append(_translate(site_ids, decoded.site))
-            part.ext.append(decoded.ext)
-            part.key.append(decoded.key)
-            part.channels.append(_translate(string_ids, decoded.channel))
-            part.flags.append(decoded.flags)
-            part.text_length.append(np.diff(decoded.text_start))
-            part.texts.append(decoded.texts)
-            part.ends.append(decoded.ends)
-        if part.demultiplexer.unmatched_ends:
-            what = f"{part.demultiplexer.unmatched_ends} steps of tasks end without a beginning"
-            self.problems.append(Problem(records.path, what))
+        part = _Part(index, records, read_columns(records, self._tell))
+        sites, strings = Numbers.of(site_ids), Numbers.of(string_ids)
+        for (serial, thread), numbers in zip(part.read.threads.items(), part.read.strands.of, strict=True):
+            for piece in thread.pieces:
+                part.serials.append(serial)
+                part.strands.append(numbers[piece.strand])
+                part.times.append(self._times(records, piece.ticks))
+                part.kind.append(piece.kind)
+                part.sites.append(sites.translate(piece.site))
+                part.ext.append(piece.ext)
+                part.key.append(piece.key)
+                part.channels.append(strings.translate(piece.channel))
+                part.flags.append(piece.flags)
+                part.text_length.append(piece.length)
+                part.texts.append(piece.texts)
+        part.read.let_go()
+        unmatched = sum(thread.steps.unmatched for thread in part.read.threads.values())
+        if unmatched:
+            self.problems.append(Problem(records.path, f"{unmatched} steps of tasks end without a beginning"))
         if not self.records.clock(records).known:
             what = "too short to measure its clock by: the order of its events is right, their durations are guesses"
             self.problems.append(Problem(records.path, what))
         return part
+
+    def _tell(self, size: int) -> None:
+        self.progress(_READING, self.read, self.bytes)
+        self.read += size
 
     # Tables
 
@@ -310,8 +312,7 @@ class _Builder:
         bounds = strand_start.tolist()
         strands: list[Strand] = []
         for part in parts:
-            demultiplexer = part.demultiplexer
-            for key, serial in zip(demultiplexer.keys, demultiplexer.threads, strict=True):
+            for key, serial in zip(part.read.strands.keys, part.read.strands.threads, strict=True):
                 number = len(strands)
                 thread = part.records.threads[serial]
                 thread_name = thread.name or f"thread {serial}"
@@ -366,11 +367,12 @@ class _Builder:
 
 @dataclass
 class _Part:
-    """One process, its threads' columns in the order of their serials; strands are numbered from 0."""
+    """One process, its threads' pieces in the order of their serials; strands are numbered from 0."""
 
     index: int
     records: ProcessRecords
-    demultiplexer: Demultiplexer
+    read: ProcessRead
+    serials: list[int] = field(default_factory=list)
     times: list[I64] = field(default_factory=list)
     kind: list[npt.NDArray[np.uint8]] = field(default_factory=list)
     sites: list[npt.NDArray[np.uint32]] = field(default_factory=list)
@@ -379,15 +381,17 @@ class _Part:
     key: list[npt.NDArray[np.uint64]] = field(default_factory=list)
     channels: list[npt.NDArray[np.uint32]] = field(default_factory=list)
     flags: list[npt.NDArray[np.uint16]] = field(default_factory=list)
-    text_length: list[I64] = field(default_factory=list)
+    text_length: list[npt.NDArray[np.uint16]] = field(default_factory=list)
     texts: list[npt.NDArray[np.uint8]] = field(default_factory=list)
-    ends: list[I64] = field(default_factory=list)
-    """See `Columns.ends`."""
 
     def span(self) -> tuple[int, int]:
         """From the first record of any thread to the last."""
-        spans = [(int(times[0]), int(times[-1])) for times in self.times if len(times)]
-        return min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for serial, times in zip(self.serials, self.times, strict=True):
+            first.setdefault(serial, int(times[0]))
+            last[serial] = int(times[-1])
+        return min(first.values(), default=0), max(last.values(), default=0)
 
 
 def _messages(parts: Sequence[_Part], clock_of: Sequence[int]) -> Messages:
@@ -415,14 +419,6 @@ def _messages(parts: Sequence[_Part], clock_of: Sequence[int]) -> Messages:
 
 def _join(parts: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
-
-
-def _translate(ids: dict[int, int], column: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """A process's ids to the run's; what was never defined (its definition is lost) becomes 0."""
-    known = np.array(sorted(ids), np.uint32)
-    run = np.array([ids[number] for number in known.tolist()], np.uint32)
-    place = np.minimum(np.searchsorted(known, column), len(known) - 1)
-    return np.where(known[place] == column, run[place], np.uint32(0))
 
 
 def _words(value: object) -> list[str]:

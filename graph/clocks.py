@@ -5,27 +5,35 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.walks import in_c, walks
 from clew.records.clocks import ClockMap
 
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
 
-def monotonic_ns(clock: ClockMap, ticks: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+
+def monotonic_ns(clock: ClockMap, ticks: U64) -> I64:
     """Monotonic nanoseconds, exact where a float of a segment's length is (a segment of two months)."""
-    segments = clock.segments
-    begins = np.array([segment.ticks for segment in segments], np.uint64)
-    base = np.array([segment.ns for segment in segments], np.int64)
-    rate = np.array([segment.rate for segment in segments])
-    if len(segments) == 1:
-        return _along(ticks - begins[0], base[0], rate[0])
-    place = np.maximum(np.searchsorted(begins, ticks, "right") - 1, 0)
-    return _along(ticks - begins[place], base[place], rate[place])
+    if not in_c:
+        return by_columns(clock, ticks)
+    found = np.empty(len(ticks), np.int64)
+    walks.nanoseconds(ticks, *_segments(clock), found)
+    return found
 
 
-def _along(
-    since: npt.NDArray[np.uint64], base: np.int64 | npt.NDArray[np.int64], rate: np.float64 | npt.NDArray[np.float64]
-) -> npt.NDArray[np.int64]:
+def by_columns(clock: ClockMap, ticks: U64) -> I64:
+    """The same in numpy."""
+    begin, base, rate = _segments(clock)
+    place = np.maximum(np.searchsorted(begin, ticks, "right") - 1, 0)
     # The difference wraps in 64 bits, so that ticks before the first segment give a negative number.
-    signed = since.view(np.int64)
-    if np.all(rate == 1.0):
-        return signed + base
-    result: npt.NDArray[np.int64] = np.rint(signed * rate).astype(np.int64) + base
-    return result
+    since = (ticks - begin[place]).view(np.int64)
+    scaled = since * rate[place]
+    far = ~(np.abs(scaled) < 9.2e18)  # a damaged record's
+    passed = np.where(far, np.iinfo(np.int64).min, np.rint(np.where(far, 0, scaled)).astype(np.int64))
+    return np.where(rate[place] == 1.0, since, passed) + base[place]
+
+
+def _segments(clock: ClockMap) -> tuple[U64, I64, npt.NDArray[np.float64]]:
+    begin = np.array([segment.ticks for segment in clock.segments], np.uint64)
+    base = np.array([segment.ns for segment in clock.segments], np.int64)
+    return begin, base, np.array([segment.rate for segment in clock.segments], np.float64)

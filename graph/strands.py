@@ -1,78 +1,151 @@
-"""Takes a thread's stream apart into strands: its own, and those of the tasks that it runs step by step."""
+"""Takes threads' streams apart into strands: the thread's own, and those of the tasks that it runs step by step.
+
+A thread is taken apart by itself, its strands numbered as they come, and may go on later from where it was (`Steps`); then
+`number` finds which strands of a process's threads are one. Invariant: how often a stream was interrupted shows in nothing.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import lengths
+from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
 
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
 
-class Demultiplexer:
-    """Numbers the strands of one process. Invariant: the first strand that is asked for gets the first number."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[int, int] = {}
-        self.keys: list[int] = []
-        """Key of each task's strand, 0 for a thread's own, by number."""
-        self.threads: list[int] = []
-        """Serial of the thread that a strand ran on first, by number."""
-        self.unmatched_ends = 0
+@dataclass(frozen=True)
+class Steps:
+    """How far a thread has been taken apart. Strands are numbered within the thread; its own is number 0, or, since records
+    were dropped last, `since`."""
 
-    def split(
-        self,
-        serial: int,
-        kind: npt.NDArray[np.uint8],
-        site: npt.NDArray[np.uint32],
-        keys: npt.NDArray[np.uint64],
-    ) -> npt.NDArray[np.uint32]:
-        """The strand number of every record of a thread's stream. `keys` is 0 where a record has none.
+    keys: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
+    """Of every strand, 0 for the thread's own."""
+    counts: I64 = field(default_factory=lambda: np.zeros(1, np.int64))
+    """Records of every strand."""
+    since: int = 0
+    stack: tuple[int, ...] = (0,)
+    """The strands under way, the thread's own first."""
+    unmatched: int = 0
+    """Ends of steps without a beginning."""
+    dropped: bool = True
+    """Would a mark of dropped records say nothing new? At the beginning there is nothing that could go on."""
 
-        STEP_BEGIN and STEP_END belong to the strand that is stepped. Steps that never ended go on to the stream's end, or to
-        where records were dropped: nothing is known there of what ran, so all strands begin anew.
-        """
-        own = self._add(0, serial)
-        lost = (kind == Kind.GAP) & (site == 0)
-        # One after another are one, and at the beginning there was nothing that could go on.
-        lost[1:] &= ~lost[:-1]
-        lost[:1] = False
-        rows = np.flatnonzero((kind == Kind.STEP_BEGIN) | (kind == Kind.STEP_END) | lost)
-        starts, numbers = [0], [own]
-        stack = [own]
-        for row, what, key in zip(rows.tolist(), kind[rows].tolist(), keys[rows].tolist(), strict=True):
-            if what == Kind.GAP:
-                known = self._numbers.items()
-                self._numbers = {strand: number for strand, number in known if self.threads[number] != serial}
-                stack = [self._add(0, serial)]
-                starts.append(row)
-            elif what == Kind.STEP_BEGIN:
-                stack.append(self._strand(key, serial))
-                starts.append(row)
-            else:
-                if len(stack) == 1:
-                    self.unmatched_ends += 1
-                    continue
-                ended = self._numbers.get(key)
-                # An end names its strand, so steps above it that lack theirs end with it.
-                while len(stack) > 2 and ended is not None and ended in stack[1:] and stack[-1] != ended:
-                    stack.pop()
+
+def split(steps: Steps, kind: U8, site: U32, ext: npt.NDArray[np.int32], key: U64) -> tuple[U32, Steps]:
+    """The strand of every record of a thread's stream from `steps` on, and how far that is. `ext` names rows of `key`.
+
+    STEP_BEGIN and STEP_END belong to the strand that is stepped. Steps that never ended go on to the stream's end, or to
+    where records were dropped: nothing is known there of what ran, so all strands begin anew.
+    """
+    if not in_c:
+        return split_by_rows(steps, kind, site, ext, key)
+    strand = np.empty(len(kind), np.uint32)
+    added, since, under_way, unmatched, dropped = walks.steps(
+        kind, site, ext, key, steps.keys, steps.since, np.array(steps.stack, np.uint32), steps.dropped, strand
+    )
+    keys = np.concatenate((steps.keys, np.frombuffer(added, np.uint64)))
+    stack = tuple(np.frombuffer(under_way, np.uint32).tolist())
+    return strand, Steps(keys, _counted(steps, strand, len(keys)), since, stack, steps.unmatched + unmatched, dropped)
+
+
+def split_by_rows(steps: Steps, kind: U8, site: U32, ext: npt.NDArray[np.int32], key: U64) -> tuple[U32, Steps]:
+    """The same in Python."""
+    lost = (kind == Kind.GAP) & (site == 0)
+    # One after another are one.
+    first = lost.copy()
+    first[1:] &= ~lost[:-1]
+    first[:1] &= not steps.dropped
+    rows = np.flatnonzero((kind == Kind.STEP_BEGIN) | (kind == Kind.STEP_END) | first)
+    keys, since, stack, unmatched = steps.keys.tolist(), steps.since, list(steps.stack), steps.unmatched
+    numbers_of = {key: since + place for place, key in reversed([*enumerate(keys[since:])])}
+    starts, numbers = [0], [stack[-1]]
+    for row, what, this in zip(rows.tolist(), kind[rows].tolist(), _keys(ext[rows], key), strict=True):
+        if what == Kind.GAP:
+            since = len(keys)
+            numbers_of, stack = {0: since}, [since]
+            keys.append(0)
+            starts.append(row)
+        elif what == Kind.STEP_BEGIN:
+            if this not in numbers_of:
+                numbers_of[this] = len(keys)
+                keys.append(this)
+            stack.append(numbers_of[this])
+            starts.append(row)
+        else:
+            if len(stack) == 1:
+                unmatched += 1
+                continue
+            ended = numbers_of.get(this)
+            # An end names its strand, so steps above it that lack theirs end with it.
+            while len(stack) > 2 and ended is not None and ended in stack[1:] and stack[-1] != ended:
                 stack.pop()
-                starts.append(row + 1)
-            numbers.append(stack[-1])
-        return np.repeat(np.array(numbers, np.uint32), lengths(np.array([*starts, len(kind)], np.int64)))
+            stack.pop()
+            starts.append(row + 1)
+        numbers.append(stack[-1])
+    strand = np.repeat(np.array(numbers, np.uint32), lengths(np.array([*starts, len(kind)], np.int64)))
+    dropped = bool(lost[-1]) if len(lost) else steps.dropped
+    counts = _counted(steps, strand, len(keys))
+    return strand, Steps(np.array(keys, np.uint64), counts, since, tuple(stack), unmatched, dropped)
 
-    def own(self, serial: int) -> int:
-        """The number of a thread's own strand."""
-        return next(number for number, key in enumerate(self.keys) if not key and self.threads[number] == serial)
 
-    def _strand(self, key: int, serial: int) -> int:
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = self._add(key, serial)
-        return number
+def _keys(ext: npt.NDArray[np.int32], key: U64) -> list[int]:
+    found: list[int] = np.append(key, np.uint64(0))[ext].tolist()
+    return found
 
-    def _add(self, key: int, serial: int) -> int:
-        self.keys.append(key)
-        self.threads.append(serial)
-        return len(self.keys) - 1
+
+def _counted(steps: Steps, strand: U32, strands: int) -> I64:
+    counts = np.bincount(strand, minlength=strands).astype(np.int64)
+    counts[: len(steps.counts)] += steps.counts
+    return counts
+
+
+@dataclass(frozen=True)
+class Strands:
+    """Those of a process, in the order in which its threads, one after the other, come to them."""
+
+    keys: list[int]
+    """Key of each task's strand, 0 for a thread's own."""
+    threads: list[int]
+    """Serial of the thread that a strand ran on first."""
+    of: list[U32]
+    """Per thread, by a strand's number within it: its number here."""
+
+    def tangled(self, threads: Iterable[Steps]) -> list[int]:
+        """The strands that more than one thread ran."""
+        ran: Counter[int] = Counter()
+        for numbers, steps in zip(self.of, threads, strict=True):
+            ran.update(np.unique(numbers[steps.counts > 0]).tolist())
+        return [number for number, count in ran.items() if count > 1]
+
+
+def number(threads: Iterable[tuple[int, Steps]]) -> Strands:
+    """Of pairs of a thread's serial and how it was taken apart. A task that several threads step is one strand, unless the
+    thread that had it first lost records since."""
+    keys: list[int] = []
+    serials: list[int] = []
+    of: list[U32] = []
+    known: dict[int, int] = {}
+    for serial, steps in threads:
+        first = len(keys)
+        numbers = [known.get(key, -1) for key in steps.keys.tolist()]
+        new = [place for place, found in enumerate(numbers) if found < 0]
+        for count, place in enumerate(new):
+            numbers[place] = first + count
+        added = steps.keys[new].tolist()
+        keys += added
+        serials += [serial] * len(added)
+        known.update(
+            (key, numbers[place]) for place, key in zip(new, added, strict=True) if key and place > steps.since
+        )
+        of.append(np.array(numbers, np.uint32))
+    return Strands(keys, serials, of)

@@ -10,7 +10,7 @@
 
 #include "nesting.h"
 
-enum { NOBODY = -1, SEVERAL = -2 };
+enum { NO_THREAD = -1, SEVERAL_THREADS = -2 };
 
 /* Counts records by strand; `home` is the thread that ran a strand. False: a strand that is not there. */
 static bool tally(const uint32_t *strand, int64_t records, int64_t base, int64_t strands, int64_t thread, int64_t *count,
@@ -21,8 +21,8 @@ static bool tally(const uint32_t *strand, int64_t records, int64_t base, int64_t
         if (here >= strands) return false;
         while (at < records && strand[at] == own) at++;
         count[here] += at - begin;
-        if (home[here] == NOBODY) home[here] = thread;
-        else if (home[here] != thread) home[here] = SEVERAL;
+        if (home[here] == NO_THREAD) home[here] = thread;
+        else if (home[here] != thread) home[here] = SEVERAL_THREADS;
     }
     return true;
 }

@@ -4,110 +4,12 @@
  * Invariants: every array's size is checked before it is walked, every row, site and extension before it is followed; the GIL is
  * not held meanwhile. Each function has a twin in numpy, and gives what that gives. */
 #include "arguments.h"
-#include "arrange.h"
-#include "columns.h"
 #include "durations.h"
 #include "flows.h"
 #include "joining.h"
 #include "nesting.h"
+#include "rows.h"
 #include "scopes.h"
-
-static PyObject *fill(PyObject *module, PyObject *args) {
-    PyObject *extent, *given[9];
-    int base;
-    if (!PyArg_ParseTuple(args, "OiOOOOOOOOO", &extent, &base, given, given + 1, given + 2, given + 3, given + 4, given + 5,
-                          given + 6, given + 7, given + 8))
-        return NULL;
-    Buffers buffers = {.count = 0};
-    const Unit *units = take(&buffers, extent, 8, 0, false, "extent");
-    PyObject *result = NULL;
-    if (!units) goto done;
-    Sizes sizes = columns_measure(units, (size_t)buffers.held[0].len / sizeof(Unit));
-    int64_t records = (int64_t)sizes.records, extensions = (int64_t)sizes.extensions;
-    Columns to;
-    if (!(to.ticks = take(&buffers, given[0], 8, records, true, "ticks"))) goto done;
-    if (!(to.kind = take(&buffers, given[1], 1, records, true, "kind"))) goto done;
-    if (!(to.site = take(&buffers, given[2], 4, records, true, "site"))) goto done;
-    if (!(to.ext = take(&buffers, given[3], 4, records, true, "ext"))) goto done;
-    if (!(to.key = take(&buffers, given[4], 8, extensions, true, "key"))) goto done;
-    if (!(to.channel = take(&buffers, given[5], 4, extensions, true, "channel"))) goto done;
-    if (!(to.flags = take(&buffers, given[6], 2, extensions, true, "flags"))) goto done;
-    if (!(to.text_start = take(&buffers, given[7], 8, extensions + 1, true, "text_start"))) goto done;
-    if (!(to.texts = take(&buffers, given[8], 1, (int64_t)sizes.text, true, "texts"))) goto done;
-    Py_BEGIN_ALLOW_THREADS columns_fill(units, &sizes, &to, base);
-    Py_END_ALLOW_THREADS result = Py_BuildValue("LL", (long long)records, (long long)extensions);
-done:
-    let_go(&buffers);
-    return result;
-}
-
-static PyObject *tally_strands(PyObject *module, PyObject *args) {
-    PyObject *given[3];
-    long long base, thread;
-    if (!PyArg_ParseTuple(args, "OLLOO", given, &base, &thread, given + 1, given + 2)) return NULL;
-    Buffers buffers = {.count = 0};
-    PyObject *result = NULL;
-    const uint32_t *strand = take(&buffers, given[0], 4, 0, false, "strand");
-    if (!strand) goto done;
-    int64_t *count = take(&buffers, given[1], 8, 0, true, "count");
-    if (!count) goto done;
-    int64_t strands = items(&buffers, 1, 8);
-    int64_t *home = take(&buffers, given[2], 8, strands, true, "home");
-    if (!home) goto done;
-    bool ok;
-    Py_BEGIN_ALLOW_THREADS
-    ok = base >= 0 && tally(strand, items(&buffers, 0, 4), base, strands, thread, count, home);
-    Py_END_ALLOW_THREADS
-    if (ok) result = Py_NewRef(Py_None);
-    else PyErr_SetString(PyExc_ValueError, "a strand that is not there");
-done:
-    let_go(&buffers);
-    return result;
-}
-
-static PyObject *place_records(PyObject *module, PyObject *args) {
-    PyObject *given[12];
-    long long base, first;
-    int extended, wide;
-    if (!PyArg_ParseTuple(args, "OOOOOLLiOOpOOOOO", given, given + 1, given + 2, given + 3, given + 4, &base, &first, &extended,
-                          given + 5, given + 6, &wide, given + 7, given + 8, given + 9, given + 10, given + 11))
-        return NULL;
-    Buffers buffers = {.count = 0};
-    PyObject *result = NULL;
-    Row_columns to = {.wide = wide};
-    const uint32_t *strand = take(&buffers, given[0], 4, 0, false, "strand");
-    if (!strand) goto done;
-    int64_t records = items(&buffers, 0, 4);
-    const int64_t *ts = take(&buffers, given[1], 8, records, false, "times");
-    if (!ts) goto done;
-    const uint8_t *kind = take(&buffers, given[2], 1, records, false, "kind");
-    if (!kind) goto done;
-    const uint32_t *site = take(&buffers, given[3], 4, records, false, "site");
-    if (!site) goto done;
-    const int32_t *ext = take(&buffers, given[4], 4, records, false, "ext");
-    if (!ext) goto done;
-    const int64_t *start = take(&buffers, given[5], 8, 1, false, "strand_start");
-    if (!start) goto done;
-    int64_t strands = items(&buffers, 5, 8) - 1;
-    int64_t *next = take(&buffers, given[6], 8, strands, true, "free");
-    if (!next) goto done;
-    if (!(to.ts = take(&buffers, given[7], 8, 0, true, "ts"))) goto done;
-    int64_t events = items(&buffers, 7, 8);
-    if (!bounds_fit(start, strands, events)) goto done;
-    if (!(to.kind = take(&buffers, given[8], 1, events, true, "kind"))) goto done;
-    if (!(to.site = take(&buffers, given[9], 4, events, true, "site"))) goto done;
-    if (!(to.ext = take(&buffers, given[10], 4, events, true, "ext"))) goto done;
-    if (!(to.sequence = take(&buffers, given[11], wide ? 8 : 4, events, true, "sequence"))) goto done;
-    bool ok;
-    Py_BEGIN_ALLOW_THREADS
-    ok = base >= 0 && place(strand, ts, kind, site, ext, records, base, first, extended, start, strands, next, &to);
-    Py_END_ALLOW_THREADS
-    if (ok) result = Py_NewRef(Py_None);
-    else PyErr_SetString(PyExc_ValueError, "a record without a place");
-done:
-    let_go(&buffers);
-    return result;
-}
 
 static PyObject *nest(PyObject *module, PyObject *args) {
     PyObject *given[9];
@@ -364,6 +266,8 @@ done:
 
 static PyMethodDef methods[] = {
     {"fill", fill, METH_VARARGS, NULL},
+    {"steps", steps, METH_VARARGS, NULL},
+    {"nanoseconds", nanoseconds, METH_VARARGS, NULL},
     {"tally", tally_strands, METH_VARARGS, NULL},
     {"place", place_records, METH_VARARGS, NULL},
     {"nest", nest, METH_VARARGS, NULL},

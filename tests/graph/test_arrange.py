@@ -23,9 +23,20 @@ def given_to(threads_of):
     found = []
     for threads in threads_of:
         process = SimpleNamespace(
-            times=[], kind=[], sites=[], ext=[], strands=[], key=[], channels=[], flags=[], text_length=[], texts=[]
+            serials=[],
+            times=[],
+            kind=[],
+            sites=[],
+            ext=[],
+            strands=[],
+            key=[],
+            channels=[],
+            flags=[],
+            text_length=[],
+            texts=[],
         )
-        for records in threads:
+        for serial, records in enumerate(threads):
+            process.serials.append(serial)
             has = np.array([one[2] for one in records], bool)
             count = int(has.sum())
             process.strands.append(np.array([one[0] for one in records], np.uint32))
@@ -37,7 +48,7 @@ def given_to(threads_of):
             process.channels.append((extension + np.arange(count)).astype(np.uint32) * 2)
             process.flags.append((extension + np.arange(count)).astype(np.uint16))
             length = (extension + np.arange(count)) % 3
-            process.text_length.append(length.astype(np.int64))
+            process.text_length.append(length.astype(np.uint16))
             process.texts.append(np.repeat(extension + np.arange(count), length).astype(np.uint8))
             number += len(records)
             extension += count

@@ -1,11 +1,12 @@
 """Call nesting against a stack, on random sequences, regular and not."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.calls import nest
-from clew.graph.strands import Demultiplexer
+from clew.graph.strands import Steps, number, split, split_by_rows
 from clew.records.event import Kind
 
 E, X, U, S, R, M = Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME, Kind.MARK
@@ -131,7 +132,8 @@ def test_recursion_is_matched_innermost_first():
     assert run([[(E, 1), (E, 1), (X, 1), (X, 1)]]).exit.tolist() == [3, 2]
 
 
-def test_where_records_were_dropped_every_strand_begins_anew():
+@pytest.mark.parametrize("split", [split, split_by_rows])
+def test_where_records_were_dropped_every_strand_begins_anew(split):
     kinds = [
         Kind.STEP_BEGIN,
         Kind.ENTER,
@@ -145,11 +147,19 @@ def test_where_records_were_dropped_every_strand_begins_anew():
     ]
     kind = np.array(kinds, np.uint8)
     site = np.array([0, 3, 0, 0, 3, 0, 3, 0, 3], np.uint32)
-    keys = np.array([70, 0, 0, 0, 0, 70, 0, 70, 0], np.uint64)
-    demultiplexer = Demultiplexer()
-    assert demultiplexer.split(1, kind, site, keys).tolist() == [1, 1, 2, 2, 2, 3, 3, 3, 2]
-    assert demultiplexer.keys == [0, 70, 0, 70]
+    ext = np.array([0, -1, -1, -1, -1, 0, -1, 0, -1], np.int32)
+    key = np.array([70], np.uint64)
+    strand, one = split(Steps(), kind, site, ext, key)
+    assert strand.tolist() == [1, 1, 2, 2, 2, 3, 3, 3, 2]
+    assert one.keys.tolist() == [0, 70, 0, 70]
+    assert one.counts.tolist() == [0, 2, 4, 3]
     # A gap of one function's calls, or one before anything, ends nothing; other threads' tasks go on.
     first = np.array([Kind.GAP, Kind.STEP_BEGIN, Kind.GAP, Kind.STEP_END], np.uint8)
-    numbers = demultiplexer.split(2, first, np.array([0, 0, 3, 0], np.uint32), np.array([0, 70, 0, 70], np.uint64))
-    assert numbers.tolist() == [4, 3, 3, 3]
+    ext = np.array([-1, 0, -1, 0], np.int32)
+    strand, other = split(Steps(), first, np.array([0, 0, 3, 0], np.uint32), ext, key)
+    assert strand.tolist() == [0, 1, 1, 1]
+    strands = number([(1, one), (2, other)])
+    assert [numbers.tolist() for numbers in strands.of] == [[0, 1, 2, 3], [4, 3]]
+    assert strands.keys == [0, 70, 0, 70, 0]
+    assert strands.threads == [1, 1, 1, 1, 2]
+    assert strands.tangled([one, other]) == [3]

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.clocks import monotonic_ns
+from clew.graph.clocks import by_columns, monotonic_ns
 from clew.records.clocks import ClockMap, Segment
 
 
@@ -16,5 +16,13 @@ from clew.records.clocks import ClockMap, Segment
 )
 def test_columns_are_converted_as_single_numbers_are(segments, ticks):
     clock = ClockMap(tuple(sorted((Segment(*segment) for segment in segments), key=lambda segment: segment.ticks)))
-    found = monotonic_ns(clock, np.array(ticks, np.uint64)).tolist()
-    assert found == [clock.monotonic_ns(tick) for tick in ticks]
+    expected = [clock.monotonic_ns(tick) for tick in ticks]
+    assert monotonic_ns(clock, np.array(ticks, np.uint64)).tolist() == expected
+    assert by_columns(clock, np.array(ticks, np.uint64)).tolist() == expected
+
+
+@given(st.lists(st.integers(0, (1 << 64) - 1), max_size=20), st.floats(0.1, 2.5) | st.just(1.0))
+def test_ticks_of_damaged_records_become_the_same_numbers_in_c_and_in_numpy(ticks, rate):
+    clock = ClockMap((Segment(1 << 40, 1 << 50, rate), Segment(1 << 45, 1 << 52, 1.0)))
+    column = np.array(ticks, np.uint64)
+    assert monotonic_ns(clock, column).tolist() == by_columns(clock, column).tolist()
