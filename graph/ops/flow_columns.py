@@ -45,11 +45,14 @@ def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction,
     parent, mine = frames.parent, None
     if level != "function":
         parent, mine = _merge(parent, label, roots)
-        of = of._replace(work=_summed(mine, of.work), waiting=_summed(mine, of.waiting))
+        of = of._replace(
+            work=_summed(mine, of.work), waiting=_summed(mine, of.waiting), failures=_summed(mine, of.failed)
+        )
     order = order_flows(parent, label, of.begin, labels, roots, coalesce=coalesce)
     columns = _calls(frames, of, order, label, labels)
     columns |= _logs(frames, order, mine)
-    columns |= _requests(graph, requests, order, columns)
+    columns |= _requests(graph, requests, order)
+    columns["errors"] = _errors(of.failures, order, columns)
     response = of.total[roots]
     for request in np.flatnonzero(frames.is_outside(roots)).tolist():
         at = slice(int(order.first[request]), int(order.first[request + 1]))
@@ -66,6 +69,8 @@ class _Own(NamedTuple):
     work: I64
     waiting: I64
     failed: Mask
+    failures: npt.NDArray[Any]
+    """How many of the calls that it stands for failed."""
 
 
 def _own(frames: Frames) -> _Own:
@@ -76,7 +81,7 @@ def _own(frames: Frames) -> _Own:
     failed[: frames.calls][ended] = graph.kind[calls.exit[ended]] == Kind.UNWIND
     begin = graph.ts[calls.enter]
     if not len(visits.region):
-        return _Own(begin, calls.total_ns, calls.self_ns, calls.waiting_ns, failed)
+        return _Own(begin, calls.total_ns, calls.self_ns, calls.waiting_ns, failed, failed)
     first, last = graph.regions.first[visits.region], graph.regions.last[visits.region]
     exits = np.where(visits.call >= 0, calls.exit[np.maximum(visits.call, 0)] if frames.calls else -1, -1)
     here = np.flatnonzero(exits >= 0)
@@ -88,6 +93,7 @@ def _own(frames: Frames) -> _Own:
         np.concatenate((calls.total_ns, graph.ts[last] - graph.ts[first])),
         np.concatenate((calls.self_ns, own)),
         np.concatenate((calls.waiting_ns, waiting)),
+        failed,
         failed,
     )
 
@@ -158,7 +164,7 @@ def _merge(parent: I32, label: I32, roots: I32) -> tuple[I32, I32]:
     return np.where(merges, LEFT_OUT, above).astype(np.int32), mine
 
 
-def _summed(mine: I32, column: I64) -> I64:
+def _summed(mine: I32, column: npt.NDArray[Any]) -> I64:
     total = np.zeros(len(column), np.int64)
     np.add.at(total, mine, column)
     return total
@@ -262,7 +268,18 @@ def _logs(frames: Frames, order: Ordered, mine: I32 | None) -> dict[str, Any]:
     }
 
 
-def _requests(graph: ExecutionGraph, requests: I64, order: Ordered, columns: dict[str, Any]) -> dict[str, Any]:
+def _errors(failures: npt.NDArray[Any], order: Ordered, columns: dict[str, Any]) -> I32:
+    """Per request."""
+    here, again = failures[order.frame], failures[order.again]
+    calls = np.concatenate((np.flatnonzero(here), order.where[again > 0]))
+    many = np.concatenate((here[here > 0], again[again > 0]))
+    logged = columns["log_call"][columns["log_level"] >= ERROR]
+    of = np.searchsorted(order.first, np.concatenate((calls, logged)), "right") - 1
+    weights = np.concatenate((many, np.ones(len(logged), np.int64)))
+    return np.bincount(of, weights, minlength=len(order.first) - 1).astype(np.int32)
+
+
+def _requests(graph: ExecutionGraph, requests: I64, order: Ordered) -> dict[str, Any]:
     channel = graph.extensions.channel[graph.ext[requests]].astype(np.int32)
     names, name = _coded(channel - 1, graph.strings)
     if not len(requests):
@@ -273,9 +290,6 @@ def _requests(graph: ExecutionGraph, requests: I64, order: Ordered, columns: dic
     number = np.empty(len(found), np.int32)
     number[np.argsort(first)] = np.arange(len(found), dtype=np.int32)
     first = np.sort(first)
-    failed = np.flatnonzero(columns["failed"])
-    logged = columns["log_call"][columns["log_level"] >= ERROR]
-    of = np.searchsorted(order.first, np.concatenate((failed, logged)), "right") - 1
     return {
         "request": requests,
         "names": names,
@@ -285,5 +299,4 @@ def _requests(graph: ExecutionGraph, requests: I64, order: Ordered, columns: dic
             CategoryKey(names[code], shape)
             for code, shape in zip(name[first].tolist(), order.shape[first].tolist(), strict=True)
         ),
-        "errors": np.bincount(of, minlength=len(requests)).astype(np.int32),
     }

@@ -1,0 +1,493 @@
+"""Flows of requests: one rule at a time, and against a traversal that looks at one request, region and call after the other."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.graph.model import RegionKind
+from clew.graph.ops.flow_order import LEFT_OUT, name_hashes, order_flows, order_in_python
+from clew.graph.ops.flows import Flows, concat
+from clew.graph.query import Run, open_run
+from clew.graph.regions import opens
+from clew.graph.texts import SLOT
+from clew.records.event import Kind
+
+
+def tree(flows, request):
+    """Nested (name, children), the children in an order of their own."""
+    at = flows.places(request)
+    below = defaultdict(list)
+    for place, parent in enumerate(flows.parent[at].tolist()):
+        below[parent].append(place)
+
+    def build(place):
+        return (flows.labels[flows.label[at][place]], tuple(sorted(build(kid) for kid in below[place])))
+
+    assert below[-1] == [0]
+    return build(0)
+
+
+def written(flows, request=0):
+    """Calls in order, indented by depth, with what opened them."""
+    lines, depth = [], {-1: -1}
+    at = flows.places(request)
+    for place, (label, parent, channel) in enumerate(
+        zip(flows.label[at].tolist(), flows.parent[at].tolist(), flows.channel[at].tolist(), strict=True)
+    ):
+        depth[place] = depth[parent] + 1
+        opened = flows.channels[channel]
+        lines.append(
+            "  " * depth[place] + flows.labels[label].removeprefix("app:") + (f" ({opened})" if opened else "")
+        )
+    return lines
+
+
+def flows_in(run, **options) -> Flows:
+    return Flows.of(open_run(run.write()), **options)
+
+
+class Naive:
+    """What the flows of a graph are, by the definition."""
+
+    def __init__(self, graph):
+        self.graph = graph
+        self.opener = {}
+        for edge in range(len(graph.edge_src)):
+            source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
+            region = int(graph.region[target])
+            if int(graph.region[source]) != region and opens(graph, target):
+                known = self.opener.get(region)
+                if known is None or target < int(graph.edge_dst[known]):
+                    self.opener[region] = edge
+        self.circles = {region for region in range(len(graph.regions)) if self.returns(region)}
+
+    def home(self, enter):
+        return int(self.graph.region[enter])
+
+    def caller(self, enter):
+        return int(self.graph.calls.caller[self.graph.calls.find(enter)])
+
+    def visited(self, region):
+        """The call that a region began in, -1 for a request outside of any; None where the region is no visit."""
+        graph, opener = self.graph, int(self.graph.regions.opener[region])
+        kind = int(graph.regions.kind[region])
+        call = graph.call_of(opener)
+        if kind == RegionKind.ROOT or (kind == RegionKind.SCOPE and graph.sites[int(graph.site[opener])].is_adapter):
+            return None
+        if call < 0:
+            return -1 if kind == RegionKind.REQUEST else None
+        return None if self.home(call) == region else call
+
+    def inside(self, call, region):
+        """The frame that runs in a region when `call` is the innermost one; None where it has none."""
+        while call >= 0:
+            if self.home(call) == region:
+                return ("call", call)
+            call = self.caller(call)
+        return None if self.visited(region) is None else ("visit", region)
+
+    def led(self, region, seen=()):
+        """Of a region the frame that it hangs on, and the event that led from there; None for none."""
+        if region in seen:
+            return None
+        graph, edge = self.graph, self.opener.get(region)
+        if edge is not None:
+            source = int(graph.edge_src[edge])
+            around = int(graph.region[source])
+            frame = self.inside(graph.call_of(source), around)
+            return (frame, source) if frame else self.led(around, (*seen, region))
+        around = int(graph.regions.parent[region])
+        call = graph.call_of(int(graph.regions.opener[region]))
+        if graph.regions.kind[region] != RegionKind.REQUEST or around < 0 or call < 0 or self.home(call) != region:
+            return None
+        if self.caller(call) < 0:
+            return None
+        frame = self.inside(self.caller(call), around)
+        return (frame, -1) if frame else self.led(around, (*seen, region))
+
+    def returns(self, region):
+        at, seen = region, set()
+        while True:
+            led = self.led(at)
+            if led is None or at in seen:
+                return False
+            seen.add(at)
+            kind, number = led[0]
+            at = self.home(number) if kind == "call" else number
+            if at == region:
+                return True
+
+    def above(self, frame):
+        kind, number = frame
+        region = self.home(number) if kind == "call" else number
+        if kind == "call":
+            caller = self.caller(number)
+            mine = self.inside(caller, region)
+            if mine:
+                return mine
+        led = None if region in self.circles else self.led(region)
+        return led and led[0]
+
+    def frames(self):
+        calls = [("call", enter) for enter in self.graph.calls.enter.tolist()]
+        return calls + [
+            ("visit", number) for number in range(len(self.graph.regions)) if self.visited(number) is not None
+        ]
+
+    def root(self, request):
+        region, call = int(self.graph.region[request]), self.graph.call_of(request)
+        return ("call", call) if call >= 0 and self.home(call) == region else ("visit", region)
+
+    def event(self, frame):
+        return frame[1] if frame[0] == "call" else int(self.graph.regions.first[frame[1]])
+
+    def name(self, frame):
+        call = frame[1] if frame[0] == "call" else self.visited(frame[1])
+        if call >= 0:
+            return self.graph.sites[int(self.graph.site[call])].label
+        strand = self.graph.strand_of(self.event(frame))
+        return f"{strand.kind} {strand.name.rstrip('0123456789')}"
+
+    def frame_at(self, row):
+        region = int(self.graph.region[row])
+        frame = self.inside(self.graph.call_of(row), region)
+        if frame or region in self.circles:
+            return frame
+        led = self.led(region)
+        return led and led[0]
+
+
+def random_run(new_run, seed, steps=150):
+    chance = random.Random(seed)
+    run = new_run(f"random-{seed}")
+    threads = [
+        process.thread(f"t{index}")
+        for process in (run.process(f"p{number}", host=f"host{number % 2}") for number in range(chance.randint(1, 3)))
+        for index in range(chance.randint(1, 3))
+    ]
+    # Clocks of one boot are not moved, and a random run's messages contradict each other.
+    stacks, sent, scopes = {id(thread): [] for thread in threads}, [], Counter()
+    for step in range(steps):
+        thread = chance.choice(threads)
+        calls = stacks[id(thread)]
+        action = chance.random()
+        run.clock.now += chance.randrange(100)
+        if action < 0.28:
+            calls.append(chance.choice("fgh"))
+            thread.enter(calls[-1])
+            if chance.random() < 0.3:
+                thread.request(chance.choice(["Read", "Write"]))
+        elif action < 0.45 and calls:
+            (thread.exit if chance.random() < 0.9 else thread.unwind)(calls.pop())
+        elif action < 0.62:
+            sent.append((step, chance.choice(["queue", "http"])))
+            thread.send(*sent[-1])
+        elif action < 0.8 and sent:
+            (thread.receive if chance.random() < 0.75 else thread.join)(*chance.choice(sent))
+        elif action < 0.84 and sent:
+            thread.begin(*chance.choice(sent))
+            scopes[id(thread)] += 1
+        elif action < 0.88 and scopes[id(thread)]:
+            thread.end()
+        elif action < 0.9:
+            thread.request("Bare")
+        elif action < 0.93:
+            (thread.release if chance.random() < 0.5 else thread.acquire)(chance.randint(0, 2))
+        else:
+            thread.log(f"line {step} of it", level=chance.choice([20, 40]))
+    graph = run.graph()
+    return Run(graph.info, run.folder, [], graph)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_flows_are_those_of_the_naive_traversal(new_run, seed):
+    run = random_run(new_run, seed)
+    graph, naive = run.graph, Naive(run.graph)
+    below = defaultdict(list)
+    for frame in naive.frames():
+        below[naive.above(frame)].append(frame)
+    logs = defaultdict(list)
+    for row in graph.rows_of([Kind.LOG]).tolist():
+        logs[naive.frame_at(row)].append(row)
+    flows = Flows.of(run)
+    assert flows.request.tolist() == graph.rows_of([Kind.REQUEST]).tolist()
+    shapes = defaultdict(set)
+    for number, request in enumerate(flows.request.tolist()):
+        root = naive.root(request)
+        at = flows.places(number)
+        found = {naive.event(root): root}
+        parents = {naive.event(root): None}
+        rest = [root]
+        for frame in rest:
+            for kid in below[frame]:
+                found[naive.event(kid)], parents[naive.event(kid)] = kid, naive.event(frame)
+                rest.append(kid)
+        events = flows.event[at].tolist()
+        assert sorted(events) == sorted(found)
+        for place, event in enumerate(events):
+            parent = int(flows.parent[at][place])
+            assert parents[event] == (events[parent] if parent >= 0 else None) and parent < place
+            assert flows.labels[flows.label[at][place]] == naive.name(found[event])
+            assert flows.instances[flows.instance[at][place]].startswith(
+                graph.process_of(event).host if len({process.host for process in graph.processes}) > 1 else
+                graph.process_of(event).name
+            )  # fmt: skip
+            assert flows.begin_ns[at][place] == graph.ts[event] - graph.ts[naive.event(root)]
+            kind, which = found[event]
+            if kind == "call":
+                call = graph.calls.find(which)
+                mine = [getattr(flows, name)[at][place] for name in ("total_ns", "self_ns", "waiting_ns")]
+                theirs = [getattr(graph.calls, name)[call] for name in ("total_ns", "self_ns", "waiting_ns")]
+                assert mine == theirs
+                end = int(graph.calls.exit[call])
+                assert flows.failed[at][place] == (end >= 0 and graph.kind[end] == Kind.UNWIND)
+            else:
+                last = int(graph.regions.last[which])
+                assert flows.total_ns[at][place] == graph.ts[last] - graph.ts[event]
+                assert flows.self_ns[at][place] + flows.waiting_ns[at][place] <= flows.total_ns[at][place]
+        here = (flows.log_call >= at.start) & (flows.log_call < at.stop)
+        told = sorted(zip(flows.event[flows.log_call[here]].tolist(), flows.log_event[here].tolist(), strict=True))
+        assert told == sorted((event, row) for event, frame in found.items() for row in logs[frame])
+        errors = sum(graph.key(row) >= 40 for _, row in told) + int(flows.failed[at].sum())
+        assert flows.errors[number] == errors
+        siblings = defaultdict(list)
+        for label, parent in zip(flows.label[at].tolist(), flows.parent[at].tolist(), strict=True):
+            siblings[parent].append(flows.labels[label])
+        assert all(names == sorted(names) for names in siblings.values())
+        shapes[flows.category[number]].add((flows.names[flows.name[number]], tree(flows, number)))
+    # As many categories as there are different trees.
+    assert all(len(kinds) == 1 for kinds in shapes.values())
+    assert len(set().union(*shapes.values())) == len(flows.categories) == len(shapes)
+    assert (np.diff(flows.log_call) >= 0).all()
+
+
+def test_a_flow_is_depth_first_with_children_by_name_and_what_opened_them(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("serve").request("Get").enter("store").exit("store").send(1, "queue").enter("load")
+    main.enter("parse").exit("parse").exit("load")
+    worker.receive(1, "queue").enter("index").exit("index")
+    main.exit("serve")
+    flows = flows_in(run)
+    assert written(flows) == ["serve", "  index (queue)", "  load", "    parse", "  store"]
+    assert flows.pairs(0)[2] == ("app:load", "app:parse")
+    assert flows.text(0) == "app:serve>app:index app:serve>app:load app:load>app:parse app:serve>app:store"
+
+
+def test_times_of_calls_and_of_what_lies_on_edges(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("serve", at=100).request("Get", at=100).send(1, at=110)
+    worker.receive(1, at=140).enter("first", at=150).exit("first", at=250).enter("second", at=270).send("back", at=290)
+    worker.exit("second", at=300)
+    main.log("waits", at=295).join("back", at=330).exit("serve", at=400)
+    flows = flows_in(run)
+    assert written(flows) == ["serve", "  first (message)", "  second (message)"]
+    assert flows.response_ns.tolist() == [300]
+    assert flows.begin_ns.tolist() == [0, 50, 170] and flows.total_ns.tolist() == [300, 100, 30]
+    # The second waited for the first, and the answer for the 35 ns in which nothing else was done.
+    assert flows.delay_ns.tolist() == [0, 40, 20 + 35]
+
+
+def test_a_request_without_calls_is_its_strand(run):
+    thread = run.process().thread("pump_3")
+    thread.request("Tick").log("x").log("y", at=500)
+    flows = flows_in(run)
+    assert flows.pairs(0) == (("thread pump", "thread pump"),)
+    assert flows.response_ns.tolist() == flows.total_ns.tolist() and flows.response_ns[0] > 0
+    assert flows.self_ns.tolist() == flows.total_ns.tolist()
+
+
+def test_a_worker_that_takes_items_in_one_call_is_visited(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    worker.enter("work")
+    for number in range(2):
+        main.enter("serve").request("Put").send(number, "queue").exit("serve")
+        worker.receive(number, "queue").enter("save").exit("save").log("done")
+    worker.exit("work")
+    flows = flows_in(run)
+    assert [written(flows, number) for number in range(2)] == [["serve", "  work (queue)", "    save"]] * 2
+    assert flows.category.tolist() == [0, 0]
+
+
+def test_of_several_causes_the_first_one_has_the_batch(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    for number in range(2):
+        main.enter("serve").request("Put").send(number).exit("serve")
+    worker.receive(0).receive(1).enter("save").exit("save")
+    flows = flows_in(run)
+    assert [written(flows, number) for number in range(2)] == [["serve", "  save (message)"], ["serve"]]
+    assert [key.name for key in flows.categories] == ["Put", "Put"]
+
+
+def test_a_request_in_a_request_is_part_of_it_and_a_flow_of_its_own(run):
+    thread = run.process().thread()
+    thread.enter("serve").request("Outer").enter("inner").request("Inner").enter("f").exit("f").exit("inner").exit(
+        "serve"
+    )
+    flows = flows_in(run)
+    assert [written(flows, number) for number in range(2)] == [["serve", "  inner", "    f"], ["inner", "  f"]]
+    assert [flows.names[name] for name in flows.name] == ["Outer", "Inner"]
+
+
+def test_recursion_and_calls_that_did_not_end(run):
+    thread = run.process().thread()
+    thread.enter("serve").request("Get").enter("f").enter("f").enter("f").log("killed")
+    flows = flows_in(run)
+    assert written(flows) == ["serve", "  f", "    f", "      f"]
+    assert flows.response_ns[0] == flows.total_ns[0] > flows.total_ns[3]
+
+
+def test_coarser_levels_join_calls_of_one_label(run):
+    process, other = run.process("web"), run.process("db")
+    main, worker = process.thread(), other.thread()
+    main.enter("web:serve").request("Get").enter("web:f").enter("lib:g").exit("lib:g").exit("web:f").send(1)
+    worker.receive(1).enter("db:query").enter("db:read").exit("db:read").exit("db:query")
+    main.exit("web:serve")
+    opened = open_run(run.write())
+    modules = opened.requests.flows("module")
+    assert written(modules) == ["web", "  db (message)", "  lib"]
+    whole = opened.requests.flows()
+    assert modules.self_ns.sum() == whole.self_ns.sum()
+    assert modules.total_ns.tolist()[0] == whole.total_ns.tolist()[0]
+    assert written(opened.requests.flows("process")) == ["web", "  db (message)"]
+    by_hand = opened.requests.flows(lambda event: event.function.rpartition(":")[0])
+    assert written(by_hand) == written(modules)
+    assert opened.requests.categories("process").count() == 1
+
+
+def test_repeats_count_as_one_when_asked_for(run):
+    thread = run.process().thread()
+    for many in (1, 2, 5):
+        thread.enter("serve").request("Get")
+        for _ in range(many):
+            thread.enter("row").enter("cell").exit("cell").unwind("row")
+        thread.exit("serve")
+    opened = open_run(run.write())
+    assert len(opened.requests.flows().categories) == 3
+    flows = opened.requests.flows(coalesce=True)
+    assert flows.category.tolist() == [0, 1, 1]
+    assert flows.text(1) == flows.text(2) == "app:serve>app:row xN app:row xN>app:cell xN"
+    assert flows.repeats.tolist() == [1, 1, 1, 1, 2, 2, 1, 5, 5]
+    whole = opened.requests.flows()
+    assert flows.self_ns.sum() == whole.self_ns.sum() and flows.errors.tolist() == [1, 2, 5]
+
+
+def test_logs_are_of_their_calls_with_their_templates(run):
+    thread = run.process().thread()
+    thread.enter("serve").request("Get").log("chunk 17 read").enter("f").log("no space left on 3", level=40).exit("f")
+    thread.exit("serve")
+    flows = flows_in(run)
+    assert flows.log_call.tolist() == [0, 1]
+    assert [flows.templates[code] for code in flows.log_template] == [f"chunk {SLOT} read", f"no space left on {SLOT}"]
+    assert flows.log_level.tolist() == [20, 40] and flows.errors.tolist() == [1]
+
+
+def test_a_part_and_parts_together_are_the_whole(new_run):
+    runs = [random_run(new_run, seed) for seed in (100, 101, 102)]
+    flows = Flows.of(runs)
+    parts = [Flows.of(run) for run in runs]
+    assert len(flows) == sum(map(len, parts)) and flows.run.tolist() == [
+        number for number, part in enumerate(parts) for _ in range(len(part))
+    ]
+    chance = np.random.default_rng(1)
+    chosen = chance.random(len(flows)) < 0.5
+    both = concat(flows.take(chosen), flows.take(~chosen))
+    order = np.concatenate((np.flatnonzero(chosen), np.flatnonzero(~chosen)))
+    for place, number in enumerate(order.tolist()):
+        part, inside = parts[flows.run[number]], number - int(np.searchsorted(flows.run, flows.run[number]))
+        for one, at in ((flows, number), (both, place)):
+            assert one.text(at) == part.text(inside) and one.response_ns[at] == part.response_ns[inside]
+            assert one.categories[one.category[at]] == part.categories[part.category[inside]]
+            mine, theirs = one.places(at), part.places(inside)
+            for column in one.matrix_columns:
+                if column not in ("label", "channel", "instance"):
+                    assert getattr(one, column)[mine].tolist() == getattr(part, column)[theirs].tolist()
+            logs = [
+                sorted(
+                    (of.templates[of.log_template[log]], int(of.log_call[log]) - where.start)
+                    for log in np.flatnonzero((of.log_call >= where.start) & (of.log_call < where.stop))
+                )
+                for of, where in ((one, mine), (part, theirs))
+            ]
+            assert logs[0] == logs[1]
+    for category in range(len(flows.categories)):
+        members = flows.members(category)
+        labels = flows.matrix("label", members)
+        assert (labels == labels[0]).all() and (
+            flows.matrix("parent", members) == flows.matrix("parent", members)[0]
+        ).all()
+
+
+def test_some_requests_by_name_and_by_a_test(run):
+    thread = run.process().thread()
+    for name in ("Get", "Put", "Get"):
+        thread.enter("serve").request(name).exit("serve")
+    opened = open_run(run.write())
+    assert len(Flows.of(opened, names=["Get"])) == 2 and len(Flows.of(opened, names="Put")) == 1
+    assert len(Flows.of(opened, names=["Post"])) == 0
+    assert Flows.of(opened, where=lambda event: event.id > 4).request.tolist() == [7]
+    assert opened.requests.named("Get").flows().request.tolist() == [1, 7]
+
+
+def test_no_runs_and_no_requests_give_no_flows(run):
+    run.process().thread().enter("f").exit("f")
+    none = flows_in(run)
+    assert len(none) == len(concat()) == len(concat(none, none)) == 0
+    assert none.categories == () and none.first.tolist() == [0]
+
+
+@st.composite
+def forests(draw):
+    count = draw(st.integers(1, 40))
+    parent = [draw(st.integers(-1, place - 1)) if place else -1 for place in range(count)]
+    numbers = draw(st.permutations(range(count)))
+    shuffled = [0] * count
+    for place, above in enumerate(parent):
+        shuffled[numbers[place]] = numbers[above] if above >= 0 else draw(st.sampled_from([-1, -1, LEFT_OUT]))
+    label = draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
+    begin = draw(st.lists(st.integers(0, 5), min_size=count, max_size=count))
+    roots = draw(st.lists(st.integers(0, count - 1), max_size=5))
+    return (
+        np.array(shuffled, np.int32), np.array(label, np.int32), np.array(begin, np.int64), ["a", "b", "c"],
+        np.array(roots, np.int32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+@given(forest=forests())
+@settings(max_examples=150, deadline=None)
+def test_the_walk_in_c_and_its_twin_give_the_same(coalesce, forest):
+    parent, label, begin, names, roots = forest
+    one = order_flows(parent, label, begin, names, roots, coalesce=coalesce)
+    other = order_in_python(parent, label, begin, name_hashes(names), roots, coalesce=coalesce)
+    for mine, theirs in zip(one, other, strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+def test_what_does_not_fit_is_refused():
+    from clew.graph.walks import walks
+
+    if walks is None:
+        pytest.skip("the walks in C are not built")
+    one = np.zeros(1, np.int32)
+    first, shape = np.zeros(2, np.int64), np.zeros(1, np.uint64)
+    name = name_hashes(["a"])
+    for parent, label, root in (([1], [0], [0]), ([-3], [0], [0]), ([-1], [1], [0]), ([-1], [0], [1]), ([0], [0], [0])):
+        with pytest.raises(ValueError):
+            walks.flows(
+                np.array(parent, np.int32), np.array(label, np.int32), np.zeros(1, np.int64), name, np.array(root, np.int32),
+                False, first, shape,
+            )  # fmt: skip
+    with pytest.raises(ValueError):
+        walks.flows(one - 1, one, np.zeros(1, np.int64), name, one, False, first[:1], shape)
+    ends = walks.flows(one - 1, one, np.zeros(1, np.int64), name, one, False, first, shape)
+    assert np.frombuffer(ends[0], np.int32).tolist() == [0] and first.tolist() == [0, 1]
