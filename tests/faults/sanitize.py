@@ -47,6 +47,7 @@ TESTS = [
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
     "tests/graph/test_slice.py",
+    "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
     "tests/recorder",
     "tests/probes",
@@ -57,6 +58,7 @@ TESTS = [
 QUICK = [
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
+    "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
     "tests/recorder",
     "tests/faults/test_program.py",
