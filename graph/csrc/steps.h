@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEP_BEGIN = 18, STEP_END = 19, GAP = 28 };
+#include "nesting.h"
+
+enum { STEP_BEGIN = 18, GAP = 28 };
 
 typedef struct {
     uint64_t *keys; /* Owned; of the strands from number `first` on */
