@@ -25,7 +25,7 @@ FAMILIES = (
     (EdgeKind.STATE, Kind.DEFINE, (Kind.USE,)),
 )
 
-GRANTED = 1 << 21
+GRANTED = 1 << 22
 """Of 32 bytes each."""
 
 

@@ -15,7 +15,7 @@
 
 #include "nesting.h"
 
-enum { PART = 1024, MOST_BITS = 15, ROUNDS = 16, FAMILIES = 3, SHORT = 24 };
+enum { PART = 4096, FINE = 2048, MOST_BITS = 15, ROUNDS = 16, FAMILIES = 3, SHORT = 24 };
 
 typedef struct {
     uint64_t key;
@@ -176,25 +176,25 @@ static bool pair_run(Keyed *run, size_t count, const Roles *roles, Owners *owner
 /* A part: first by more of the hash, then each of those few in order; `spare` has room for as many. */
 static bool pair_part(Keyed *part, Keyed *spare, size_t count, unsigned bits, const Records *of, const Roles *roles,
                       Owners *owners, Found *found) {
-    uint32_t stop[2 * PART];
+    uint32_t stop[FINE];
     size_t fine = 1;
     unsigned width = 0;
-    while (fine < count && fine < 2 * PART) {
+    while (fine < count && fine < FINE) {
         fine *= 2;
         width++;
     }
     unsigned shift = 64 - bits - width;
     memset(stop, 0, fine * sizeof *stop);
-#define FINE(one) ((size_t)(scatter((one).key, (one).family) >> shift) & (fine - 1))
-    for (size_t at = 0; at < count; at++) stop[FINE(part[at])]++;
+#define GROUP(one) ((size_t)(scatter((one).key, (one).family) >> shift) & (fine - 1))
+    for (size_t at = 0; at < count; at++) stop[GROUP(part[at])]++;
     size_t sum = 0;
     for (size_t group = 0; group < fine; group++) {
         size_t here = stop[group];
         stop[group] = (uint32_t)sum;
         sum += here;
     }
-    for (size_t at = 0; at < count; at++) spare[stop[FINE(part[at])]++] = part[at];
-#undef FINE
+    for (size_t at = 0; at < count; at++) spare[stop[GROUP(part[at])]++] = part[at];
+#undef GROUP
     size_t low = 0;
     for (size_t group = 0; group < fine; low = stop[group++]) {
         size_t here = stop[group] - low;
