@@ -76,18 +76,37 @@ static bool edges_sort(const Edge_columns *of, int64_t low, int64_t high) {
     return true;
 }
 
+enum { AHEAD = 16 };
+
+/* Neighbouring edges lead anywhere: what the edge AHEAD and the one twice as far need is called for meanwhile. */
+static inline void call_for(const Edge_columns *of, const uint32_t *region, const int64_t *stop, int64_t edge) {
+    if (edge + 2 * AHEAD >= of->edges) return;
+    __builtin_prefetch(region + of->src[edge + 2 * AHEAD]);
+    __builtin_prefetch(stop + region[of->src[edge + AHEAD]], 1);
+}
+
 /* False: no memory. */
 static bool edges_arrange(const Edge_columns *from, const uint32_t *region, int64_t regions, const Edge_columns *to) {
     int64_t *stop = calloc((size_t)regions + 1, sizeof *stop), sum = 0, low = 0;
     if (!stop) return false;
-    for (int64_t edge = 0; edge < from->edges; edge++) stop[region[from->src[edge]]]++;
+    for (int64_t edge = 0; edge < from->edges; edge++) {
+        call_for(from, region, stop, edge);
+        stop[region[from->src[edge]]]++;
+    }
     for (int64_t at = 0; at < regions; at++) {
         int64_t here = stop[at];
         stop[at] = sum;
         sum += here;
     }
-    for (int64_t edge = 0; edge < from->edges; edge++)
+    for (int64_t edge = 0; edge < from->edges; edge++) {
+        call_for(from, region, stop, edge);
+        if (edge + AHEAD / 2 < from->edges) {
+            int64_t place = stop[region[from->src[edge + AHEAD / 2]]];
+            __builtin_prefetch(to->src + place, 1);
+            __builtin_prefetch(to->dst + place, 1);
+        }
         edge_put(to, stop[region[from->src[edge]]]++, edge_at(from, edge));
+    }
     bool ok = true;
     for (int64_t at = 0; ok && at < regions; low = stop[at++]) ok = edges_sort(to, low, stop[at]);
     free(stop);
@@ -97,6 +116,11 @@ static bool edges_arrange(const Edge_columns *from, const uint32_t *region, int6
 /* An edge's channel is its target's, or where that has none its source's; `ext` is by row. */
 static void edges_name(const Edge_columns *of, const int32_t *ext, const uint32_t *channel, uint32_t *name) {
     for (int64_t edge = 0; edge < of->edges; edge++) {
+        if (edge + 2 * AHEAD < of->edges) {
+            __builtin_prefetch(ext + of->dst[edge + 2 * AHEAD]);
+            int32_t soon = ext[of->dst[edge + AHEAD]];
+            if (soon >= 0) __builtin_prefetch(channel + soon);
+        }
         int32_t there = ext[of->dst[edge]], here;
         name[edge] = there < 0 ? 0 : channel[there];
         if (!name[edge] && (here = ext[of->src[edge]]) >= 0) name[edge] = channel[here];
