@@ -37,6 +37,7 @@ setup(
         Extension(
             "clew.records._codec",
             sources=["records/csrc/codec.c"],
+            depends=sorted(glob("records/csrc/*.h")),
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),

@@ -2,8 +2,9 @@
  *
  * layout.h is the file format, clock.h the time stamps, store.h the file and its chunks, records.h the records, budget.h what
  * they may cost, counting.h what is counted instead, slab.h the memory of probes, probes.h these, operands.h what adapters
- * put into the standard library, tasks.h what of it is asyncio's and queues.h what is of queues, transfers.h and courses.h
- * which bytes went from whom to whom. They are one translation unit, so that a probe's whole path is inlined.
+ * put into the standard library: strands.h, handles.h and tasks.h into asyncio, queues.h into queues, watched_streams.h into
+ * sockets and pipes, of which transfers.h and courses.h know which bytes went from whom to whom. They are one translation
+ * unit, so that a probe's whole path is inlined.
  *
  * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
  * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
@@ -31,7 +32,7 @@
 #include "signals.h"
 #include "store.h"
 #include "tasks.h"
-#include "transfers.h"
+#include "watched_streams.h"
 
 #define ATTEMPTS 3
 

@@ -1,0 +1,285 @@
+/* A chunk's data taken apart into streams of like bytes. */
+
+#ifndef CLEW_SPLIT_H
+#define CLEW_SPLIT_H
+
+#include "scratch.h"
+
+/* The different values as they first come, and which of them each is. Gives how many. */
+static Py_ssize_t numbered(Work *work, const uint64_t *values, Py_ssize_t count, uint64_t *table, uint16_t *which) {
+    uint32_t mask = mask_for(count);
+    memset(work->slots, 0, (mask + 1) * sizeof *work->slots);
+    Py_ssize_t found = 0;
+    for (Py_ssize_t number = 0; number < count; number++) {
+        if (number > 1 && values[number] == values[number - 2]) { /* as often as not, and cheaper */
+            which[number] = which[number - 2];
+            continue;
+        }
+        uint32_t at = find(work->slots, mask, table, values[number]);
+        if (!work->slots[at]) {
+            table[found++] = values[number];
+            work->slots[at] = (uint16_t)found;
+        }
+        which[number] = work->slots[at] - 1;
+    }
+    return found;
+}
+
+static uint64_t common(uint64_t one, uint64_t other) {
+    while (other) {
+        uint64_t rest = one % other;
+        one = other;
+        other = rest;
+    }
+    return one;
+}
+
+static uint32_t unit_of(const uint64_t *times, Py_ssize_t records) {
+    Py_ssize_t count = records - 1;
+    uint32_t found[8];
+    for (int part = 0; part < 8; part++) {
+        Py_ssize_t start = part * count / 8;
+        uint64_t unit = 0;
+        for (Py_ssize_t at = start; at < start + 4 && at < count; at++) {
+            uint64_t difference = times[at + 1] - times[at];
+            if (difference < (uint64_t)1 << 32) unit = common(unit, difference);
+        }
+        uint32_t small = unit < 256 ? (uint32_t)unit : 0;
+        int place = part; /* sorted, the greatest first */
+        for (; place > 0 && found[place - 1] < small; place--) found[place] = found[place - 1];
+        found[place] = small;
+    }
+    for (int part = 0; part < 8 && found[part] > 1; part++) {
+        if (part && found[part] == found[part - 1]) continue;
+        Py_ssize_t multiples = 0;
+        for (Py_ssize_t at = 0; at < count; at++) {
+            uint64_t difference = times[at + 1] - times[at];
+            multiples += !(difference >> 32 ? difference % found[part] : (uint32_t)difference % found[part]);
+        }
+        if (multiples * 8 >= count * 7) return found[part];
+    }
+    return 1;
+}
+
+/* Fills in steps and rests; gives the unit. */
+static uint32_t steps_of(Work *work, Py_ssize_t count, bool *rests) {
+    const uint64_t *times = work->times;
+    *rests = false;
+    if (!count) return 1;
+    uint32_t unit = unit_of(times, count);
+    uint64_t before = 0;
+    uint8_t any = 0;
+    for (Py_ssize_t number = 0; number < count; number++) {
+        uint64_t since = times[number] - times[0], units = since;
+        if (unit > 1) {
+            units = since >> 32 ? since / unit : (uint32_t)since / unit;
+            any |= work->rests[number] = (uint8_t)(since - units * unit);
+        }
+        work->steps[number] = units - before;
+        before = units;
+    }
+    *rests = any != 0;
+    return unit;
+}
+
+/* Gives the length of the tails. */
+static Py_ssize_t classes(Work *work, Py_ssize_t count) {
+    Py_ssize_t large = 0, length = 0;
+    for (Py_ssize_t number = 0; number < count; number++) {
+        uint64_t step = work->steps[work->order[number]];
+        if (step < ONE_BYTE) {
+            work->symbols[number] = (uint8_t)step;
+            continue;
+        }
+        int bits = bit_length(step);
+        work->symbols[number] = (uint8_t)(ONE_BYTE + bits - LEAST_BITS);
+        work->bits[large] = (uint8_t)bits;
+        work->values[large++] = step ^ (uint64_t)1 << (bits - 1);
+    }
+    for (int place = 0; place < 8 && large; place++)
+        for (Py_ssize_t number = 0; number < large; number++)
+            if (work->bits[number] - 1 > 8 * place) work->tails[length++] = (uint8_t)(work->values[number] >> 8 * place);
+    return length;
+}
+
+typedef struct {
+    Py_ssize_t far, near, counted, new, families;
+} KeyCounts;
+
+static KeyCounts split_keys(Work *work, Py_ssize_t count) {
+    KeyCounts found = {0};
+    Py_ssize_t different = 0;
+    uint32_t mask = mask_for(count), family_mask = 2 * MAX_FAMILIES - 1;
+    memset(work->slots, 0, (mask + 1) * sizeof *work->slots);
+    memset(work->family_slots, 0, (family_mask + 1) * sizeof *work->family_slots);
+    memset(work->count_slots, 0, (family_mask + 1) * sizeof *work->count_slots);
+    uint64_t *names = work->values; /* the different keys */
+    for (Py_ssize_t number = 0; number < count; number++) {
+        uint64_t key = work->keys[number];
+        uint32_t at = find(work->slots, mask, names, key);
+        if (work->slots[at]) {
+            uint16_t *seen = &work->seen[work->slots[at] - 1];
+            uint16_t back = (uint16_t)(number - *seen);
+            *seen = (uint16_t)number;
+            if (back <= FAR) {
+                work->codes[number] = (uint8_t)(back - 1);
+            } else {
+                work->codes[number] = FAR;
+                work->back[found.far++] = back;
+            }
+            continue;
+        }
+        names[different] = key;
+        work->seen[different] = (uint16_t)number;
+        work->slots[at] = (uint16_t)++different;
+        uint32_t family = find(work->family_slots, family_mask, work->family_names, key >> NEAR_BITS);
+        if (work->family_slots[family]) {
+            work->codes[number] = NEAR;
+            work->families[found.families++] = (uint8_t)(work->family_slots[family] - 1);
+            work->near[found.near++] = (uint32_t)(key & (((uint64_t)1 << NEAR_BITS) - 1));
+            continue;
+        }
+        uint64_t counter = key * inverse;
+        uint32_t place = find(work->count_slots, family_mask, work->count_names, counter >> COUNTED_BITS);
+        if (work->count_slots[place]) {
+            int latest = work->count_slots[place] - 1;
+            work->codes[number] = COUNTED;
+            work->families[found.families++] = (uint8_t)latest;
+            work->counted[found.counted++] = (uint16_t)(counter - work->latest[latest]);
+            work->latest[latest] = counter;
+            continue;
+        }
+        work->codes[number] = NEW;
+        if (found.new < MAX_FAMILIES) {
+            work->family_names[found.new] = key >> NEAR_BITS;
+            work->count_names[found.new] = counter >> COUNTED_BITS;
+            work->latest[found.new] = counter;
+            work->family_slots[family] = work->count_slots[place] = (uint16_t)(found.new + 1);
+        }
+        work->news[found.new++] = key;
+    }
+    return found;
+}
+
+#define PLANES(name, type)                                                                          \
+    static PyObject *name(const type *values, Py_ssize_t count, int size) {                         \
+        PyObject *planes = PyBytes_FromStringAndSize(NULL, count * size);                           \
+        if (!planes) return NULL;                                                                   \
+        uint8_t *to = (uint8_t *)PyBytes_AS_STRING(planes);                                         \
+        for (int place = 0; place < size; place++)                                                  \
+            for (Py_ssize_t at = 0; at < count; at++) *to++ = (uint8_t)(values[at] >> 8 * place);   \
+        return planes;                                                                              \
+    }
+PLANES(planes64, uint64_t)
+PLANES(planes32, uint32_t)
+PLANES(planes16, uint16_t)
+
+static PyObject *bytes_of(const uint8_t *data, Py_ssize_t length) {
+    return PyBytes_FromStringAndSize((const char *)data, length);
+}
+
+static bool add_cuts(const Work *work, Py_ssize_t words, PyObject *cuts) {
+    uint32_t before = 0;
+    for (Py_ssize_t word = 0; word < words; word++) {
+        uint32_t at = work->starts[word], size = work->starts[word + 1] - at;
+        if (at <= before || (size < CUT && at - before < CUT)) continue;
+        PyObject *cut = PyLong_FromUnsignedLong(at);
+        bool added = cut && PyList_Append(cuts, cut) == 0;
+        Py_XDECREF(cut);
+        if (!added) return false;
+        before = at;
+    }
+    return true;
+}
+
+/* Both lists are empty; false with an exception set. */
+static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObject *streams, PyObject *cuts) {
+    while (length && !data[length - 1]) length--;
+    Py_ssize_t units = (length + RECORD - 1) / RECORD, count = 0, extended = 0, more = 0;
+    for (Py_ssize_t at = 0; at < units; at++) {
+        const uint8_t *from = data + at * RECORD;
+        uint8_t last[RECORD] = {0};
+        if ((at + 1) * RECORD > length) {
+            memcpy(last, from, length - at * RECORD);
+            from = last;
+        }
+        work->times[count] = load(from, 8);
+        uint64_t word = work->words[count++] = load(from + 8, 8);
+        for (int slots = word >> 8 & 0xFF, slot = 0; slot < slots && at + 1 < units; slot++) {
+            at++;
+            from = data + at * RECORD;
+            if (slot) {
+                work->texts[more++] = (uint32_t)at;
+                continue;
+            }
+            uint8_t first[RECORD] = {0};
+            Py_ssize_t rest = length - at * RECORD;
+            memcpy(first, from, rest < RECORD ? rest : RECORD);
+            work->heads[extended] = load(first, 8);
+            work->keys[extended++] = load(first + 8, 8);
+        }
+    }
+    bool rests;
+    Py_ssize_t words = numbered(work, work->words, count, work->table, work->which);
+    Py_ssize_t heads = numbered(work, work->heads, extended, work->head_table, work->which_head);
+    uint32_t unit = steps_of(work, count, &rests);
+    sort(work, count, words);
+    Py_ssize_t tails = classes(work, count);
+    KeyCounts keys = split_keys(work, extended);
+    uint64_t last = count ? work->times[count - 1] : 0;
+    if (count > 1 && work->times[count - 2] > last) last = work->times[count - 2];
+    uint8_t numbers[COUNTS_SIZE];
+    const uint16_t counts[6] = {(uint16_t)count, (uint16_t)words, (uint16_t)extended, (uint16_t)heads, (uint16_t)more, (uint16_t)unit};
+    for (int at = 0; at < 6; at++) store(numbers + 2 * at, counts[at], 2);
+    store(numbers + 12, count ? work->times[0] : 0, 8);
+    store(numbers + 20, last, 8);
+
+    PyObject *texts = PyBytes_FromStringAndSize(NULL, more * RECORD);
+    if (texts) {
+        uint8_t *to = (uint8_t *)PyBytes_AS_STRING(texts);
+        for (Py_ssize_t number = 0; number < more; number++, to += RECORD) {
+            Py_ssize_t start = (Py_ssize_t)work->texts[number] * RECORD, rest = length - start;
+            memset(to, 0, RECORD);
+            memcpy(to, data + start, rest < RECORD ? rest : RECORD);
+        }
+    }
+    PyObject *parts[STREAMS] = {
+        [NUMBERS] = bytes_of(numbers, COUNTS_SIZE),
+        [WORDS] = planes64(work->table, words, 8),
+        [WHICH_WORD] = planes16(work->which, count, words <= 256 ? 1 : 2),
+        [STEPS] = bytes_of(work->symbols, count),
+        [TAILS] = bytes_of(work->tails, tails),
+        [RESTS] = bytes_of(work->rests, rests ? count : 0),
+        [HEADS] = planes64(work->head_table, heads, 8),
+        [WHICH_HEAD] = planes16(work->which_head, extended, heads <= 256 ? 1 : 2),
+        [CODES] = bytes_of(work->codes, extended),
+        [FARS] = planes16(work->back, keys.far, 2),
+        [FAMILIES] = bytes_of(work->families, keys.families),
+        [NEARS] = planes32(work->near, keys.near, 3),
+        [COUNTEDS] = planes16(work->counted, keys.counted, 2),
+        [NEWS] = planes64(work->news, keys.new, 8),
+        [TEXTS] = texts,
+    };
+    bool whole = true;
+    for (int at = 0; at < STREAMS; at++) {
+        whole &= parts[at] != NULL;
+        PyList_SET_ITEM(streams, at, parts[at]); /* owned by the list from here on */
+    }
+    return whole && add_cuts(work, words, cuts);
+}
+
+static PyObject *split(PyObject *module, PyObject *argument) {
+    Py_buffer data;
+    if (PyObject_GetBuffer(argument, &data, PyBUF_SIMPLE) < 0) return NULL;
+    PyObject *found = NULL, *streams = PyList_New(STREAMS), *cuts = PyList_New(0);
+    if (data.len > MAX_CHUNK)
+        PyErr_SetString(PyExc_ValueError, "more than a chunk");
+    else if (streams && cuts && split_into(&shared, data.buf, data.len, streams, cuts))
+        found = PyTuple_Pack(2, streams, cuts);
+    Py_XDECREF(streams);
+    Py_XDECREF(cuts);
+    PyBuffer_Release(&data);
+    return found;
+}
+
+#endif
