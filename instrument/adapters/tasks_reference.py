@@ -1,6 +1,6 @@
 """Causality of asyncio for the recorder written in Python: what `csrc/tasks.h` does, by calls of Python functions.
 
-Invariant: the records are the same, one by one; `tests/instrument/test_tasks.py` runs with both.
+Invariant: the records are the same, one by one; `tests/instrument/test_tasks.py` and `test_outcomes.py` run with both.
 """
 
 from __future__ import annotations

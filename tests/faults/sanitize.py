@@ -54,6 +54,7 @@ TESTS = [
     "tests/faults",
     "tests/instrument/test_threads.py",
     "tests/instrument/test_tasks.py",
+    "tests/instrument/test_outcomes.py",
 ]
 QUICK = [
     "tests/records/test_codec.py",

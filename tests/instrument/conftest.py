@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -20,6 +22,7 @@ from clew.records.found import Event, ProcessRecords
 from clew.records.plan import LogCapture, Plan, Rule, Target, dump
 from clew.records.reader import read_run
 from clew.records.run import create_run
+from tests.instrument.waiting import PREFIX
 
 STARTUP = Path(clew.instrument.startup.__file__).parent
 ADAPTERS = ("threads", "executors", "queues", "tasks", "processes", "http")
@@ -178,3 +181,49 @@ def record(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Reco
         return result
 
     return run
+
+
+@pytest.fixture
+def locks(record):
+    def run(source, **options):
+        result = record(PREFIX + source, adapters=("threads", "locks"), **options)
+        assert result.code == 0, result.stderr
+        return result
+
+    return run
+
+
+@pytest.fixture
+def private(monkeypatch):
+    """A private folder of its own for the entries, with a path short enough for a socket."""
+    folder = tempfile.mkdtemp(prefix="clew", dir="/tmp")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+    yield Path(folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def program(private, tmp_path):
+    from tests.instrument.attached import Program
+
+    started = []
+
+    def start(**options):
+        started.append(Program(tmp_path, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+        for stream in (one.process.stdin, one.process.stdout, one.process.stderr):
+            stream.close()
+
+
+@pytest.fixture
+def new_run(tmp_path):
+    def make(rules=(Rule(Target("prog", "**"), origin="everything"),), pid=0, adapters=ADAPTERS, logs=None):
+        plan = Plan(rules=rules, adapters=adapters, logs=logs, spec="a test's")
+        return create_run(tmp_path, name="live", command=[], spec="", plan=dump(plan), attached_to=pid)[0]
+
+    return make
