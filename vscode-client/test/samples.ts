@@ -4,6 +4,7 @@ import type {
   DiffRow,
   GraphEdge,
   GraphNode,
+  MissingEvents,
   PathSegment,
   RunRef,
   SliceResult,
@@ -38,6 +39,8 @@ export function node(id: string, more: Partial<GraphNode> = {}): GraphNode {
     onCriticalPath: false,
     onChain: false,
     firstEvent: 0,
+    machine: "",
+    gaps: [],
     ...more,
   };
 }
@@ -52,6 +55,9 @@ export function edge(source: string, target: string, more: Partial<GraphEdge> = 
     latencyNs: 0,
     onCriticalPath: false,
     onChain: false,
+    clock: "",
+    uncertain: false,
+    gaps: [],
     ...more,
   };
 }
@@ -70,6 +76,11 @@ export function step(nodeId: string, more: Partial<ChainStep> = {}): ChainStep {
     otherCauses: 0,
     nodeId,
     location: null,
+    machine: "",
+    clock: "",
+    uncertain: false,
+    gaps: [],
+    hiddenGaps: 0,
     ...more,
   };
 }
@@ -87,6 +98,10 @@ export function slice(nodes: GraphNode[], edges: GraphEdge[], chain: ChainStep[]
     numbers: { events: 10, eventsInRun: 100, edges: 5, processes: 1, strands: 1, elapsedMs: 1 },
     hiddenNodes: 0,
     message: "",
+    gaps: [],
+    hiddenGaps: 0,
+    processes: [],
+    machines: [],
   };
 }
 
@@ -121,5 +136,23 @@ export function segment(label: string, startNs: number, selfNs: number, waitNs =
     nodeId: label,
     location: null,
     savingNs: 0,
+    machine: "",
+    clock: "",
+    uncertain: false,
+    gaps: [],
+  };
+}
+
+export function gap(fromNs: number, toNs: number, more: Partial<MissingEvents> = {}): MissingEvents {
+  return {
+    process: "c1",
+    strand: "main",
+    fromNs,
+    toNs,
+    lost: 41,
+    function: "store:look_up",
+    why: "too many",
+    text: "41 calls of store.look_up in main are missing: too many",
+    ...more,
   };
 }

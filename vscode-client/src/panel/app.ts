@@ -19,6 +19,7 @@ import { drawHeader, type HeaderActions } from "./draw/header";
 import { helpDialog } from "./draw/help";
 import { notice } from "./draw/parts";
 import { isRun } from "./draw/runs";
+import { gapPattern } from "./draw/shapes";
 import { showMarkedLine, sourceDrawer } from "./draw/source";
 import { decode, DEFAULT_MAX_NODES, encode, type Place, sameQuestion, type ViewName } from "./model/place";
 import { Store } from "./store";
@@ -239,6 +240,7 @@ export class Panel implements Context, HeaderActions {
     const { busy, error, source, helpShown, workspace } = this.store.state;
     render(
       html`
+        <svg class="definitions" aria-hidden="true"><defs>${gapPattern()}</defs></svg>
         ${drawHeader(this.store.state, this.views, this.levels, this)}
         <div class="progress" aria-hidden=${busy > 0 ? "false" : "true"}>
           ${busy > 0 ? html`<vscode-progress-bar indeterminate aria-label="Asking the server"></vscode-progress-bar>` : nothing}

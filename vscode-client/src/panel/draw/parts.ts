@@ -84,11 +84,14 @@ export function sliceLegend(graph: PanelGraph, showPath: boolean): TemplateResul
     ["edge next", "goes on as", kinds.has("next")],
     ["edge use chain", "the chain of why, numbered", graph.nodes.some((node) => node.onChain)],
     ["edge use path", "the critical path", showPath],
+    ["edge use uncertain", "clocks are less sure than its time", graph.edges.some((edge) => edge.uncertain)],
   ];
+  const missing = [...graph.nodes, ...graph.edges].some((one) => one.gaps.length > 0);
   return html`<details class="legend">
     <summary>Legend</summary>
     <ul>
       ${rows.filter(([, , shown]) => shown).map(([classes, text]) => html`<li>${edgeSample(classes)} ${text}</li>`)}
+      ${missing ? html`<li>${gapSample()} events are missing</li>` : nothing}
     </ul>
     <ul class="processes" aria-label="Processes">
       ${[...graph.processes].map(
@@ -113,6 +116,11 @@ export function diffLegend(): TemplateResult {
       <li>${boxSample("both")} in both: ▲ slower, ▼ faster</li>
     </ul>
   </details>`;
+}
+
+/** As a gap is drawn. */
+export function gapSample(): TemplateResult {
+  return html`<svg class="sample bar" aria-hidden="true"><rect class="gap" width="100%" height="100%" rx="2" /></svg>`;
 }
 
 function edgeSample(classes: string): TemplateResult {

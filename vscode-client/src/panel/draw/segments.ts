@@ -1,9 +1,11 @@
 /** The critical path as a list: where the time went, segment by segment, over the time from its start to its end. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
-import type { CriticalPathResult, Location, PathSegment } from "../../shared/protocol";
-import { count, duration, shortLabel } from "../model/format";
-import { shortProcesses } from "../model/processes";
-import { ROWS_OF_THEIR_OWN, type SegmentRow, segmentRows } from "../model/segments";
+import type { CriticalPathResult, Location, MissingEvents, PathSegment } from "../../shared/protocol";
+import { count, duration, offset, shortLabel } from "../model/format";
+import { gapName, gapsAt, gapSpans } from "../model/gaps";
+import { shortProcesses, withMachines } from "../model/processes";
+import { ROWS_OF_THEIR_OWN, type SegmentRow, segmentRows, withGaps } from "../model/segments";
+import { gapSample } from "./parts";
 
 export interface SegmentActions {
   selected: ReadonlySet<string>;
@@ -18,7 +20,10 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
   const begin = Math.min(...result.segments.map((segment) => segment.startNs));
   const end = Math.max(...result.segments.map((segment) => segment.endNs));
   const span = Math.max(1, end - begin);
-  const processes = shortProcesses(result.segments.map((segment) => segment.process));
+  const processes = withMachines(
+    shortProcesses([...result.segments, ...result.gaps].map((one) => one.process)),
+    result.processes,
+  );
   const rows = segmentRows(result.segments, wide ? ROWS_OF_THEIR_OWN : ROWS_OF_THEIR_OWN / 2, actions.opened);
   const longest = Math.max(1, ...rows.map((row) => row.selfNs + row.waitNs));
   return html`<table class="segments ${wide ? "wide" : ""}">
@@ -34,12 +39,16 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
       </tr>
     </thead>
     <tbody>
-      ${rows.map((row) => {
+      ${withGaps(rows, result.gaps).map(({ row, gap }) => {
+        if (gap) return gapLine(gap, processes.get(gap.process) ?? gap.process, { begin, span, wide });
         const [segment] = row.segments;
         if (!segment) return nothing;
         const folded = row.segments.length > 1;
         const chosen = row.segments.some((one) => one.nodeId !== "" && actions.selected.has(one.nodeId));
         const heavy = !folded && row.selfNs + row.waitNs >= longest * 0.5;
+        const inside = gapsAt(result.gaps, [...new Set(row.segments.flatMap((one) => one.gaps))]);
+        const bar = timeBar(row, inside, { begin, span, wide });
+        const clock = folded ? "" : segment.clock;
         const act = (): void => {
           if (folded) {
             actions.open(row);
@@ -63,21 +72,69 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
               : html`<th scope="row" title=${segment.label}>
                   <span class="name">${shortLabel(segment.label)}</span>
                   <span class="where" title=${segment.process}>${processes.get(segment.process) ?? ""}</span>
-                  ${wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${timeBar(row, begin, span)}</svg>`}
+                  ${clock ? html`<span class="where clock" title=${clock}>${clock}</span>` : nothing}
+                  ${wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${bar}</svg>`}
                 </th>`
           }
-          ${wide ? html`<td class="timeline"><svg aria-hidden="true">${timeBar(row, begin, span)}</svg></td>` : nothing}
-          ${[row.selfNs, row.waitNs, row.slackNs].map(
-            (ns) => html`<td class="number">${ns > 0 ? duration(ns) : "–"}</td>`,
-          )}
+          ${wide ? html`<td class="timeline"><svg aria-hidden="true">${bar}</svg></td>` : nothing} ${figures(row)}
         </tr>`;
       })}
     </tbody>
   </table>`;
 }
 
-/** Waiting (hatched) comes before working (full), as it does in time. */
-function timeBar(row: SegmentRow, begin: number, span: number): SVGTemplateResult {
+/** A time that clocks make doubtful has a sign of it before it. */
+function figures(row: SegmentRow): TemplateResult[] {
+  const unsure = row.segments.some((segment) => segment.uncertain);
+  return [row.selfNs, row.waitNs, row.slackNs].map((ns, column) => {
+    const doubtful = unsure && column === 1 && ns > 0;
+    const title = doubtful ? "The clocks can be off by more than the time between the two machines" : "";
+    return html`<td class="number ${doubtful ? "uncertain" : ""}" title=${title || nothing}>
+      ${ns > 0 ? `${doubtful ? "≈ " : ""}${duration(ns)}` : "–"}
+    </td>`;
+  });
+}
+
+/** A stretch of which nothing is known, in its own place in time. */
+function gapLine(gap: MissingEvents, where: string, time: Time): TemplateResult {
+  return html`<tr class="gap" tabindex="0" aria-label=${gap.text} title=${gap.text}>
+    <th scope="row">
+      <span class="name">${gapSample()} ${gapName(gap)}</span>
+      <span class="where">${[where, gap.strand].filter(Boolean).join(" · ")}</span>
+      <span class="where why">${gap.why}</span>
+      ${time.wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${gapBar([gap], time)}</svg>`}
+    </th>
+    ${time.wide ? html`<td class="timeline"><svg aria-hidden="true">${gapBar([gap], time)}</svg></td>` : nothing}
+    <td class="number" colspan="3">
+      ${duration(gap.toNs - gap.fromNs)} missing<small>from ${offset(gap.fromNs)}</small>
+    </td>
+  </tr>`;
+}
+
+/** The time that the list is drawn over. */
+interface Time {
+  begin: number;
+  span: number;
+  wide: boolean;
+}
+
+const SMALLEST_GAP = 0.008;
+
+function gapBar(gaps: readonly MissingEvents[], { begin, span }: Time): SVGTemplateResult {
+  return svg`
+    <rect class="track" width="100%" height="100%" rx="2" />
+    ${drawGaps(gaps, { begin, span })}
+  `;
+}
+
+function drawGaps(gaps: readonly MissingEvents[], { begin, span }: Pick<Time, "begin" | "span">): SVGTemplateResult[] {
+  return gapSpans(gaps, begin, begin + span, SMALLEST_GAP).map(
+    ({ start, length }) => svg`<rect class="gap" x="${100 * start}%" width="${100 * length}%" height="100%" />`,
+  );
+}
+
+/** Waiting (dashed) comes before working (full), as it does in time; where events are missing, that is drawn over both. */
+function timeBar(row: SegmentRow, gaps: readonly MissingEvents[], { begin, span }: Time): SVGTemplateResult {
   const percent = (ns: number): number => (100 * ns) / span;
   const whole = Math.max(percent(row.endNs - row.startNs), 0.4);
   const start = Math.min(percent(row.startNs - begin), 100 - whole);
@@ -88,6 +145,16 @@ function timeBar(row: SegmentRow, begin: number, span: number): SVGTemplateResul
     <rect class="track" width="100%" height="100%" rx="2" />
     ${waited > 0 ? svg`<rect class="wait" x="${start}%" width="${waited}%" height="100%" rx="2" />` : nothing}
     <rect class="self" x="${start + waited}%" width="${worked}%" height="100%" rx="2" />
+    ${drawGaps(
+      gaps
+        .filter((gap) => gap.fromNs < row.endNs && gap.toNs > row.startNs)
+        .map((gap) => ({
+          ...gap,
+          fromNs: Math.max(gap.fromNs, row.startNs),
+          toNs: Math.min(gap.toNs, row.endNs),
+        })),
+      { begin, span },
+    )}
   `;
 }
 
@@ -95,10 +162,14 @@ function axis(span: number): TemplateResult {
   return html`<span class="axis"><span>0</span><span>${duration(span / 2)}</span><span>${duration(span)}</span></span>`;
 }
 
-export function segmentLegend(): TemplateResult {
+export function segmentLegend(result: CriticalPathResult): TemplateResult {
+  const sample = (kind: string): TemplateResult =>
+    html`<svg class="sample bar" aria-hidden="true"><rect class=${kind} width="100%" height="100%" rx="2" /></svg>`;
+  const missing = result.gaps.length > 0;
   return html`<p class="segment-legend">
-    <svg class="sample bar" aria-hidden="true"><rect class="self" width="100%" height="100%" rx="2" /></svg> working
-    <svg class="sample bar" aria-hidden="true"><rect class="wait" width="100%" height="100%" rx="2" /></svg> waiting for
-    it to start
+    <span class="pair">${sample("self")} working</span>
+    <span class="pair">${sample("wait")} waiting for it to start</span>
+    ${missing ? html`<span class="pair">${gapSample()} events are missing: nothing is known of it</span>` : nothing}
+    ${result.hiddenGaps > 0 ? html`<span>(and ${count(result.hiddenGaps, "more gap")}, which are shorter)</span>` : nothing}
   </p>`;
 }

@@ -33,6 +33,8 @@ export interface NodeActions {
 
 export const ARROW_HEADS = ["plain", "chain", "path", "before", "after", "near"] as const;
 const LONGEST_LABEL = 190;
+/** Of a gap from the box's sides: the stripe, and the round corners. */
+const GAP_INSET = 7;
 
 /** What is drawn later, over the others, has the higher number. */
 export function rank(edge: PanelEdge, look: Look): number {
@@ -48,10 +50,20 @@ export function drawEdge(edge: PanelEdge, path: string, look: Look): SVGTemplate
   const onPath = look.showPath && edge.onCriticalPath;
   const head =
     edge.status === "both" ? (onPath ? "path" : edge.onChain ? "chain" : near ? "near" : "plain") : edge.status;
-  const classes = ["edge", edge.kind, edge.status, onPath && "path", edge.onChain && "chain", near && "near"];
+  const classes = [
+    "edge",
+    edge.kind,
+    edge.status,
+    onPath && "path",
+    edge.onChain && "chain",
+    near && "near",
+    edge.uncertain && "uncertain",
+    edge.gaps.length > 0 && "missing",
+  ];
   return svg`<g class=${classes.filter(Boolean).join(" ")}>
     <title>${edgeTitle(edge)}</title>
     ${onPath ? svg`<path class="halo" d=${path} />` : nothing}
+    ${edge.gaps.length > 0 ? svg`<path class="missing" d=${path} />` : nothing}
     <path class="line" d=${path} marker-end="url(#arrow-${head})" />
     <path class="touch" d=${path} />
   </g>`;
@@ -140,11 +152,23 @@ export function drawNode(
       class="stripe p${look.colours.get(node.process) ?? "none"}"
       d="M5 0A5 5 0 0 0 0 5V${BOX_HEIGHT - 5}A5 5 0 0 0 5 ${BOX_HEIGHT}Z"
     />
+    ${node.gapSpans.map(
+      (span) =>
+        svg`<rect class="gap" x=${GAP_INSET + span.start * (box.width - 2 * GAP_INSET)} y=${BOX_HEIGHT - 5.5}
+          width=${span.length * (box.width - 2 * GAP_INSET)} height="4.5" />`,
+    )}
     <text class="name" x=${PADDING_LEFT} y="20">${name}</text>
     <text class="meta" x=${PADDING_LEFT} y="37">${meta}</text>
     ${word ? svg`<text class="tag" x=${box.width - PADDING_RIGHT} y="19.5" text-anchor="end">${word}</text>` : nothing}
     ${node.steps.length > 0 ? stepBadge(node.steps) : nothing}
   </g>`;
+}
+
+/** How a gap is filled, wherever it is drawn: defined once in the page. */
+export function gapPattern(): SVGTemplateResult {
+  return svg`<pattern id="gap-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+    <rect class="gap-ground" width="5" height="5" /><rect class="gap-line" width="2" height="5" />
+  </pattern>`;
 }
 
 export function arrowHead(name: string): SVGTemplateResult {
@@ -166,7 +190,9 @@ function nodeTitle(node: PanelNode): string {
     node.onCriticalPath ? "on the critical path" : "",
     node.status === "after" ? "only in the run after" : node.status === "before" ? "only in the run before" : "",
   ].filter(Boolean);
-  return [node.label, node.meta, node.detail, marks.join(", ")].filter(Boolean).join("\n");
+  return [node.label, node.meta, node.detail, marks.join(", "), ...node.gaps.map((gap) => gap.text)]
+    .filter(Boolean)
+    .join("\n");
 }
 
 const KINDS: Record<PanelEdge["kind"], string> = {
@@ -180,7 +206,8 @@ const KINDS: Record<PanelEdge["kind"], string> = {
 
 function edgeTitle(edge: PanelEdge): string {
   const parts = [KINDS[edge.kind], edge.channel ? `(${edge.channel})` : "", count(edge.count, "time")];
-  if (edge.latencyNs > 0) parts.push(`taking ${duration(edge.latencyNs)} in all`);
+  const about = edge.uncertain ? "about " : "";
+  if (edge.latencyNs > 0) parts.push(`taking ${about}${duration(edge.latencyNs)} in all`);
   if (edge.status !== "both") parts.push(`only in the run ${edge.status}`);
-  return parts.filter(Boolean).join(" ");
+  return [parts.filter(Boolean).join(" "), edge.clock, ...edge.gaps.map((gap) => gap.text)].filter(Boolean).join("\n");
 }

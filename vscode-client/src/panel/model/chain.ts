@@ -4,7 +4,7 @@
  * Invariant: one line per step, in the server's order; each line but the last says how it depends on the next.
  */
 import type { ChainStep } from "../../shared/protocol";
-import { offset, shortLabel } from "./format";
+import { count, offset, shortLabel } from "./format";
 
 export interface ChainLine {
   number: number;
@@ -17,6 +17,10 @@ export interface ChainLine {
   kind: "use" | "sync" | "state" | "scope";
   /** Does the next line happen in another process? */
   crosses: boolean;
+  /** What the next line's clock and this one's were put together by, empty on one machine. */
+  clock: string;
+  /** What is missing on the way to the next line, a sentence each. */
+  missing: string[];
   step: ChainStep;
 }
 
@@ -30,10 +34,15 @@ export function chainLines(chain: readonly ChainStep[], processes: ReadonlyMap<s
       // The other causes have a button of their own.
       detail: step.detail.replace(/(^| · )\d[\d,]* other causes?$/, ""),
       where: [processes.get(step.process) ?? step.process, step.strand].filter(Boolean).join(" · "),
-      time: offset(step.timeNs),
+      time: `${step.uncertain ? "≈ " : ""}${offset(step.timeNs)}`,
       because: next ? because(next) : "",
       kind: kind(next?.edge),
       crosses: next !== undefined && next.process !== step.process,
+      clock: next?.clock ?? "",
+      missing: [
+        ...step.gaps.map((gap) => gap.text),
+        step.hiddenGaps > 0 ? count(step.hiddenGaps, "more gap") : "",
+      ].filter(Boolean),
       step,
     };
   });

@@ -62,6 +62,8 @@ function merge(graph: PanelGraph, groupOf: ReadonlyMap<string, string>): PanelGr
         status: known && known.status !== node.status ? "both" : node.status,
         onCriticalPath: (known?.onCriticalPath ?? false) || node.onCriticalPath,
         facts: [{ name: "Holds", value: count(members.length, "function") }],
+        gaps: [...new Set([...(known?.gaps ?? []), ...node.gaps])],
+        gapSpans: known?.gapSpans.length ? known.gapSpans : node.gapSpans,
       });
     }
   }
@@ -83,6 +85,9 @@ function merge(graph: PanelGraph, groupOf: ReadonlyMap<string, string>): PanelGr
       onChain: (known?.onChain ?? false) || edge.onChain,
       onCriticalPath: (known?.onCriticalPath ?? false) || edge.onCriticalPath,
       status: known && known.status !== edge.status ? "both" : edge.status,
+      clock: known && known.clock !== "" ? known.clock : edge.clock,
+      uncertain: (known?.uncertain ?? false) || edge.uncertain,
+      gaps: [...new Set([...(known?.gaps ?? []), ...edge.gaps])],
     });
   }
   return makeGraph([...nodes.values()], [...edges.values()], graph.processes);

@@ -4,8 +4,9 @@
  * Invariant: every edge's two ends are nodes of the graph, and ids are unique; what the server sends otherwise is dropped.
  */
 import { groupBy } from "../../shared/group";
-import type { DiffResult, Location, SliceResult } from "../../shared/protocol";
-import { shortProcesses } from "./processes";
+import type { DiffResult, Location, MissingEvents, SliceResult } from "../../shared/protocol";
+import { gapsAt, gapSpans, type Span } from "./gaps";
+import { shortProcesses, withMachines } from "./processes";
 import { count, duration, change, shortLabel, thousands } from "./format";
 
 export type EdgeKind = "call" | "use" | "sync" | "state" | "next" | "diff";
@@ -38,6 +39,10 @@ export interface PanelNode {
   /** The nodes that were drawn together as this one, empty for a node of the server's. */
   members: string[];
   facts: Fact[];
+  /** What is missing beside its events. */
+  gaps: MissingEvents[];
+  /** Where that is, in the time from its first event to its last. */
+  gapSpans: Span[];
 }
 
 export interface Fact {
@@ -56,6 +61,12 @@ export interface PanelEdge {
   onChain: boolean;
   onCriticalPath: boolean;
   status: Status;
+  /** What the clocks of its ends were put together by, empty on one machine. */
+  clock: string;
+  /** Can they be off by more than the time between the ends? */
+  uncertain: boolean;
+  /** What is missing between its ends. */
+  gaps: MissingEvents[];
 }
 
 export interface PanelGraph {
@@ -96,7 +107,7 @@ export function fromSlice(result: SliceResult): PanelGraph {
   });
   const ordered = [...result.nodes].sort((a, b) => a.firstNs - b.firstNs || compare(a.id, b.id));
   const named = [...ordered, ...result.chain].map((one) => one.process).filter((name) => name !== SEVERAL);
-  const processes = shortProcesses(named);
+  const processes = withMachines(shortProcesses(named), result.processes);
   const nodes = ordered.map((node): PanelNode => {
     const process = processes.get(node.process) ?? node.process;
     const work = node.calls > 0 ? count(node.calls, "call") : count(node.events, "event");
@@ -121,21 +132,28 @@ export function fromSlice(result: SliceResult): PanelGraph {
       members: [],
       facts: [
         { name: "Process", value: node.process },
+        { name: "Machine", value: node.machine },
         { name: "Flow", value: node.lane },
         { name: "Events", value: thousands(node.events) },
         { name: "Total time", value: node.totalNs > 0 ? duration(node.totalNs) : "" },
         { name: "From", value: `+${duration(node.firstNs)}` },
         { name: "To", value: `+${duration(node.lastNs)}` },
       ].filter((fact) => fact.value !== ""),
+      gaps: gapsAt(result.gaps, node.gaps),
+      gapSpans: gapSpans(gapsAt(result.gaps, node.gaps), node.firstNs, node.lastNs, SMALLEST_GAP),
     };
   });
   const edges = result.edges.map((edge, index): PanelEdge => ({
     ...edge,
     id: edgeId(edge, edge.channel, index),
     status: "both",
+    gaps: gapsAt(result.gaps, edge.gaps),
   }));
   return makeGraph(nodes, edges, processes);
 }
+
+/** Of a box's width. */
+const SMALLEST_GAP = 0.1;
 
 /** A change of at least this share of the largest one is notable. */
 const NOTABLE = 0.05;
@@ -166,6 +184,8 @@ export function fromDiff(result: DiffResult): PanelGraph {
       firstEvent: -1,
       members: [],
       facts: [],
+      gaps: [],
+      gapSpans: [],
     };
   });
   const edges = result.edges.map((edge, index): PanelEdge => ({
@@ -179,6 +199,9 @@ export function fromDiff(result: DiffResult): PanelGraph {
     onChain: false,
     onCriticalPath: false,
     status: edge.status,
+    clock: "",
+    uncertain: false,
+    gaps: [],
   }));
   return makeGraph(nodes, edges);
 }

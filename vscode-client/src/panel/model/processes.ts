@@ -5,6 +5,7 @@
  */
 
 import { groupBy } from "../../shared/group";
+import type { ProcessRef } from "../../shared/protocol";
 
 /** Full name to short name. */
 export function shortProcesses(processes: readonly string[]): ReadonlyMap<string, string> {
@@ -28,6 +29,15 @@ export function shortProcesses(processes: readonly string[]): ReadonlyMap<string
     return name;
   };
   return new Map(full.map((name) => [name, choose(name)]));
+}
+
+/** The short names with each process's machine behind them, where there are several machines. */
+export function withMachines(
+  short: ReadonlyMap<string, string>,
+  processes: readonly ProcessRef[],
+): ReadonlyMap<string, string> {
+  const machines = new Map(processes.map((process) => [process.name, process.machine]));
+  return new Map([...short].map(([full, name]) => [full, [name, machines.get(full)].filter(Boolean).join(" @ ")]));
 }
 
 /** The words of a name that tell something, repeated ones once; its first word if none has a letter. */

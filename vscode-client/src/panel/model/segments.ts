@@ -3,7 +3,7 @@
  *
  * Invariant: rows keep the order in time, and every segment is in exactly one row.
  */
-import type { PathSegment } from "../../shared/protocol";
+import type { MissingEvents, PathSegment } from "../../shared/protocol";
 
 export interface SegmentRow {
   /** One segment, or several that are folded. */
@@ -46,6 +46,22 @@ export function segmentRows(
   }
   close();
   return rows;
+}
+
+/** A line of the list: a row, or a stretch of which events are missing. */
+export type SegmentLine = { row: SegmentRow; gap?: undefined } | { row?: undefined; gap: MissingEvents };
+
+/** The rows with each gap behind the first one that it is in; one that is in none stands where it begins. */
+export function withGaps(rows: readonly SegmentRow[], gaps: readonly MissingEvents[]): SegmentLine[] {
+  const after = new Map<number, MissingEvents[]>();
+  gaps.forEach((gap, place) => {
+    const holder = rows.findIndex((one) => one.segments.some((segment) => segment.gaps.includes(place)));
+    const begun = rows.filter((one) => one.startNs <= gap.fromNs).length - 1;
+    const at = holder >= 0 ? holder : begun;
+    after.set(at, [...(after.get(at) ?? []), gap]);
+  });
+  const lines = (at: number): SegmentLine[] => (after.get(at) ?? []).map((gap) => ({ gap }));
+  return [...lines(-1), ...rows.flatMap((one, at): SegmentLine[] => [{ row: one }, ...lines(at)])];
 }
 
 function row(segments: readonly PathSegment[]): SegmentRow {

@@ -89,7 +89,7 @@ export class CriticalPathView implements View<Answer> {
       <section class="summary">
         <h2>${result.title}</h2>
         <p class="sentence">${sentence(result)}</p>
-        ${result.message ? notice("info", result.message) : nothing} ${segmentLegend()}
+        ${result.message ? notice("info", result.message) : nothing} ${segmentLegend(result)}
       </section>
       ${segmentList(
         result,

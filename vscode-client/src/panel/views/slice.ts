@@ -7,7 +7,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { ChainStep, CriticalPathResult, PathSegment, SliceParams, SliceResult } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { asking, emptyState, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
+import { asking, emptyState, gapSample, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
 import { segmentLegend, segmentList } from "../draw/segments";
 import { type ChainLine, chainLines } from "../model/chain";
 import { count, duration } from "../model/format";
@@ -153,6 +153,13 @@ export class SliceView implements View<Answer> {
           <section class="summary">
             <h2>${result.title}</h2>
             <p class="numbers">${numbers(result)}</p>
+            ${
+              result.hiddenGaps > 0
+                ? html`<p class="numbers">
+                    ${count(result.hiddenGaps, "more gap")} beside it, shorter ones, are not drawn.
+                  </p>`
+                : nothing
+            }
           </section>
           ${place.showPath ? this.drawPath() : nothing} ${this.drawChain(result, graph)}
         </div>
@@ -220,11 +227,13 @@ export class SliceView implements View<Answer> {
             </button>`
           : nothing
       }
+      ${line.missing.map((text) => html`<p class="because gone">${gapSample()}<span>here ${text}</span></p>`)}
       ${
         line.because
           ? html`<p class="because ${line.kind}"><span class="edge-mark" aria-hidden="true"></span>${line.because}</p>`
           : nothing
       }
+      ${line.clock ? html`<p class="because clock">${line.clock}</p>` : nothing}
     </li>`;
   }
 
@@ -241,7 +250,7 @@ export class SliceView implements View<Answer> {
             ? html`<p class="muted">Asking …</p>`
             : path.result.segments.length === 0
               ? html`<p class="muted">${path.result.message || "There is no path to show."}</p>`
-              : html`${segmentLegend()}
+              : html`${segmentLegend(path.result)}
                 ${segmentList(
                   path.result,
                   {
@@ -273,6 +282,8 @@ export class SliceView implements View<Answer> {
       <h3>${node.name}${more > 0 ? html` <small>and ${count(more, "more box")}</small>` : nothing}</h3>
       ${node.label === node.name ? nothing : html`<p class="label">${node.label}</p>`}
       ${node.detail ? html`<p class="detail">${node.detail}</p>` : nothing}
+      ${node.gaps.map((gap) => html`<p class="because gone">${gapSample()}<span>${gap.text}</span></p>`)}
+      ${clocksOf(graph, node).map((clock) => html`<p class="detail clock">${clock}</p>`)}
       <dl>
         ${node.facts.map(
           (fact) =>
@@ -358,6 +369,12 @@ export class SliceView implements View<Answer> {
   private get element(): GraphElement | null {
     return document.querySelector<GraphElement>("clew-graph");
   }
+}
+
+/** What the arrows from and to a box say of clocks, each once. */
+function clocksOf(graph: PanelGraph, node: PanelNode): string[] {
+  const edges = [...(graph.incoming.get(node.id) ?? []), ...(graph.outgoing.get(node.id) ?? [])];
+  return [...new Set(edges.map((edge) => edge.clock).filter(Boolean))];
 }
 
 function numbers(result: SliceResult): string {
