@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.graph.torn import write_torn_run
+
 ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("CLEW_E2E_CACHE", ROOT / ".cache" / "e2e"))
 CLIENT = ROOT / "vscode-client"
@@ -94,13 +96,14 @@ def end(process: subprocess.Popen[str]) -> None:
 
 # --- what the tests look at -----------------------------------------------------------------------------------------
 class Recorded:
-    """The example with three recorded runs. The runs name their source by its path, so every test gets it at the same
-    place, as it was after recording."""
+    """The example with three recorded runs, and an older one of two machines with missing events. The runs name their source by
+    its path, so every test gets it at the same place, as it was after recording."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.master = folder.with_name(folder.name + "-master")
         shutil.copytree(ROOT / "examples/chunkstore", folder, ignore=shutil.ignore_patterns("__pycache__", ".clew"))
+        write_torn_run(folder)
         self._record("failed-write", "failed-write", "--data", "data/failed")
         self._record("before", "slow-job", "--variant", "before", "--data", "data/before")
         self._record("after", "slow-job", "--variant", "after", "--data", "data/after")

@@ -102,6 +102,42 @@ def test_the_critical_path_opens_by_its_command(editor, expect):
     expect(editor.panel.locator(".segments tbody tr").first).to_be_visible()
 
 
+def show_torn(editor):
+    """The panel with the run in which events are missing, asked why its error was logged."""
+    editor.open("chunkstore/index.py")
+    editor.run_item.click()
+    editor.pick("torn")
+    editor.command("Clew: Open Panel")
+    editor.panel.locator(".step", has_text="the answer is wrong").first.wait_for()
+    return editor.panel
+
+
+def test_what_is_missing_is_drawn_and_explained(editor, expect):
+    panel = show_torn(editor)
+    # A hatched stretch in the box of the server, and in its place among the steps.
+    box = panel.locator("g.node", has=panel.locator("rect.gap"))
+    expect(box).to_have_count(1)
+    expect(box).to_have_attribute("aria-label", re.compile("41 calls of store.look_up in MainThread are missing"))
+    expect(panel.locator(".step .gone")).to_contain_text("here 41 calls of store.look_up")
+    expect(panel.locator(".step .clock").first).to_contain_text("clock of south corrected by −5 ms, certain to ±200 µs")
+    expect(panel.locator(".step .where b", has_text="server @ south").first).to_be_visible()
+    # The keyboard alone explains it, too.
+    panel.get_by_role("button", name="Critical path").first.click()
+    line = panel.locator("tr.gap")
+    expect(line).to_have_count(1)
+    line.focus()
+    expect(line).to_have_attribute("aria-label", re.compile("ran too often for the budget"))
+    expect(line.locator(".why")).to_be_visible()
+    hatched = panel.locator("tr:not(.gap) .timeline rect.gap")
+    expect(hatched).to_have_count(1)
+    # What is known looks otherwise.
+    assert hatched.evaluate("gap => getComputedStyle(gap).fill") != panel.locator("rect.wait").first.evaluate(
+        "wait => getComputedStyle(wait).fill"
+    )
+    editor.run_item.click()
+    editor.pick("after")
+
+
 def test_two_runs_are_compared(editor, expect):
     editor.open("chunkstore/index.py")
     editor.command("Clew: Compare Two Runs")
@@ -168,4 +204,12 @@ def test_pictures_for_people(editor, expect):
         editor.command("View: Close All Editors")
         editor.open("chunkstore.esl", 1)
         editor.photograph(f"editor-spec-{name}")
+        editor.command("View: Close All Editors")
+        show_torn(editor).locator("g.node", has=panel.locator("rect.gap")).click()
+        editor.photograph(f"editor-missing-{name}")
+        panel.get_by_role("button", name="Critical path").first.click()
+        panel.locator("tr.gap").focus()
+        editor.photograph(f"editor-missing-path-{name}")
+        editor.run_item.click()
+        editor.pick("after")
         editor.command("View: Close All Editors")
