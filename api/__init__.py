@@ -6,6 +6,7 @@ Names load on first use, so that a traced program that annotates by hand loads o
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,22 @@ def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'clew' has no attribute {name!r}; it has {', '.join(sorted(_NAMES))}")
     module, attribute = _NAMES[name]
-    value = getattr(importlib.import_module(module), attribute)
+    value = _loaded(module, attribute)
+    if module == "clew.graph.query":
+        _provide_comparisons()
     globals()[name] = value
     return value
+
+
+_COMPARISONS = {"diff": ("clew.compare.mutations", "compare")}
+"""What the query API reaches in the room above it, by the name of the question."""
+
+
+def _provide_comparisons() -> None:
+    provide = _loaded("clew.graph.comparing", "provide")
+    for question, (module, attribute) in _COMPARISONS.items():
+        provide(question, functools.partial(_loaded, module, attribute))
+
+
+def _loaded(module: str, attribute: str) -> Any:
+    return getattr(importlib.import_module(module), attribute)

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.arrays import expand
+
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
@@ -47,6 +49,11 @@ class Samples:
 
     def of(self, group: int) -> F64:
         return self.values[self.first[group] : self.first[group + 1]]
+
+    def take(self, groups: I64) -> Samples:
+        sizes = self.sizes[groups]
+        first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        return Samples(self.values[expand(self.first[groups], self.first[groups + 1])], first)
 
     def means(self) -> F64:
         sums = np.bincount(self.groups, self.values, minlength=len(self))
@@ -158,7 +165,7 @@ def mann_whitney(before: Samples, after: Samples) -> Ranked:
     n, m = before.sizes.astype(np.float64), after.sizes.astype(np.float64)
     total = n + m
     place = np.arange(len(mixed.group))
-    tie = np.cumsum(mixed.ends) - mixed.ends
+    tie: I64 = np.cumsum(mixed.ends) - mixed.ends
     last = np.flatnonzero(mixed.ends)
     length = np.diff(np.concatenate(([-1], last))).astype(np.float64)
     rank = (

@@ -28,6 +28,7 @@ from clew.graph.answers import (
     path_of,
 )
 from clew.graph.columns import Table
+from clew.graph.comparing import comparison
 from clew.graph.display import ROWS, slice_svg
 from clew.graph.execute import execute_events, slice_to_networkx
 from clew.graph.fields import FIELDS, check_condition, check_field
@@ -276,6 +277,21 @@ class RequestQuery(EventQuery):
     def flows(self, level: str | LabelFunction = "function", *, coalesce: bool = False) -> Flows:
         """What each of them called, as columns; with `coalesce` equal calls in a row are one. See `clew.graph.ops.flows`."""
         return flows_of(run_of(self.node), execute_events(self.node), level, coalesce=coalesce)
+
+    def diff(
+        self,
+        after: RequestQuery,
+        level: str | LabelFunction = "function",
+        *,
+        coalesce: bool = False,
+        **thresholds: float,
+    ) -> Any:
+        """What changed from these requests to others: which categories got slower, which are new and from what; see
+        `clew.compare.mutations`."""
+        if not isinstance(after, RequestQuery):
+            raise QueryError("requests are compared with requests: write before.requests.diff(after.requests)")
+        of = (query.flows(level, coalesce=coalesce) for query in (self, after))
+        return comparison("diff")(*of, **thresholds)
 
     def where(self, *tests: Callable[[Event], bool], **conditions: Any) -> RequestQuery:
         return RequestQuery(Where(self.node, _conditions(tests, conditions)))

@@ -139,7 +139,7 @@ class Session:
         return opened.functions
 
     def _opened(self, which: str, task: Task | None) -> _Open:
-        from clew.graph.query import open_run
+        from clew import open as open_run
 
         folder = self.folder(which)
         # Two requests at once must not build the same graph twice.

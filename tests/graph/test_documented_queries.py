@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from tests.graph.test_query import store
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "queries.md").r
 
 @pytest.fixture
 def names(new_run):
+    assert clew.open  # what opens runs provides what compares them
     return {
         "run": store(new_run("run")),
         "before": store(new_run("before")),
