@@ -65,6 +65,9 @@ static const char *build_runs(const Input *in, Build *b) {
     return NULL;
 }
 
+/* Edges lead anywhere in memory: what one needs is called for so many edges before its turn. */
+enum { SOON = 16 };
+
 static inline uint32_t run_of(const Input *in, const Build *b, uint32_t row) {
     uint32_t run = b->block[row >> 5];
     while (run + 1 < in->runs && in->run_row[run + 1] <= row) run++;
@@ -78,6 +81,15 @@ static const char *build_ends(const Input *in, Build *b) {
     for (uint32_t edge = 0; edge < in->edges; edge++) {
         uint32_t src = in->src[edge], dst = in->dst[edge];
         if (src >= in->events || dst >= in->events) return "edges";
+        if (edge + 2 * SOON < in->edges) {
+            uint32_t next = in->dst[edge + SOON], later = in->dst[edge + 2 * SOON];
+            if (later < in->events) __builtin_prefetch(b->block + (later >> 5));
+            if (next < in->events) {
+                __builtin_prefetch(in->run_row + b->block[next >> 5]);
+                __builtin_prefetch(in->run_region + b->block[next >> 5]);
+                __builtin_prefetch(b->run_offset + b->block[next >> 5]);
+            }
+        }
         uint32_t run = run_of(in, b, src);
         b->src_region[edge] = in->run_region[run];
         b->src_offset[edge] = b->run_offset[run] + (src - in->run_row[run]);
@@ -220,6 +232,12 @@ static void build_out(const Input *in, Build *b) {
         uint32_t region = b->graph_region[p];
         b->out_first[p] = at;
         for (uint32_t place = b->first[region]; place < b->first[region + 1]; place++, at++) {
+            if (place + 2 * SOON < in->edges) {
+                uint32_t next = b->dst_region[ordered(b, place + SOON)], later = b->dst_region[ordered(b, place + 2 * SOON)];
+                __builtin_prefetch(b->rank + later);
+                __builtin_prefetch(b->parent + later);
+                __builtin_prefetch(b->start + b->rank[next]);
+            }
             uint32_t edge = ordered(b, place), far = b->rank[b->dst_region[edge]];
             b->out[at] = (Out){b->start[far] + b->dst_offset[edge], far, 0};
             b->out_near[at] = b->start[p] + b->src_offset[edge];
@@ -231,6 +249,12 @@ static void build_out(const Input *in, Build *b) {
     b->out_first[b->regions] = at;
     for (uint32_t place = 0; place < in->edges; place++) {
         Out *out = &b->out[place];
+        if (place + 2 * SOON < in->edges) {
+            uint32_t next = b->out[place + SOON].far_region, later = b->out[place + 2 * SOON].far_region;
+            __builtin_prefetch(b->out_first + later);
+            __builtin_prefetch(b->start + later);
+            __builtin_prefetch(b->out_near + b->out_first[next]);
+        }
         uint32_t begin = b->out_first[out->far_region];
         out->next = out->far == b->start[out->far_region]
                         ? begin
@@ -255,8 +279,13 @@ static bool build_into(const Input *in, Build *b) {
     if (done) {
         for (uint32_t p = 0; p < b->regions; p++)
             for (uint32_t place = b->out_first[p]; place < b->out_first[p + 1]; place++) far[place] = p;
-        for (uint32_t i = 0; i < in->edges; i++)
+        for (uint32_t i = 0; i < in->edges; i++) {
+            if (i + SOON < in->edges) {
+                __builtin_prefetch(b->out_near + place_at[i + SOON]);
+                __builtin_prefetch(far + place_at[i + SOON]);
+            }
             b->into[i] = (Into){b->out_near[place_at[i]], far[place_at[i]], place_at[i]};
+        }
     }
     free(next);
     free(place_at);

@@ -10,7 +10,7 @@
 static void book(Finder *finder, const void *call, const void *inner, bool wide, const int64_t *exit, const int64_t *ts,
                  const uint8_t *idle, const int64_t *strand_start, int64_t strands, const int64_t *pauses, int64_t paused,
                  int64_t *total, int64_t *self, int64_t *waiting) {
-    int64_t number = 0;
+    int64_t number = 0, opened = 0, before = -1, which = -1;
     for (int64_t strand = 0; strand < strands; strand++) {
         int64_t last = strand_start[strand + 1] - 1;
         for (; number < finder->calls && finder->enter[number] <= last; number++) {
@@ -20,7 +20,13 @@ static void book(Finder *finder, const void *call, const void *inner, bool wide,
         for (int64_t row = strand_start[strand]; row < last; row++) {
             int64_t running = get_row(inner, wide, row);
             if (running < 0) continue;
-            int64_t which = find_call(finder, running), length = ts[row + 1] - ts[row];
+            if (running != before) { /* most often it is the next call, or goes on */
+                while (opened < finder->calls && finder->enter[opened] < running) opened++;
+                bool next = opened < finder->calls && finder->enter[opened] == running;
+                which = next ? found_call(finder, running, opened) : find_call(finder, running);
+                before = running;
+            }
+            int64_t length = ts[row + 1] - ts[row];
             if (idle[row]) waiting[which] += length;
             else self[which] += length;
         }
@@ -50,6 +56,10 @@ static bool find_idle(const uint8_t *kind, const uint32_t *site, const void *seq
 static void find_waits(const int64_t *ts, const uint8_t *kind, const uint32_t *strand, const uint8_t *passive, const int64_t *src,
                        const int64_t *dst, int64_t edges, uint8_t *idle) {
     for (int64_t edge = 0; edge < edges; edge++) {
+        if (edge + 16 < edges) { /* targets lie anywhere in memory */
+            __builtin_prefetch(strand + dst[edge + 16]);
+            __builtin_prefetch(ts + dst[edge + 16]);
+        }
         int64_t source = src[edge], at = dst[edge] - 1;
         uint32_t mine = strand[dst[edge]];
         if (strand[source] == mine) continue;

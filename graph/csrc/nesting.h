@@ -56,6 +56,12 @@ static void finder_make(Finder *finder, const int64_t *enter, int64_t calls) {
     memset(finder->row, 0xFF, sizeof finder->row);
 }
 
+static inline int64_t found_call(Finder *finder, int64_t row, int64_t number) {
+    size_t at = (size_t)row % REMEMBERED;
+    finder->row[at] = row;
+    return finder->number[at] = number;
+}
+
 static int64_t find_call(Finder *finder, int64_t row) {
     size_t at = (size_t)row % REMEMBERED;
     if (finder->row[at] == row) return finder->number[at];
@@ -65,9 +71,7 @@ static int64_t find_call(Finder *finder, int64_t row) {
         if (finder->enter[middle] <= row) low = middle;
         else high = middle;
     }
-    finder->row[at] = row;
-    finder->number[at] = low;
-    return low;
+    return found_call(finder, row, low);
 }
 
 typedef struct {
