@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from clew.graph.assemble import Events, Tables, assemble
 from clew.graph.clocks import monotonic_ns
 from clew.graph.edges import Joined
 from clew.graph.gaps import lost_of
+from clew.graph.growing import Growing, growing
 from clew.graph.machines import Machine
 from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.names import process_names
@@ -98,24 +100,27 @@ def level_label(level: Level, module: str, qualname: str, file: str) -> str:
     return next((label for label, target in level.labels if matches(target, module, qualname, file)), "")
 
 
-def build(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGraph, list[Problem]]:
+def build(folder: Path, progress: Progress = nobody, *, keep: bool = False) -> tuple[ExecutionGraph, list[Problem]]:
     """The graph of the run in a folder, and what was odd about its files. What `progress` raises ends it.
 
-    Works on a run that is still going on: what has been recorded so far. Raises `RunError` when the folder is no run.
+    Works on a run that is still going on: what has been recorded so far. `keep`: reads on from what is kept of such a run, and
+    keeps what it reads. Raises `RunError` when the folder is no run.
     """
     info = load_run(folder)
     plan = _plan_of(folder)
-    records = read_run(folder)
-    problems: list[Problem] = []
-    if not records.processes:
-        problems.append(Problem(str(folder), _nothing_recorded(info)))
     over = info.finished is not None
+    problems: list[Problem] = []
     if not over:
         over = is_abandoned(folder, info)
         problems.append(Problem(str(folder), _ABANDONED if over else _NOT_OVER))
-    builder = _Builder(info, plan, records, over, progress)
-    builder.problems += problems
-    return builder.build(), builder.problems
+    with growing(folder, write=not over) if keep else nullcontext(Growing(None)) as kept:
+        records = read_run(folder, kept.known)
+        if not records.processes:
+            problems.insert(0, Problem(str(folder), _nothing_recorded(info)))
+        builder = _Builder(info, plan, records, over, progress)
+        builder.problems += problems
+        reads = builder.read_all(kept)
+    return builder.build(reads), builder.problems
 
 
 def _plan_of(folder: Path) -> Plan | None:
@@ -140,9 +145,17 @@ class _Builder:
         self.shared = _Shared(plan)
         self.counted: Counter[int] = Counter()
 
-    def build(self) -> ExecutionGraph:
-        parts = [self._process(index, trace) for index, trace in enumerate(self.processes)]
+    def read_all(self, kept: Growing) -> list[ProcessRead]:
+        reads = [
+            read_columns(records, self._tell, kept.threads.get(os.path.basename(records.path), {}), watched=kept.writes)
+            for records in self.processes
+        ]
+        kept.keep(reads)
         self.progress(_READING, self.bytes, self.bytes)
+        return reads
+
+    def build(self, reads: Sequence[ProcessRead]) -> ExecutionGraph:
+        parts = [self._process(index, read) for index, read in enumerate(reads)]
         self.progress(_MAKING, 0, 3)
         machines = self._align(parts)
         processes = self._processes(parts)
@@ -270,7 +283,8 @@ class _Builder:
 
     # One process
 
-    def _process(self, index: int, records: ProcessRecords) -> _Part:
+    def _process(self, index: int, read: ProcessRead) -> _Part:
+        records = read.records
         site_ids = {0: 0} | {number: self.shared.site(info) for number, info in records.sites.items()}
         string_ids = {0: 0} | {number: self.shared.string(text) for number, text in records.strings.items()}
         for note in records.notes:
@@ -278,7 +292,7 @@ class _Builder:
             self.problems.append(Problem(records.path, f"{about}: {note.text}" if about else note.text))
         for number, count in records.counters.items():
             self.counted[site_ids.get(number, 0)] += count
-        part = _Part(index, records, read_columns(records, self._tell))
+        part = _Part(index, records, read)
         sites, strings = Numbers.of(site_ids), Numbers.of(string_ids)
         for (serial, thread), numbers in zip(part.read.threads.items(), part.read.strands.of, strict=True):
             for piece in thread.pieces:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from clew.graph.build import build
 from clew.graph.formats.reading import read_again
+from clew.graph.growing import discard
 from clew.graph.machines import Machine
 from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.progress import Progress, nobody
@@ -55,7 +56,9 @@ def open_graph(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGrap
     """
     info = load_run(folder)
     try:
-        return load(folder)
+        found = load(folder)
+        discard(folder)  # what somebody left who read the run while it went on
+        return found
     except DamagedStore as error:
         return _after_damage(folder, info, str(error), progress)
     except StaleStore:
@@ -65,11 +68,12 @@ def open_graph(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGrap
 def _make(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
     before = fingerprint(folder)
     over = info.finished is not None or is_abandoned(folder, info)
-    graph, problems = read_again(folder, info) if info.imported else build(folder, progress)
+    graph, problems = read_again(folder, info) if info.imported else build(folder, progress, keep=True)
     # What is still growing would be stale at once.
     if over and fingerprint(folder) == before:
         try:
             save(folder, graph, problems, before, progress)
+            discard(folder)
         except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             what = f"the graph cannot be kept there ({why}); it is built anew each time"

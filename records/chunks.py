@@ -84,6 +84,8 @@ class Chunk(NamedTuple):
     load: Callable[[], bytes]
     """Gives its bytes, header included; fewer of a file that was cut. Raises `Gone`, or `ValueError` for what can't be read."""
     raw: bool
+    frame: int = 0
+    """Checksum of the frame that it is packed in; of a raw one, which may grow, 0."""
 
     @property
     def identity(self) -> bytes:

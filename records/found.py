@@ -63,29 +63,40 @@ def _same(part: memoryview) -> memoryview:
     return part
 
 
+class Part(NamedTuple):
+    """Some of a thread's stream: whole records, which are those of one chunk, or a GAP where one was dropped."""
+
+    size: int
+    load: Callable[[], memoryview]
+    name: bytes = b""
+    """Two parts of one name are the same chunk, which may have grown."""
+    frame: int = 0
+    """Checksum of the frame that the chunk is packed in; of one that may grow, 0."""
+
+
 class Extents:
-    """Parts of a thread's stream, in order: whole records, as contiguous bytes.
+    """Parts of a thread's stream, in order, as contiguous bytes.
 
     Each is read when it is its turn, and not kept, unless there are few; so a stream may be larger than memory. One that is
     gone by then, dropped for the quota, is passed over, or a GAP where it was in the middle.
     """
 
     def __init__(self, parts: Iterable[memoryview] = ()) -> None:
-        self._loaders: list[Callable[[], memoryview]] = []
+        self.parts: list[Part] = []
         self.bytes = 0
         """Of all together."""
         for part in parts:
-            self.add(len(part), partial(_same, part))
+            self.add(Part(len(part), partial(_same, part)))
 
-    def add(self, size: int, load: Callable[[], memoryview]) -> None:
-        self._loaders.append(load)
-        self.bytes += size
+    def add(self, part: Part) -> None:
+        self.parts.append(part)
+        self.bytes += part.size
 
     def __len__(self) -> int:
-        return len(self._loaders)
+        return len(self.parts)
 
     def __iter__(self) -> Iterator[memoryview]:
-        return filter(len, (load() for load in self._loaders))
+        return filter(len, (part.load() for part in self.parts))
 
 
 class Missing(NamedTuple):

@@ -39,6 +39,7 @@ class Frame(NamedTuple):
     length: int
     """Of what was packed."""
     body: memoryview
+    crc: int
 
     @property
     def size(self) -> int:
@@ -124,7 +125,7 @@ def frame_at(view: memoryview, at: int) -> Frame | None:
     body = view[start : start + size]
     if zlib.crc32(body, zlib.crc32(view[at : start - _SIZE.size])) != crc:
         return None
-    return Frame(kind, version, length, body)
+    return Frame(kind, version, length, body, crc)
 
 
 def is_torn(view: memoryview, at: int) -> bool:

@@ -63,7 +63,7 @@ def find_packed(file: PackedFile, say: Say) -> Iterator[Chunk | Dropped]:
             say("a packed chunk is damaged", f"{file.name}@{offset}", "the chunk")
         elif frame.kind == pack.CHUNK and len(frame.header) == header.CHUNK_HEADER_SIZE:
             load = _loader(file, offset, frame.size)
-            yield Chunk(f"{file.name}@{offset}", frame.header, load, raw=False)
+            yield Chunk(f"{file.name}@{offset}", frame.header, load, raw=False, frame=frame.crc)
         elif frame.kind == pack.DROPPED and len(frame.body) == pack.DROPPED_BODY.size:
             yield Dropped(*pack.DROPPED_BODY.unpack(frame.body))
 

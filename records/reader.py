@@ -14,7 +14,7 @@ import contextlib
 import json
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from clew.records import clocks, header, run
@@ -23,7 +23,7 @@ from clew.records.definitions import MAX_COUNT, MAX_NS, count, define, thread_of
 from clew.records.errors import Problem, RunError
 from clew.records.event import RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.extents import find_end, records
-from clew.records.found import Header, Missing, Note, ProcessRecords, ThreadRecords
+from clew.records.found import Header, Missing, Note, Part, ProcessRecords, ThreadRecords
 from clew.records.header import ChunkKind, Clock, State
 from clew.records.packed_chunks import Dropped, PackedFile, find_packed, packed_beside, packed_in_memory
 
@@ -47,6 +47,11 @@ _MOST = {
 
 _Key = tuple[ChunkKind, int, int]
 """Kind, thread's serial, number: names a chunk within its process."""
+
+Known = Mapping[bytes, tuple[int, int]]
+"""What was read before of a process: by the identity of a chunk of events its frame's checksum, and where its records end."""
+_GAP, _CHUNK = b"\0", b"\1"
+"""After a chunk's identity in the name of a part: what was dropped before it, or its own records."""
 
 
 class RunRecords:
@@ -76,8 +81,11 @@ class RunRecords:
                 yield from other.pairs
 
 
-def read_run(folder: Path | str) -> RunRecords:
-    """Everything in a run's folder. Never raises: a folder that is no run gives no processes and a problem."""
+def read_run(folder: Path | str, known: Mapping[str, Known] | None = None) -> RunRecords:
+    """Everything in a run's folder. Never raises: a folder that is no run gives no processes and a problem.
+
+    What is `known`, by the names of trace files, is not looked into again until it is wanted.
+    """
     folder = Path(folder)
     info, problems = None, []
     try:
@@ -89,12 +97,12 @@ def read_run(folder: Path | str) -> RunRecords:
     except OSError as error:
         paths = []
         problems.append(Problem(str(folder), f"its files cannot be listed ({error.strerror})"))
-    read = [read_process(path) for path in paths]
+    read = [read_process(path, (known or {}).get(path.name)) for path in paths]
     problems += [problem for process in read for problem in process.problems]
     return RunRecords(folder, info, [process for process in read if process.readable], problems)
 
 
-def read_process(path: Path | str) -> ProcessRecords:
+def read_process(path: Path | str, known: Known | None = None) -> ProcessRecords:
     """The records of one trace file. Never raises: what is wrong is in `problems`."""
     name = os.fspath(path)
     try:
@@ -102,7 +110,7 @@ def read_process(path: Path | str) -> ProcessRecords:
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be opened ({getattr(error, 'strerror', None) or error})")
     try:
-        return _Reader(name, file, lambda: packed_beside(name)).read()
+        return _Reader(name, file, lambda: packed_beside(name), known or {}).read()
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be read ({getattr(error, 'strerror', None) or error})")
     finally:
@@ -112,7 +120,7 @@ def read_process(path: Path | str) -> ProcessRecords:
 def parse_process(data: bytes, where: str, packed: Iterable[tuple[str, bytes]] = ()) -> ProcessRecords:
     """As `read_process`, of bytes in memory: the trace file's, and names and bytes of packed ones."""
     files = [packed_in_memory(name, content) for name, content in packed]
-    return _Reader(where, InMemory(data), lambda: files).read()
+    return _Reader(where, InMemory(data), lambda: files, {}).read()
 
 
 def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords:
@@ -122,8 +130,9 @@ def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords
 class _Reader:
     """One pass over one process's files."""
 
-    def __init__(self, path: str, file: Source, packed: Callable[[], Iterable[PackedFile]]) -> None:
+    def __init__(self, path: str, file: Source, packed: Callable[[], Iterable[PackedFile]], known: Known) -> None:
         self._path = path
+        self._known = known
         self._file = file
         self._packed = packed
         self._found = ProcessRecords(path)
@@ -333,6 +342,13 @@ class _Reader:
                     what = "the oldest records were dropped to stay within the quota"
                 self._missing_here(serial, what)
             self._next[serial] = number + 1
+            frame, end = self._known.get(chunk.identity, (0, 0))
+            if frame and frame == chunk.frame:
+                thread = self._thread_of(serial, chunk)
+                if key in self._gaps:
+                    self._add_gap(thread, chunk)
+                self._add_extent(thread, key, chunk, end, None)
+                return
         try:
             data = self._load(key, chunk)
         except ValueError:
@@ -389,21 +405,37 @@ class _Reader:
         end, wrong = find_end(data, _EVENT_KINDS)
         if wrong:
             self._problem(wrong, chunk.inside(end), "the rest of the chunk")
-        thread = thread_of(self._found, serial)
-        thread.native_id = thread.native_id or header.CHUNK_HEADER.unpack_from(chunk.header)[3]
+        thread = self._thread_of(serial, chunk)
         if key in self._gaps or (not data and (chunk.raw or len(thread.extents))):
-            thread.extents.add(len(gap := _gap(chunk)), lambda: gap)
+            self._add_gap(thread, chunk)
         if end:
-            self._add_extent(thread, key, chunk, data[:end])
+            self._add_extent(thread, key, chunk, end, data[:end])
         if wrong:
             self._missing_here(serial, wrong)
 
-    def _add_extent(self, thread: ThreadRecords, key: _Key, chunk: Chunk, data: memoryview) -> None:
-        end = len(data)
-        kept = data if self._kept + len(data) <= _KEPT_BYTES else None
+    def _thread_of(self, serial: int, chunk: Chunk) -> ThreadRecords:
+        thread = thread_of(self._found, serial)
+        thread.native_id = thread.native_id or header.CHUNK_HEADER.unpack_from(chunk.header)[3]
+        return thread
+
+    @staticmethod
+    def _add_gap(thread: ThreadRecords, chunk: Chunk) -> None:
+        gap = _gap(chunk)
+        thread.extents.add(Part(len(gap), lambda: gap, chunk.identity + _GAP))
+
+    def _add_extent(self, thread: ThreadRecords, key: _Key, chunk: Chunk, end: int, data: memoryview | None) -> None:
+        """`data` of `end` bytes is kept for when it is wanted, unless there is too much of it."""
+        kept = data if data is not None and self._kept + end <= _KEPT_BYTES else None
         if kept is not None:
-            self._kept += len(data)
-        thread.extents.add(end, lambda: kept if kept is not None else self._again(key, chunk, end))
+            self._kept += end
+        thread.extents.add(
+            Part(
+                end,
+                lambda: kept if kept is not None else self._again(key, chunk, end),
+                chunk.identity + _CHUNK,
+                chunk.frame,
+            )
+        )
 
     def _again(self, key: _Key, chunk: Chunk, end: int) -> memoryview:
         """The records of a chunk that was whole up to `end`; no more than that, and none of one that was damaged since."""

@@ -1,0 +1,345 @@
+"""What has been read of a run that goes on, kept in `growing/` in its folder, so that who opens it next reads on from there.
+
+Columns are in files that never change and are mapped into memory; `state` says what of them is whose, and how far each thread
+was read and taken apart. Invariants: what is kept is used only if every byte has the checksum that it was written with, and of
+a thread only if its stream still begins with the very records that were read; whoever is killed while writing leaves an old
+state or a new one; one process writes at a time, and who can't write reads all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import json
+import mmap
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.reading import Piece, ProcessRead, Taken, ThreadRead
+from clew.graph.strands import Steps
+from clew.graph.tables import sums_of
+from clew.records.reader import Known
+
+GROWING_FOLDER = "growing"
+FORMAT = 1
+"""Goes up with every change of what is kept, or of how records are read."""
+_STATE = "state"
+_COLUMNS = ".columns"
+_RATIO = 4
+"""A file is written anew, with what is added, unless it has so many times as many records: so there are few, and each record
+is written a few times at most."""
+
+_ROWS, _EXTENSIONS, _TEXTS = range(3)
+_LAYOUT: dict[str, tuple[type[np.generic], int]] = {
+    "ticks": (np.uint64, _ROWS),
+    "key": (np.uint64, _EXTENSIONS),
+    "site": (np.uint32, _ROWS),
+    "strand": (np.uint32, _ROWS),
+    "ext": (np.int32, _ROWS),
+    "channel": (np.uint32, _EXTENSIONS),
+    "flags": (np.uint16, _EXTENSIONS),
+    "length": (np.uint16, _EXTENSIONS),
+    "kind": (np.uint8, _ROWS),
+    "texts": (np.uint8, _TEXTS),
+}
+"""The columns of a file, each beginning at a multiple of 8 bytes: their types, and what they have an entry for."""
+_NAME = 41
+"""Bytes of a part's name."""
+
+_Thread = tuple[str, int]
+"""A trace file's name and a thread's serial."""
+
+
+class _Stale(Exception):
+    """There is nothing, or not what was written."""
+
+
+@dataclass
+class _File:
+    """Columns of pieces of some threads, one after the other."""
+
+    name: str
+    sums: list[int]
+    pieces: list[tuple[_Thread, tuple[int, int, int]]]
+    """Whose each is, and how many records, extensions and bytes of texts it has."""
+
+    @property
+    def records(self) -> int:
+        return sum(sizes[_ROWS] for _, sizes in self.pieces)
+
+
+@dataclass
+class Growing:
+    """Of one run. `keep` is given all that has been read once `threads` were followed."""
+
+    folder: Path | None
+    """Where it is kept; None when this process does not write."""
+    threads: dict[str, dict[int, ThreadRead]] = field(default_factory=dict)
+    """By trace file and serial."""
+    _files: list[_File] = field(default_factory=list)
+
+    @property
+    def known(self) -> dict[str, Known]:
+        """What need not be looked into again."""
+        return {
+            file: {
+                taken.name[:-1]: (taken.frame, taken.size)
+                for thread in threads.values()
+                for taken in thread.taken or ()
+                if taken.frame
+            }
+            for file, threads in self.threads.items()
+        }
+
+    @property
+    def writes(self) -> bool:
+        return self.folder is not None
+
+    def keep(self, processes: Sequence[ProcessRead]) -> None:
+        """Writes what is new. A disk that refuses leaves what was there."""
+        if self.folder is None:
+            return
+        now = {
+            (os.path.basename(process.records.path), serial): thread
+            for process in processes
+            for serial, thread in process.threads.items()
+            if thread.taken is not None
+        }
+        with contextlib.suppress(OSError):
+            self._write(self.folder, now)
+
+    def _write(self, folder: Path, now: Mapping[_Thread, ThreadRead]) -> None:
+        before = {
+            (file, serial): thread for file, threads in self.threads.items() for serial, thread in threads.items()
+        }
+        if {name: thread.taken for name, thread in before.items()} == {name: one.taken for name, one in now.items()}:
+            return
+        followed = {
+            name
+            for name, thread in before.items()
+            if thread.pieces and name in now and now[name].pieces and now[name].pieces[0] is thread.pieces[0]
+        }
+        # A file with pieces of threads that were read anew is of no use any more, nor can pieces of others be missing.
+        whole = all(name in followed for file in self._files for name, _ in file.pieces)
+        files = list(self._files) if whole else []
+        there = Counter(name for file in files for name, _ in file.pieces)
+        size = sum(len(piece.ticks) for name, thread in now.items() for piece in thread.pieces[there[name] :])
+        while size and files and files[-1].records < _RATIO * size:
+            size += files[-1].records
+            there.subtract(name for name, _ in files.pop().pieces)
+        if size:
+            number = 1 + max((int(path.stem) for path in folder.glob(f"*{_COLUMNS}") if path.stem.isdigit()), default=0)
+            added = {name: thread.pieces[there[name] :] for name, thread in now.items()}
+            files.append(_write_columns(folder / f"{number}{_COLUMNS}", added))
+        _write_state(folder, files, now)
+        _remove_others(folder, files)
+
+
+@contextlib.contextmanager
+def growing(run: Path, *, write: bool) -> Iterator[Growing]:
+    """What is kept of a run. It is nobody else's to write until the end."""
+    folder, lock = run / GROWING_FOLDER, None
+    if write:
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            lock = _lock(folder)
+    try:
+        found = Growing(folder if lock is not None else None)
+        with contextlib.suppress(_Stale):
+            found._files, found.threads = _load(folder)
+        yield found
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def discard(run: Path) -> None:
+    """Removes what is kept, unless somebody writes there."""
+    folder = run / GROWING_FOLDER
+    if not folder.exists():
+        return
+    with contextlib.suppress(OSError):
+        lock = _lock(folder)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    """A descriptor that has the folder's lock. Raises OSError, also when another has it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+# Columns
+
+
+def _places(sizes: Sequence[int]) -> tuple[dict[str, int], int]:
+    """Where each column begins, and the file ends."""
+    places, at = {}, 0
+    for name, (kind, of) in _LAYOUT.items():
+        places[name] = at
+        at += (sizes[of] * np.dtype(kind).itemsize + 7) // 8 * 8
+    return places, at
+
+
+def _sizes(piece: Piece) -> tuple[int, int, int]:
+    return len(piece.ticks), len(piece.key), len(piece.texts)
+
+
+def _write_columns(path: Path, threads: Mapping[_Thread, Sequence[Piece]]) -> _File:
+    """One piece for each thread. Raises OSError."""
+    with_pieces = {name: pieces for name, pieces in threads.items() if pieces}
+    try:
+        with _private(path) as file:
+            for column, (kind, _) in _LAYOUT.items():
+                written = 0
+                for pieces in with_pieces.values():
+                    extensions = 0
+                    for piece in pieces:
+                        values: npt.NDArray[Any] = getattr(piece, column)
+                        if column == "ext" and extensions:
+                            values = np.where(values >= 0, values + np.int32(extensions), np.int32(-1))
+                        extensions += len(piece.key)
+                        file.write(np.ascontiguousarray(values, kind).data)
+                        written += values.nbytes
+                file.write(bytes(-written % 8))
+        sums = sums_of(_map(path))
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    sizes = []
+    for name, pieces in with_pieces.items():
+        rows, extensions, texts = (sum(counts) for counts in zip(*map(_sizes, pieces), strict=True))
+        sizes.append((name, (rows, extensions, texts)))
+    return _File(path.name, sums, sizes)
+
+
+def _map(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _pieces(folder: Path, file: _File) -> Iterator[tuple[_Thread, Piece]]:
+    data = _map(folder / file.name)
+    if sums_of(data) != file.sums:
+        raise _Stale
+    places, _ = _places([sum(sizes[of] for _, sizes in file.pieces) for of in range(3)])
+    columns = {name: np.frombuffer(data, np.uint8)[place:] for name, place in places.items()}
+    at = [0, 0, 0]
+    for thread, sizes in file.pieces:
+        found = {}
+        for name, (kind, of) in _LAYOUT.items():
+            width = np.dtype(kind).itemsize
+            found[name] = columns[name][at[of] * width : (at[of] + sizes[of]) * width].view(kind)
+        yield thread, Piece(**found)
+        at = [first + size for first, size in zip(at, sizes, strict=True)]
+
+
+# The state
+
+
+def _write_state(folder: Path, files: Sequence[_File], threads: Mapping[_Thread, ThreadRead]) -> None:
+    number = {name: place for place, name in enumerate(threads)}
+    taken = [one for thread in threads.values() for one in thread.taken or ()]
+    arrays: dict[str, Any] = {
+        "pieces": np.array([(number[name], *sizes) for file in files for name, sizes in file.pieces], np.int64),
+        "ends": np.concatenate([thread.ends for thread in threads.values()] or [np.zeros((0, 2), np.int64)]),
+        "keys": np.concatenate([thread.steps.keys for thread in threads.values()] or [np.zeros(0, np.uint64)]),
+        "counts": np.concatenate([thread.steps.counts for thread in threads.values()] or [np.zeros(0, np.int64)]),
+        "names": np.frombuffer(b"".join(one.name for one in taken), np.uint8),
+        "taken": np.array([(one.frame, one.size, one.crc) for one in taken], np.int64),
+    }
+    about = {
+        "files": [(file.name, file.sums, len(file.pieces)) for file in files],
+        "threads": [
+            (
+                *name, len(thread.ends), len(thread.steps.keys), len(thread.taken or ()), thread.steps.since,
+                thread.steps.stack, thread.steps.unmatched, thread.steps.dropped,
+            )
+            for name, thread in threads.items()
+        ],
+    }  # fmt: skip
+    body = io.BytesIO()
+    np.savez(body, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
+    head = json.dumps({"format": FORMAT, "sums": sums_of(body.getvalue())}).encode() + b"\n"
+    part = folder / f"{_STATE}.part"
+    with _private(part) as file:
+        file.write(head + body.getvalue())
+    part.replace(folder / _STATE)
+
+
+def _load(folder: Path) -> tuple[list[_File], dict[str, dict[int, ThreadRead]]]:
+    """Raises `_Stale`."""
+    try:
+        head, _, body = (folder / _STATE).read_bytes().partition(b"\n")
+        said = json.loads(head)
+        if said["format"] != FORMAT or said["sums"] != sums_of(body):
+            raise _Stale
+        with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
+            return _threads(folder, {name: arrays[name] for name in arrays.files})
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise _Stale from error
+
+
+def _threads(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> tuple[list[_File], dict[str, dict[int, ThreadRead]]]:
+    about = json.loads(arrays["about"].tobytes())
+    names = [(str(file), int(serial)) for file, serial, *_ in about["threads"]]
+    sizes, files = iter(arrays["pieces"].tolist()), []
+    for name, sums, count in about["files"]:
+        pieces = [next(sizes) for _ in range(count)]
+        files.append(_File(name, sums, [(names[thread], (rows, ext, texts)) for thread, rows, ext, texts in pieces]))
+    pieces_of: dict[_Thread, list[Piece]] = {name: [] for name in names}
+    for file in files:
+        for thread, piece in _pieces(folder, file):
+            pieces_of[thread].append(piece)
+    parts = zip(arrays["names"].reshape(-1, _NAME), arrays["taken"].reshape(-1, 3).tolist(), strict=True)
+    taken = iter([Taken(name.tobytes(), frame, size, crc) for name, (frame, size, crc) in parts])
+    found: dict[str, dict[int, ThreadRead]] = {}
+    end = key = 0
+    for (file_name, serial), (_, _, ends, keys, count, since, stack, unmatched, dropped) in zip(
+        names, about["threads"], strict=True
+    ):
+        steps = Steps(
+            arrays["keys"][key : key + keys],
+            arrays["counts"][key : key + keys],
+            since,
+            tuple(stack),
+            unmatched,
+            dropped,
+        )
+        found.setdefault(file_name, {})[serial] = ThreadRead(
+            tuple(pieces_of[file_name, serial]),
+            arrays["ends"][end : end + ends],
+            steps,
+            tuple(next(taken) for _ in range(count)),
+        )
+        end, key = end + ends, key + keys
+    return files, found
+
+
+def _private(path: Path) -> Any:
+    """A file of the user's own, to be written."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
+
+
+def _remove_others(folder: Path, files: Iterable[_File]) -> None:
+    used = {_STATE, *(file.name for file in files)}
+    for path in folder.iterdir():
+        if path.name not in used:
+            path.unlink(missing_ok=True)
