@@ -383,7 +383,7 @@ static bool collect_rows(const Plane *plane, const uint32_t *lows, const uint32_
             for (uint64_t left = bits[word]; left && at < total; left &= left - 1)
                 rows[at++] = (int64_t)(word << 6) + __builtin_ctzll(left);
     else if (!stretches.failed) {
-        qsort(stretches.items, stretches.count, 8, compare_u64);
+        if (stretches.count) qsort(stretches.items, stretches.count, 8, compare_u64);
         for (size_t i = 0; i < stretches.count; i++)
             for (uint32_t j = 0; j < (uint32_t)stretches.items[i]; j++)
                 rows[at++] = (int64_t)(stretches.items[i] >> 32) + j;
