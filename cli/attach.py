@@ -183,7 +183,8 @@ def _functions(answer: dict[str, Any]) -> str:
 def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
     """Ends the recording of processes, and says what there is."""
     from clew.cli.summary import as_document, summary, told
-    from clew.records.run import load_run
+    from clew.records.counted import only_counted
+    from clew.records.run import load_run, save_run
 
     folders: dict[Path, list[int]] = {}
     for pid in dict.fromkeys(pids):
@@ -191,11 +192,14 @@ def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
         folders.setdefault(Path(answer["run"]), []).append(pid)
     documents = []
     for folder, ended in folders.items():
-        found = summary(folder)
+        found, info = summary(folder), load_run(folder)
+        if found.onlyCounted and info.finished is not None:
+            # Not by the process itself: it would load what reads traces.
+            save_run(folder, info._replace(notes=[*info.notes, only_counted(found.countedCalls)]))
         documents.append({"run": folder.name, "folder": str(folder), "pids": ended, **as_document(found)})
         if not as_json:
             say(f"{shlex.join(map(str, ended))}: no longer recorded")
-            for line in told(found, load_run(folder)):
+            for line in told(found, info):
                 say(line)
     if as_json:
         print_json({"runs": documents})

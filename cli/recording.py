@@ -20,9 +20,10 @@ from clew.cli.run_words import Options
 from clew.cli.saying import say, write
 from clew.instrument.launch import environment
 from clew.records.collector import Attendant
+from clew.records.counted import counted_notes
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
-from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, save_run, trace_files
+from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, trace_files
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
@@ -63,7 +64,7 @@ def record(options: Options) -> int:
     if samples_nothing(plan):
         told_later(SAMPLES_NOTHING)
     attendant = Attendant(run_folder, at_once=plan.keep == "newest")
-    at_the_end = ["clew.records.collect"] + ([] if quiet and not as_json else ["clew.cli.summary"])
+    at_the_end = ["clew.records.collect", "clew.records.reader" if quiet and not as_json else "clew.cli.summary"]
 
     def look() -> bool:
         # While the program starts, loading costs its user no time.
@@ -118,7 +119,7 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
     missing = _why_nothing(run_folder, info)
     try:
-        info = finish_run(run_folder, info, code, [missing] if missing else [])
+        info = finish_run(run_folder, info, code, [missing] if missing else counted_notes(run_folder))
     except FileNotFoundError:
         missing = f"run {info.id} is lost: its folder {run_folder} was removed while it was recorded"
     except OSError as error:
@@ -126,14 +127,12 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     if quiet and not as_json and not missing:
         return
     try:
-        from clew.cli.summary import as_document, only_counted, summary, told  # when the program has run, not before
+        from clew.cli.summary import as_document, summary, told  # when the program has run, not before
 
         if missing and not as_json:
             say(missing)
             return
         counted = summary(run_folder)
-        if counted.onlyCounted and info.finished:
-            save_run(run_folder, info._replace(notes=[*info.notes, only_counted(counted)]))  # for `clew runs`
         if as_json:
             found = as_document(counted)
             document = {"run": info.id, "folder": str(run_folder), "exitCode": code, **found}

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import shlex
 from array import array
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.records.alive import died
 from clew.records.codec import extended
+from clew.records.counted import counted_calls, only_counted
 from clew.records.event import RECORD_SIZE, Kind, unpack_extension
 from clew.records.found import ProcessRecords
 from clew.records.reader import read_run
@@ -55,6 +55,7 @@ def summary(run_folder: Path) -> Summary:
         counted.add(process)
     notes = [note.text for process in processes for note in process.notes]
     notes += [problem.what for process in processes for problem in process.problems]
+    calls = counted_calls(processes)
     return Summary(
         functions=len(counted.functions),
         events=counted.events,
@@ -62,9 +63,9 @@ def summary(run_folder: Path) -> Summary:
         logLines=counted.lines,
         processes=len(processes),
         bytes=disk_bytes(run_folder),
-        onlyCounted=len(counted.degraded),
-        countedFunctions=sorted(counted.degraded),
-        countedCalls=dict(sorted(counted.degraded.items())),
+        onlyCounted=len(calls),
+        countedFunctions=list(calls),
+        countedCalls=calls,
         killed=sorted(died(run_folder)),
         notes=list(dict.fromkeys(wording.within(run_folder, note) for note in notes)),
         worst=counted.worst,
@@ -88,7 +89,7 @@ def told(found: Summary, info: RunInfo) -> list[str]:
     ]
     lines = [f"run {info.id}: {', '.join(parts)}"]
     if found.onlyCounted:
-        lines.append(only_counted(found))
+        lines.append(only_counted(found.countedCalls))
     lines += [f"process {pid} was killed while it was recorded; everything before is there" for pid in found.killed]
     lines += [f"note: {text}" for text in found.notes[:SHOWN_NOTES]]
     if len(found.notes) > SHOWN_NOTES:
@@ -99,15 +100,6 @@ def told(found: Summary, info: RunInfo) -> list[str]:
     else:
         lines.append(_what_to_check(info))
     return lines
-
-
-def only_counted(found: Summary) -> str:
-    """Which functions, and how many of their calls."""
-    shown = ", ".join(f"{name} ({calls:,} calls)" for name, calls in list(found.countedCalls.items())[:SHOWN_NOTES])
-    more = ", …" if found.onlyCounted > SHOWN_NOTES else ""
-    were = "was" if found.onlyCounted == 1 else "were"
-    functions = wording.count(found.onlyCounted, "function")
-    return f"{functions} ran too often for the budget and {were} only counted for a time: {shown}{more}"
 
 
 def _what_to_check(info: RunInfo) -> str:
@@ -131,7 +123,6 @@ class _Counted:
 
     def __init__(self) -> None:
         self.functions: set[tuple[str, str]] = set()
-        self.degraded: Counter[str] = Counter()
         self.events = self.lines = self.bytes = 0
         self.whole = True
         self.worst = ""
@@ -140,9 +131,6 @@ class _Counted:
 
     def add(self, process: ProcessRecords) -> None:
         names = {site.id: (site.module, site.qualname) for site in process.sites.values()}
-        self.degraded.update(
-            {":".join(names[site]): calls for site, calls in process.counters.items() if site in names}
-        )
         words: set[int] = set()
         for thread in process.threads.values():
             size = thread.extents.bytes

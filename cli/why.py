@@ -63,10 +63,11 @@ def why(
 ) -> None:
     """Walk back from a log line to its cause.
 
-    TEXT is any part of a log message, or a whole line of a log, text or JSON; without it, the newest error is meant. The
-    first line printed is the event itself, the last one is the root: a request, or the beginning of a task, thread or
-    process. Where events are missing on the way, a line says so at its place; where it comes from another machine, one says
-    what that machine's clock was corrected by and how sure the time between the two is.
+    TEXT is any part of a log message, or a whole line of a log, text or JSON; without it, the newest error is meant, or
+    the last one of the test that failed. The first line printed is the event itself, the last one is the root: a request,
+    or the beginning of a task, thread or process. Where events are missing on the way, a line says so at its place; where
+    it comes from another machine, one says what that machine's clock was corrected by and how sure the time between the
+    two is.
 
     \b
     Examples:

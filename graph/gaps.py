@@ -5,7 +5,6 @@ Invariant: a gap lies within one strand, between two events that are there, or b
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,25 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.columns import Column, Table
-from clew.graph.model import ExecutionGraph, Gap, Strand
+from clew.graph.model import ExecutionGraph, Gap
 from clew.records.event import FLAG_OVER, Kind
 from clew.records.found import Missing
 
 I64 = npt.NDArray[np.int64]
 
 
-STOPPED = {
-    "quota": "recording stopped early: its quota was used up",
-    "failed": "recording stopped early: its file could not grow",
-}
-"""By how a process's recording ended, where events came after that."""
-
-
 def gaps(graph: ExecutionGraph) -> list[Gap]:
     """All of a run, in the order of their strands and events."""
     known: list[Gap] | None = graph.answers.get("gaps")
     if known is None:
-        found = [*graph.lost, *_marked(graph), *_after_the_end(graph)]
+        found = [*graph.lost, *_marked(graph)]
         known = graph.answers["gaps"] = sorted(found, key=lambda gap: (gap.strand, gap.after, gap.before))
     return list(known)
 
@@ -108,24 +100,6 @@ def gap_table(graph: ExecutionGraph) -> Table:
 
 def _is_mark(graph: ExecutionGraph, gap: Gap) -> bool:
     return gap.after >= 0 and graph.at("kind", gap.after) == Kind.GAP and graph.at("site", gap.after) > 0
-
-
-def _after_the_end(graph: ExecutionGraph) -> list[Gap]:
-    """What the threads of a process did after its recording had stopped."""
-    last: dict[tuple[int, int], Strand] = {}
-    for strand in graph.strands:
-        if graph.processes[strand.process].end in STOPPED and strand.stop > strand.start:
-            before = last.get((strand.process, strand.thread))
-            if before is None or graph.ts[before.stop - 1] < graph.ts[strand.stop - 1]:
-                last[strand.process, strand.thread] = strand
-    threads = Counter(process for process, _ in last)
-    found = []
-    for (number, _), strand in last.items():
-        process = graph.processes[number]
-        # The recorder counts them for all threads together.
-        lost = process.dropped or None if threads[number] == 1 else None
-        found.append(Gap(strand.index, strand.stop - 1, -1, lost, STOPPED[process.end]))
-    return found
 
 
 def touching(graph: ExecutionGraph, holds: Callable[[I64], npt.NDArray[np.bool_]]) -> list[Gap]:

@@ -11,24 +11,39 @@ WORDS = 2
 """As many words of a command line are in a process's name."""
 
 
-_ROLES = {"from multiprocessing.spawn ": "worker", "from multiprocessing.forkserver ": "fork server"}
-"""By how their code begins: processes of multiprocessing, whose command lines say nothing of the program."""
+_WORKER = "worker"
+_ROLES = {
+    "from multiprocessing.spawn ": _WORKER,
+    "from multiprocessing.forkserver ": "fork server",
+    "import sys;exec(eval(sys.stdin.readline()))": _WORKER,
+}
+"""By how their code begins: processes of multiprocessing and execnet, whose command lines say nothing of the program."""
+_FORKING = ("gunicorn", "celery")
+"""Programs that fork workers, which have their command line."""
+_WITH_GATEWAYS = ("pytest", "py.test")
+"""Programs whose workers by execnet are known as gw0, gw1, …: pytest-xdist's, in the order in which they start."""
 
 
 def process_names(commands: Sequence[Sequence[str]], parents: Sequence[int] = ()) -> list[str]:
     """A short name per process, given their command lines in the order of their start and each one's parent, -1 for none.
 
     The module or script; its first words instead, where they tell several processes of it apart, and with them where they
-    do not; a worker of multiprocessing is one of its parent's program. Numbered where even those agree.
+    do not; a worker of multiprocessing is one of its parent's program, those of
+    pytest-xdist and gunicorn have the numbers that they are known by. Numbered where even those agree.
     """
     programs = [_program(argv) for argv in commands]
-    roles = [_role(argv) for argv in commands]
+    parents = parents or [-1] * len(commands)
+    roles = [_role(argv) or _forked_role(number, commands, programs, parents) for number, argv in enumerate(commands)]
+    known = _numbered_workers(programs, roles, parents)
     said: dict[str, list[str]] = {}
     for argv, program, role in zip(commands, programs, roles, strict=True):
         if not role:
             said.setdefault(program, []).append(" ".join(_words(argv)[:WORDS]))
     short = []
     for number, (argv, program) in enumerate(zip(commands, programs, strict=True)):
+        if number in known:
+            short.append(known[number])
+            continue
         if roles[number]:
             short.append(_as_worker(number, programs, roles, parents))
             continue
@@ -54,11 +69,35 @@ def process_names(commands: Sequence[Sequence[str]], parents: Sequence[int] = ()
     return result
 
 
+def _forked_role(
+    number: int, commands: Sequence[Sequence[str]], programs: Sequence[str], parents: Sequence[int]
+) -> str:
+    parent = parents[number]
+    forked = programs[number] in _FORKING and parent >= 0 and list(commands[number]) == list(commands[parent])
+    return _WORKER if forked else ""
+
+
+def _numbered_workers(programs: Sequence[str], roles: Sequence[str], parents: Sequence[int]) -> dict[int, str]:
+    """Of programs that number their workers: `pytest gw0`, `gunicorn worker 1`, by the order of their start."""
+    found: dict[int, str] = {}
+    seen: Counter[int] = Counter()
+    for number, (role, parent) in enumerate(zip(roles, parents, strict=True)):
+        if role != _WORKER or parent < 0 or roles[parent]:
+            continue
+        program = programs[parent]
+        if program in _WITH_GATEWAYS:
+            found[number] = f"{program} gw{seen[parent]}"
+        elif program in _FORKING:
+            found[number] = f"{program} worker {seen[parent] + 1}"
+        seen[parent] += 1
+    return found
+
+
 def _as_worker(number: int, programs: Sequence[str], roles: Sequence[str], parents: Sequence[int]) -> str:
     """`app worker`: of the nearest ancestor that is no worker itself. What a fork server forked is a worker, too."""
     role, ancestor, passed = roles[number], number, {number}
     while ancestor >= 0 and roles[ancestor]:
-        ancestor = parents[ancestor] if parents else -1
+        ancestor = parents[ancestor]
         if ancestor in passed:
             ancestor = -1
         passed.add(ancestor)

@@ -24,6 +24,7 @@ from clew.instrument.recorder import lifecycle
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.collector import Attendant
+from clew.records.counted import counted_notes
 from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.event import Kind
@@ -98,7 +99,7 @@ class Session:
         self._restore()
         # Not while tests run: they may wait for any child of theirs.
         Attendant(self._folder).finish()
-        finish_run(self._folder, self._info, self._exit_code, [])
+        finish_run(self._folder, self._info, self._exit_code, counted_notes(self._folder))
 
 
 class Tests:

@@ -81,10 +81,11 @@ class RunRecords:
                 yield from other.pairs
 
 
-def read_run(folder: Path | str, known: Mapping[str, Known] | None = None) -> RunRecords:
+def read_run(folder: Path | str, known: Mapping[str, Known] | None = None, *, events: bool = True) -> RunRecords:
     """Everything in a run's folder. Never raises: a folder that is no run gives no processes and a problem.
 
-    What is `known`, by the names of trace files, is not looked into again until it is wanted.
+    What is `known`, by the names of trace files, is not looked into again until it is wanted. Without `events` only what the
+    processes define and counted is read, which is little.
     """
     folder = Path(folder)
     info, problems = None, []
@@ -97,20 +98,20 @@ def read_run(folder: Path | str, known: Mapping[str, Known] | None = None) -> Ru
     except OSError as error:
         paths = []
         problems.append(Problem(str(folder), f"its files cannot be listed ({error.strerror})"))
-    read = [read_process(path, (known or {}).get(path.name)) for path in paths]
+    read = [read_process(path, (known or {}).get(path.name), events=events) for path in paths]
     problems += [problem for process in read for problem in process.problems]
     return RunRecords(folder, info, [process for process in read if process.readable], problems)
 
 
-def read_process(path: Path | str, known: Known | None = None) -> ProcessRecords:
-    """The records of one trace file. Never raises: what is wrong is in `problems`."""
+def read_process(path: Path | str, known: Known | None = None, *, events: bool = True) -> ProcessRecords:
+    """The records of one trace file; see `read_run`. Never raises: what is wrong is in `problems`."""
     name = os.fspath(path)
     try:
         file = OnDisk(name)
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be opened ({getattr(error, 'strerror', None) or error})")
     try:
-        return _Reader(name, file, lambda: packed_beside(name), known or {}).read()
+        return _Reader(name, file, lambda: packed_beside(name), known or {}).read(events=events)
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be read ({getattr(error, 'strerror', None) or error})")
     finally:
@@ -152,7 +153,7 @@ class _Reader:
         self._next: dict[int, int] = {}
         """Of each thread the number of the chunk that is to be read next."""
 
-    def read(self) -> ProcessRecords:
+    def read(self, *, events: bool = True) -> ProcessRecords:
         found = self._found
         if not self._read_header():
             return found
@@ -164,7 +165,8 @@ class _Reader:
             self._chunks = {key: chunk for key, chunk in self._chunks.items() if key in seen or key in missing}
         self._check_numbers()
         for key, chunk in sorted(self._chunks.items()):
-            self._read_chunk(key, chunk)
+            if events or key[0] is not ChunkKind.EVENTS:
+                self._read_chunk(key, chunk)
         if found.header.state in (State.QUOTA, State.FAILED) and found.header.dropped:
             for serial in found.threads:
                 self._missing_here(serial, self._why_stopped(found.header))

@@ -96,7 +96,8 @@ class ProcessRef:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a slice starts: exactly one of the four is given, else the run's newest error line."""
+    """Where a slice starts: exactly one of the four is given, else the last error of a test that failed, or the newest error
+    line."""
 
     event: int | None = None
     text: str | None = None

@@ -18,6 +18,7 @@ from clew.records.event import Kind
 from clew.server import wording
 from clew.server.files import same_file_key
 from clew.server.outline import outline
+from clew.server.panel.failing_test import last_error
 from clew.server.panel.locate import function_at
 from clew.server.panel.log_file import find, is_source
 from clew.server.panel.titles import event_title, shorten
@@ -196,11 +197,15 @@ def _function(session: Session, run: Run, label: str, task: Task, direction: Dir
 
 
 def _newest_trouble(run: Run) -> Found:
-    """The newest error line, else the newest warning, else, of a program that failed, the exception that left its outermost
-    call last, else the end of the last request, else the run's last event."""
+    """The last error of the newest test that failed, else the newest error line, else the newest warning, else, of a program
+    that failed, the exception that left its outermost call last, else the end of the last request, else the last event."""
     graph = run.graph
     if not len(graph):
         raise NothingFound(nothing_recorded(run))
+    of_test = last_error(graph) if run.info.exit_code != 0 else None
+    if of_test is not None:
+        event, name = of_test
+        return Found(run, (event,), f"{event_title(graph, event)}: the last error of {name}, which failed")
     logs = graph.rows_of([Kind.LOG])
     levels = graph.extensions.key[graph.ext[logs]] if len(logs) else logs
     for least in (ERROR_LEVEL, WARNING_LEVEL):

@@ -136,18 +136,6 @@ def test_a_gap_at_an_end_lasts_as_long_as_its_process(run):
     assert graph.processes[0].last_ns >= 5000
 
 
-def test_what_comes_after_a_quota_is_missing_in_every_thread(run):
-    process = run.process(state=h.State.QUOTA)
-    process.thread().enter("f").exit("f")
-    process.thread("worker").step("job").enter("g")
-    graph = run.graph()
-    assert [(graph.strands[gap.strand].name, gap.after, gap.before) for gap in gaps(graph)] == [
-        ("MainThread", 1, -1),
-        ("job", 3, -1),
-    ]
-    assert {gap.why for gap in gaps(graph)} == {"recording stopped early: its quota was used up"}
-
-
 def test_a_way_passes_the_gaps_between_its_ends_only(calls):
     without_chunk(calls, 2)
     graph, _ = build(calls)

@@ -67,3 +67,26 @@ def test_workers_of_nobody_or_of_each_other_have_a_name():
     assert process_names([SPAWNED], [-1]) == ["multiprocessing worker"]
     assert process_names([SPAWNED] * 2, [1, 0]) == ["multiprocessing worker #1", "multiprocessing worker #2"]
     assert process_names([["python", "-c", "pass"], SPAWNED], [-1, 0]) == ["python -c", "python -c worker"]
+
+
+GATEWAY = ["python", "-u", "-c", "import sys;exec(eval(sys.stdin.readline()))"]
+
+
+def test_workers_of_xdist_have_the_names_that_pytest_gives_them():
+    for pytest in (["python", "-m", "pytest", "-n", "2", "tests"], ["/venv/bin/pytest", "-n2"]):
+        assert process_names([pytest, GATEWAY, GATEWAY], [-1, 0, 0]) == ["pytest", "pytest gw0", "pytest gw1"]
+    # Execnet's other users number nothing.
+    assert process_names([["python", "app.py"], GATEWAY], [-1, 0]) == ["app", "app worker"]
+    assert process_names([GATEWAY], [-1]) == ["multiprocessing worker"]
+
+
+def test_what_a_test_starts_is_no_worker_of_xdist():
+    commands = [["python", "-m", "pytest", "-n1"], GATEWAY, ["python", "app.py"], SPAWNED]
+    assert process_names(commands, [-1, 0, 1, 1]) == ["pytest", "pytest gw0", "app", "pytest worker"]
+
+
+def test_workers_that_gunicorn_forked_are_numbered():
+    gunicorn = ["/venv/bin/gunicorn", "-w", "2", "app:app"]
+    assert process_names([gunicorn] * 3, [-1, 0, 0]) == ["gunicorn", "gunicorn worker 1", "gunicorn worker 2"]
+    assert process_names([["python", "-m", *gunicorn[1:]]] * 2, [-1, -1])[0].endswith("#1")
+    assert len(set(process_names([gunicorn] * 4, [-1, 0, -1, 2]))) == 4

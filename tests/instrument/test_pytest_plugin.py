@@ -235,6 +235,16 @@ def test_the_session_leaves_the_environment_as_it_was(project):
     assert list(requests(the_run(project))) == ["test_it.py::test_passes"]
 
 
+def test_functions_that_were_only_counted_are_noted_with_the_run(project):
+    (project / "app.py").write_text("def tiny(n):\n    return n\n")
+    (project / "test_it.py").write_text(
+        "import app\ndef test_often():\n    assert sum(app.tiny(n) for n in range(300_000))\n"
+    )
+    assert run(project, "--clew").returncode == 0
+    (note,) = load_run(the_run(project)).notes
+    assert note.startswith("1 function ran too often for the budget and was only counted for a time: app:tiny (")
+
+
 def test_pytest_finds_the_plugin_by_its_entry_point():
     root = Path(__file__).resolve().parents[2]
     found = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]

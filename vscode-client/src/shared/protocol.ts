@@ -87,7 +87,10 @@ export interface ProcessRef {
   machine: string;
 }
 
-/** Where a slice starts: exactly one of the four is given, else the run's newest error line. */
+/**
+ * Where a slice starts: exactly one of the four is given, else the last error of a test that failed, or the newest error
+ * line.
+ */
 export interface Target {
   event?: number | null;
   /** Part of a log message. */
