@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -267,6 +268,10 @@ class ExecutionGraph:
     def answers(self) -> dict[str, Any]:
         """What operators keep of the graph for the next question, under names of their own."""
         return {}
+
+    def passing(self) -> AbstractContextManager[None]:
+        """For a question that looks at all of the graph once: of a large stored one what is read meanwhile is not kept."""
+        return nullcontext()
 
     @cached_property
     def strand_process(self) -> U32:

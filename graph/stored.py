@@ -5,7 +5,8 @@ Invariant: it answers as the graph that was stored; a table that turns out damag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,11 @@ _EVENT_COLUMNS = {
     "idle": "idle",
 }
 """Columns of a graph's events by those of the table."""
+
+
+LARGE = 1 << 22
+"""Events of a graph whose columns are not kept by chance."""
+_SMALL = frozenset({"regions", "channel_ids", "site_is_adapter", "strand_process", "answers"})
 
 
 class StoredTables:
@@ -188,6 +194,14 @@ class StoredGraph(ExecutionGraph):
             read("parent", np.int64),
         )
 
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        known = set(self.__dict__)
+        yield
+        if len(self) > LARGE:
+            for name in set(self.__dict__) - known - _SMALL:
+                del self.__dict__[name]
+
     # One event at a time
 
     def at(self, column: str, event: int) -> int:
@@ -249,11 +263,11 @@ class StoredGraph(ExecutionGraph):
 
     @cached_property
     def call(self) -> Rows:
-        return self._nesting.call.astype(np.int32 if len(self) < 1 << 31 else np.int64)
+        return self._nesting.call.astype(np.int32 if len(self) < 1 << 31 else np.int64, copy=False)
 
     @cached_property
     def inner(self) -> Rows:
-        return self._nesting.inner.astype(np.int32 if len(self) < 1 << 31 else np.int64)
+        return self._nesting.inner.astype(np.int32 if len(self) < 1 << 31 else np.int64, copy=False)
 
     @cached_property
     def calls(self) -> Calls:

@@ -189,19 +189,8 @@ def _opening_edges(graph: ExecutionGraph) -> _Opening:
         return found
     region = graph.region[dst].astype(np.int64)
     chosen = np.flatnonzero((graph.region[src] != region) & (graph.kind[dst] != Kind.ACQUIRE))
-    root = graph.regions.kind == RegionKind.ROOT
     region, target = region[chosen], dst[chosen]
-    begins = np.zeros(len(chosen), bool)
-    for kinds, those in ((ROOT_OPENING, root[region]), (OPENING, ~root[region])):
-        other = np.ones(256, bool)
-        other[list(kinds)] = False
-        # How many records of another kind lie before each.
-        before = np.cumsum(other[graph.kind], dtype=np.int32)
-        first = graph.regions.first[region[those]]
-        until = before[target[those]]
-        since = before[first] - other[graph.kind[first]]
-        begins[those] = until == since
-        del before
+    begins = target < _opened(graph, region, target)[region]
     chosen, region, target = chosen[begins], region[begins], target[begins]
     order = np.lexsort((chosen, target, region))
     region = region[order]
@@ -209,6 +198,23 @@ def _opening_edges(graph: ExecutionGraph) -> _Opening:
     which, of = chosen[order[first]], region[first]
     found.edge[of], found.source[of], found.target[of] = which, src[which], dst[which]
     return found
+
+
+def _opened(graph: ExecutionGraph, region: I64, target: I64) -> I64:
+    """Per region the first row that is no record of its opening, as far as edges to `target` rows ask."""
+    of_root, of_others = np.zeros(256, bool), np.zeros(256, bool)
+    of_root[list(ROOT_OPENING)] = of_others[list(OPENING)] = True
+    last = np.full(len(graph.regions), -1, np.int64)
+    np.maximum.at(last, region, target)
+    at = graph.regions.first.copy()
+    open_ = np.flatnonzero(last >= 0)
+    root = graph.regions.kind == RegionKind.ROOT
+    while len(open_):
+        kind = graph.kind[at[open_]]
+        open_ = open_[np.where(root[open_], of_root[kind], of_others[kind])]
+        at[open_] += 1
+        open_ = open_[at[open_] <= last[open_]]
+    return at
 
 
 def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64]:
