@@ -122,6 +122,8 @@ bench: setup ## the benchmarks, each beside a peer
 	$(SAY) "Building and storing beside DuckDB"
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/store.py
+	$(SAY) "A million requests compared, beside pandas"
+	@$(BIN)/python benchmarks/compare.py
 
 clean: ## remove what was built (not recorded runs)
 	@rm -rf $(VENV) build *.egg-info $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/*.vsix server/static .mypy_cache .ruff_cache

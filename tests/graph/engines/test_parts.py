@@ -94,6 +94,7 @@ QUESTIONS = {
     ),
     "neighbours": lambda run: run.events.where(kind="receive").neighbours(),
     "categories": lambda run: [category.requests for category in run.requests.categories()],
+    "flows": lambda run: [run.requests.flows().text(0), *run.requests.flows().total_ns.tolist()],
     "dominators, gaps and rows": lambda run: [
         len(run.slice(80).gaps()),
         list(run.gaps),
