@@ -91,6 +91,14 @@ class Plane:
         """Vertices, the arcs between them, and the vertex of each region of a slice, in the order of its ranges. `labels` is
         by region of the plane."""
 
+    def gather(
+        self, rows: Buffer | None, edges: Buffer | None, nodes: Buffer | None, columns: Mapping[str, Buffer], /
+    ) -> tuple[bytes, bytes, bytes]:
+        """What events tell of the nodes they are condensed to: the node of each, the nodes (layout.NODE) and the edges between
+        them (layout.EDGE). `rows` and the numbers of `edges` (64 bits, ascending) are a slice's, None for all of the graph;
+        `nodes` gives the node per row where it is known. `csrc/py_gather.h` names the columns. Raises ValueError, naming
+        the column, for what is not of this graph."""
+
     def level(self, labels: Buffer, ts: Buffer, /) -> Level:
         """For forward slices that are condensed at once. Times must ascend in regions and along edges."""
 

@@ -1,6 +1,7 @@
 """The structure plane's arrays and what condensing gives, as numpy types; all are little-endian.
 
-`csrc/plane.h` and `csrc/condense.h` are the same in C. Invariant: a change here is a change of `structure.FORMAT`.
+`csrc/plane.h`, `csrc/condense.h` and `csrc/gather*.h` are the same in C. Invariant: a change of `ARRAYS` is one of
+`structure.FORMAT`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,23 @@ VERTEX = np.dtype([("first", "<i8"), ("last", "<i8"), ("events", "<i8"), ("label
 """A connected stretch of one label: its times and events; `region` is the smallest one in it."""
 ARC = np.dtype([("source", "<u4"), ("target", "<u4"), ("count", "<u4")])
 """The edges from one vertex to another."""
+NODE = np.dtype(
+    [
+        *((name, "<i8") for name in ("self_ns", "total_ns", "waiting_ns")),
+        *(
+            (name, "<u4")
+            for name in ("first_event", "last_event", "events", "calls", "errors", "strands", "label", "kinds")
+        ),
+        ("spare", "<u8"),
+    ]
+)
+"""What events tell of a node that they were condensed to; `ops.aggregate.AggregateNode` says what its sums mean."""
+HAS_REQUEST, HAS_ENTER = 1, 2
+"""Bits of its `kinds`: events of these kinds are in it."""
+EDGE = np.dtype(
+    [*((name, "<u4") for name in ("source", "target", "kind", "channel")), ("count", "<i8"), ("latency", "<i8")]
+)
+"""The edges of one kind and channel from one node to another."""
 STATE = np.dtype([("reach", "<u4"), ("covered", "<u4")])
 """Of a region in a slice that is gone on with: its bound (forward 2³²-1 less the position, backward one more than it, 0: none)
 and the place that the bound covers from (backward: up to)."""

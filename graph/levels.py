@@ -44,8 +44,14 @@ class Labels:
     """Does a label name a place in the source?"""
     of_site: Callable[[int], str] | None = None
     """The label of a code location, at levels that have one."""
-    of_strand: I64 | None = None
-    """Code per strand, at levels where all its events have the same."""
+    codes: tuple[I64 | None, I64] | None = None
+    """Codes by site, of what happens in calls and at places of the program, and by strand of everything else; without those by
+    site all events of a strand have the same. None where neither tells."""
+
+    @property
+    def of_strand(self) -> I64 | None:
+        """Code per strand, at levels where all its events have the same."""
+        return self.codes[1] if self.codes is not None and self.codes[0] is None else None
 
 
 def level_names(graph: ExecutionGraph) -> list[str]:
@@ -105,14 +111,16 @@ def _static_labels(graph: ExecutionGraph, level: str, site_names: list[str]) -> 
     def of(rows: I64) -> I64:
         owner = graph.owner[rows].astype(np.int64)
         site = graph.site[np.where(owner >= 0, owner, rows)]
-        own = (owner >= 0) | ((site != 0) & ~graph.site_is_adapter[site])
+        own = (owner >= 0) | graph.site_is_named[site]
         return np.where(own, site_code[site], strand_code[graph.strand[rows]])
 
     def running(rows: I64) -> I64:
         inner = graph.inner[rows].astype(np.int64)
         return np.where(inner >= 0, site_code[graph.site[inner]], -1)
 
-    return Labels(level, of, running, texts.__getitem__, level in ("function", "class"), site_names.__getitem__)
+    located = level in ("function", "class")
+    codes = (site_code, strand_code)
+    return Labels(level, of, running, texts.__getitem__, located, site_names.__getitem__, codes)
 
 
 def strand_label(kind: str, name: str) -> str:
@@ -141,7 +149,7 @@ def _runtime(graph: ExecutionGraph, level: str) -> Labels:
     def running(rows: I64) -> I64:
         return np.where(graph.inner[rows] >= 0, of(rows), -1)
 
-    return Labels(level, of, running, texts.__getitem__, False, of_strand=strand_code)
+    return Labels(level, of, running, texts.__getitem__, False, codes=(None, strand_code))
 
 
 def _by_function(graph: ExecutionGraph, function: LabelFunction) -> Labels:

@@ -311,6 +311,13 @@ class ExecutionGraph:
         return np.array([site.is_adapter for site in self.sites], bool)
 
     @cached_property
+    def site_is_named(self) -> npt.NDArray[np.bool_]:
+        """Per site: is it a place of the program, which names what happens there outside of calls?"""
+        named: npt.NDArray[np.bool_] = ~self.site_is_adapter
+        named[0] = False
+        return named
+
+    @cached_property
     def owner(self) -> Rows:
         """Per event the call that names it, -1 for what a strand does outside of calls; see `graph.owners`."""
         channels = [self.channel_ids[name] for name in OUTCOMES if name in self.channel_ids]

@@ -4,6 +4,7 @@
 #include "objects.h"
 #include "py_build.h"
 #include "py_condense.h"
+#include "py_gather.h"
 #include "py_plane.h"
 #include "py_slice.h"
 
@@ -20,6 +21,7 @@ static PyMethodDef plane_methods[] = {
     {"rows", (PyCFunction)plane_rows, METH_VARARGS, "(lows, highs) -> rows, ascending"},
     {"condense", (PyCFunction)plane_condense, METH_VARARGS,
      "(forward, lows, highs, allowed, labels, ts) -> vertices, arcs, vertex of each region"},
+    {"gather", (PyCFunction)plane_gather, METH_VARARGS, "(rows, edges, nodes, columns) -> node of each row, nodes, edges"},
     {"level", (PyCFunction)(void (*)(void))plane_level, METH_METHOD | METH_FASTCALL | METH_KEYWORDS,
      "(labels, ts) -> a Level of this plane"},
     {NULL, NULL, 0, NULL},

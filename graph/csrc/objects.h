@@ -25,7 +25,8 @@ typedef struct {
     Plane plane;
     Py_buffer arrays[ARRAYS];
     bool held[ARRAYS];
-    State *spare[POOL]; /* owned */
+    void *states[POOL]; /* owned: scratch by region */
+    void *marks[POOL];  /* owned: scratch by row */
 } PlaneObject;
 
 typedef struct {
@@ -55,28 +56,39 @@ static PyObject *bytes_of(const void *data, size_t size) {
     return PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
 }
 
-static State *take_state(PlaneObject *self) {
+/* One of the spare pieces of scratch, or a new one of zeros, which take memory only where they are written to. */
+static void *take_spare(void **spare, size_t size) {
     for (int i = 0; i < POOL; i++)
-        if (self->spare[i]) {
-            State *state = self->spare[i];
-            self->spare[i] = NULL;
-            return state;
+        if (spare[i]) {
+            void *found = spare[i];
+            spare[i] = NULL;
+            return found;
         }
-    size_t size = ((size_t)self->plane.regions + 1) * sizeof(State);
-    /* Its zeros take memory only where they are written to. */
-    State *state = calloc(size, 1);
-    if (!state) PyErr_NoMemory();
-    return state;
+    void *made = calloc(size, 1);
+    if (!made) PyErr_NoMemory();
+    return made;
 }
 
-static void give_state(PlaneObject *self, State *state) {
+static void give_spare(void **spare, void *scratch) {
     for (int i = 0; i < POOL; i++)
-        if (!self->spare[i]) {
-            self->spare[i] = state;
+        if (!spare[i]) {
+            spare[i] = scratch;
             return;
         }
-    free(state);
+    free(scratch);
 }
+
+static State *take_state(PlaneObject *self) {
+    return take_spare(self->states, ((size_t)self->plane.regions + 1) * sizeof(State));
+}
+
+static void give_state(PlaneObject *self, State *state) { give_spare(self->states, state); }
+
+static uint32_t *take_marks(PlaneObject *self) {
+    return take_spare(self->marks, ((size_t)self->plane.events + 1) * sizeof(uint32_t));
+}
+
+static void give_marks(PlaneObject *self, uint32_t *marks) { give_spare(self->marks, marks); }
 
 /* Are these positions in these regions? */
 static bool pairs_fit(const Plane *plane, const Py_buffer *regions, const Py_buffer *positions) {

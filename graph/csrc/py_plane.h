@@ -8,7 +8,10 @@ static void plane_dealloc(PlaneObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     for (int i = 0; i < ARRAYS; i++)
         if (self->held[i]) PyBuffer_Release(&self->arrays[i]);
-    for (int i = 0; i < POOL; i++) free(self->spare[i]);
+    for (int i = 0; i < POOL; i++) {
+        free(self->states[i]);
+        free(self->marks[i]);
+    }
     type->tp_free(self);
     Py_DECREF(type);
 }

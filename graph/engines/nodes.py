@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from clew.graph.arrays import components
 from clew.graph.model import edge_kind_name
-from clew.graph.ops.aggregate import EDGE_NAMES, AggregateEdge, AggregateNode, EdgeColumns, without_implied
+from clew.graph.ops.aggregate import AggregateEdge, AggregateNode
+from clew.graph.ops.aggregate_edges import EDGE_NAMES, EdgeColumns, without_implied
 
 I64 = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]

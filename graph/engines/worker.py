@@ -23,7 +23,7 @@ from clew.graph.fields import column
 from clew.graph.levels import RUNTIME, LabelFunction, labels_of
 from clew.graph.model import Event
 from clew.graph.nodes import Condition
-from clew.graph.ops.aggregate import Condensing
+from clew.graph.ops.condensing import Condensing
 from clew.graph.ops.slice import Slice
 from clew.records.event import Kind
 

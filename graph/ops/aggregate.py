@@ -7,28 +7,23 @@ nodes (`by_label`) keeps all sums. What only a look at every event tells is foun
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.arrays import components
-from clew.graph.layout import ARC
+from clew.graph.layout import ARC, HAS_ENTER, HAS_REQUEST
 from clew.graph.levels import LabelFunction, Labels, labels_of
 from clew.graph.model import ExecutionGraph, edge_kind_name
-from clew.graph.ops.condense import Condensed, Condenser, condenser
+from clew.graph.ops.aggregate_edges import CALL, EDGE_NAMES, EdgeColumns
+from clew.graph.ops.condense import Condensed, condenser
+from clew.graph.ops.gather import Detail, Gathered, Merged
 from clew.graph.ops.parts import Part
 from clew.graph.ops.slice import Slice
-from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-CALL, NEXT = 4, 5
-"""Kinds of edges beside `EdgeKind`'s: a call, and the order of events in a region where it is no call or return."""
-EDGE_NAMES = {CALL: "call", NEXT: "next"}
 
 Reduce = Callable[[ExecutionGraph, I64], Any]
 """Gives a node's `value` from its events."""
@@ -83,51 +78,6 @@ class AggregateEdge:
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeColumns:
-    """Edges between nodes, one row each; `AggregateEdge` says what the columns mean."""
-
-    source: I64
-    target: I64
-    kind: I64
-    channel: I64
-    count: I64
-    latency: I64
-
-    def merged(self) -> EdgeColumns:
-        """One edge per (source, target, kind, channel), sorted so; without those inside a node."""
-        between = np.flatnonzero(self.source != self.target)
-        order = between[
-            np.lexsort((self.channel[between], self.kind[between], self.target[between], self.source[between]))
-        ]
-        ends = np.stack((self.source, self.target, self.kind, self.channel))[:, order]
-        if not len(order):
-            return EdgeColumns(ends[0], ends[1], ends[2], ends[3], self.count[order], self.latency[order])
-        begin = np.flatnonzero(np.concatenate(([True], np.any(ends[:, 1:] != ends[:, :-1], axis=0))))
-        source, target, kind, channel = ends[:, begin]
-        return EdgeColumns(
-            source,
-            target,
-            kind,
-            channel,
-            np.add.reduceat(self.count[order], begin),
-            np.add.reduceat(self.latency[order], begin),
-        )
-
-
-class Detail(Protocol):
-    """What is found event by event."""
-
-    @property
-    def rows(self) -> I64: ...
-    @property
-    def node_of_row(self) -> I64: ...
-    @property
-    def sums(self) -> dict[str, I64]: ...
-    @property
-    def columns(self) -> EdgeColumns: ...
-
-
-@dataclass(frozen=True, eq=False)
 class AggregateGraph:
     """Nodes and edges as columns; `nodes` and `edges` give them as objects."""
 
@@ -142,6 +92,8 @@ class AggregateGraph:
     """Calls that were only counted, at a level whose labels are no places of code, so that none has them."""
     condensed: Condensed | None = None
     """Nodes with their events and times, and edges with their counts, where they are known without looking at events."""
+    counted: I64 | None = None
+    """Per node the calls that were only counted."""
 
     @property
     def rows(self) -> I64:
@@ -149,13 +101,18 @@ class AggregateGraph:
         return self.detail.rows
 
     @property
-    def node_of_row(self) -> I64:
+    def node_of_row(self) -> npt.NDArray[Any]:
         """Per event of `rows` its node."""
         return self.detail.node_of_row
 
-    @property
+    @cached_property
     def sums(self) -> dict[str, I64]:
-        return self.detail.sums
+        nodes = self.detail.nodes
+        names = ("calls", "self_ns", "total_ns", "waiting_ns", "errors")
+        sums = {name: nodes[name].astype(np.int64) for name in names}
+        return (
+            sums if self.counted is None else {**sums, "calls": sums["calls"] + self.counted, "counted": self.counted}
+        )
 
     @property
     def columns(self) -> EdgeColumns:
@@ -166,18 +123,15 @@ class AggregateGraph:
         """Per node how many events it has."""
         if self.condensed is not None:
             return self.condensed.vertices["events"]
-        return np.bincount(self.node_of_row, minlength=len(self))
+        return self.detail.nodes["events"].astype(np.int64)
 
     @cached_property
     def spans(self) -> tuple[I64, I64]:
         """Per node the times of its first and last event, in nanoseconds since the run's start."""
         if self.condensed is not None:
             return self.condensed.vertices["first"], self.condensed.vertices["last"]
-        ts, limits = self.graph.ts[self.rows], np.iinfo(np.int64)
-        first, last = np.full(len(self), limits.max), np.full(len(self), limits.min)
-        np.minimum.at(first, self.node_of_row, ts)
-        np.maximum.at(last, self.node_of_row, ts)
-        return first, last
+        nodes = self.detail.nodes
+        return self.graph.ts[nodes["first_event"]], self.graph.ts[nodes["last_event"]]
 
     @cached_property
     def arcs(self) -> npt.NDArray[Any]:
@@ -189,7 +143,7 @@ class AggregateGraph:
         pairs, at = np.unique(edges.source[recorded] * len(self) + edges.target[recorded], return_inverse=True)
         arcs = np.zeros(len(pairs), ARC)
         arcs["source"], arcs["target"] = pairs // max(len(self), 1), pairs % max(len(self), 1)
-        arcs["count"] = _total(at, edges.count[recorded], len(pairs))
+        np.add.at(arcs["count"], at, edges.count[recorded].astype(np.uint32))
         return arcs
 
     def __len__(self) -> int:
@@ -221,29 +175,28 @@ class AggregateGraph:
         return [self._node(node) for node in range(len(self))]
 
     def _node(self, node: int) -> AggregateNode:
-        graph, rows = self.graph, self.events_of(node)
-        first, last = int(rows[np.argmin(graph.ts[rows])]), int(rows[np.argmax(graph.ts[rows])])
-        numbers = {name: int(column[node]) for name, column in self.sums.items()}
-        kinds = np.bincount(graph.kind[rows], minlength=256)
+        graph, found = self.graph, self.detail.nodes[node]
+        first = int(found["first_event"])
         if self.level == "event":
             kind = graph.event(first).kind
         else:
-            kind = "request" if kinds[Kind.REQUEST] else "call" if kinds[Kind.ENTER] else "strand"
+            kinds = int(found["kinds"])
+            kind = "request" if kinds & HAS_REQUEST else "call" if kinds & HAS_ENTER else "strand"
         return AggregateNode(
             id=node,
             label=self.label(node),
-            events=len(rows),
+            events=int(found["events"]),
             first_ns=int(graph.ts[first]),
-            last_ns=int(graph.ts[last]),
+            last_ns=int(graph.ts[int(found["last_event"])]),
             first_event=first,
-            last_event=last,
+            last_event=int(found["last_event"]),
             process=graph.process_of(first).name,
             strand=graph.strand_of(first).name,
-            strands=len(np.unique(graph.strand[rows])),
+            strands=int(found["strands"]),
             kind=kind,
             location=self._location(first) if self.labels.located or self.level == "event" else None,
-            value=self.reduce(graph, rows) if self.reduce else None,
-            **numbers,
+            value=self.reduce(graph, self.events_of(node)) if self.reduce else None,
+            **{name: int(column[node]) for name, column in self.sums.items()},
         )
 
     def _location(self, event: int) -> tuple[str, int] | None:
@@ -274,81 +227,14 @@ class AggregateGraph:
         rank[np.argsort(first, kind="stable")] = np.arange(len(kept))
         codes = np.empty(len(kept), np.int64)
         codes[rank] = kept
-        merged_ = _Merged(self.detail, rank[merged], len(kept))
-        return AggregateGraph(self.graph, self.level, self.labels, codes, merged_, self.reduce, self.unplaced)
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """A detail that has been found."""
-
-    rows: I64
-    node_of_row: I64
-    sums: dict[str, I64]
-    columns: EdgeColumns
-
-
-@dataclass(frozen=True, eq=False)
-class _Merged:
-    """The detail of merged nodes, found when it is asked for."""
-
-    of: Detail
-    node: I64
-    """The merged node of each node."""
-    nodes: int
-
-    @property
-    def rows(self) -> I64:
-        return self.of.rows
-
-    @cached_property
-    def node_of_row(self) -> I64:
-        return self.node[self.of.node_of_row]
-
-    @cached_property
-    def sums(self) -> dict[str, I64]:
-        return {name: _total(self.node, column, self.nodes) for name, column in self.of.sums.items()}
-
-    @cached_property
-    def columns(self) -> EdgeColumns:
-        edges = self.of.columns
-        return replace(edges, source=self.node[edges.source], target=self.node[edges.target]).merged()
-
-
-@dataclass(frozen=True, eq=False)
-class _OfRegions:
-    """The detail of nodes that were condensed region by region, found when it is asked for."""
-
-    condenser: Condenser
-    cut: Slice | None
-
-    @cached_property
-    def rows(self) -> I64:
-        return _inside(self.condenser.graph, self.cut)[0]
-
-    @cached_property
-    def node_of_row(self) -> I64:
-        return self.condenser.node_of_rows(self.cut, self.rows)
-
-    @cached_property
-    def _condensing(self) -> Condensing:
-        graph = self.condenser.graph
-        return Condensing(graph, self.condenser.labels, *_inside(graph, self.cut), node=self.node_of_row)
-
-    @cached_property
-    def sums(self) -> dict[str, I64]:
-        return self._condensing.sums()
-
-    @cached_property
-    def columns(self) -> EdgeColumns:
-        return without_implied(self._condensing.edge_columns().merged(), self._condensing.nodes)
-
-
-def _inside(graph: ExecutionGraph, cut: Slice | Part | None) -> tuple[I64, I64]:
-    """The events and edges of a slice, or of the graph."""
-    if cut is not None:
-        return cut.events(), cut.edges()
-    return np.arange(len(graph), dtype=np.int64), np.arange(len(graph.edge_src), dtype=np.int64)
+        detail = Merged(self.detail, self.graph, rank[merged], len(kept))
+        counted = None
+        if self.counted is not None:
+            counted = np.zeros(len(kept), np.int64)
+            np.add.at(counted, rank[merged], self.counted)
+        return AggregateGraph(
+            self.graph, self.level, self.labels, codes, detail, self.reduce, self.unplaced, counted=counted
+        )
 
 
 def aggregate(
@@ -364,13 +250,12 @@ def aggregate(
     if fast is not None and not isinstance(cut, Part):
         condensed = fast.slice(cut) if cut is not None else fast.whole()
         codes = condensed.vertices["label"].astype(np.int64)
-        detail = _OfRegions(fast, cut)
+        detail = Gathered(graph, cut, fast.labels, fast)
         made = AggregateGraph(graph, fast.labels.level, fast.labels, codes, detail, reduce, condensed=condensed)
     else:
         labels = labels_of(graph, level)
-        rows, edges = _inside(graph, cut)
-        node = np.arange(len(rows)) if level == "event" else None
-        made = Condensing(graph, labels, rows, edges, node=node, holes=isinstance(cut, Part)).result(reduce)
+        detail = Gathered(graph, cut, labels)
+        made = AggregateGraph(graph, labels.level, labels, detail.nodes["label"].astype(np.int64), detail, reduce)
     # What was only counted is in no slice.
     return made if cut is not None or not graph.counted else _with_counted(made)
 
@@ -388,152 +273,4 @@ def _with_counted(made: AggregateGraph) -> AggregateGraph:
             counted[node] += calls
         else:
             unplaced += calls
-    sums = {**made.sums, "calls": made.sums["calls"] + counted, "counted": counted}
-    return replace(made, detail=_Known(made.rows, made.node_of_row, sums, made.columns), unplaced=unplaced)
-
-
-class Condensing:
-    """Positions are places in `rows`; `node` is given where nodes are known. With `holes`, events of a region that are not in
-    `rows` may lie between two that are, which then are no neighbours."""
-
-    def __init__(
-        self, graph: ExecutionGraph, labels: Labels, rows: I64, edges: I64, *, node: I64 | None, holes: bool = False
-    ) -> None:
-        self.graph, self.labels, self.rows = graph, labels, rows
-        self.code = labels.of(rows)
-        # Neighbours in a region, which are causal.
-        region = graph.region[rows]
-        order = np.argsort(region, kind="stable")
-        same = region[order[1:]] == region[order[:-1]]
-        if holes:
-            place = graph.structure.locate(rows)[1].astype(np.int64)[order]
-            same &= place[1:] == place[:-1] + 1
-        self.before, self.after = order[:-1][same], order[1:][same]
-        # A run is a stretch of neighbours with one label.
-        equal = np.zeros(len(rows), bool)
-        equal[1:] = same & (self.code[order[1:]] == self.code[order[:-1]])
-        self.run = np.empty(len(rows), np.int64)
-        self.run[order] = np.cumsum(~equal) - 1
-        self.src, self.dst = np.searchsorted(rows, graph.edge_src[edges]), np.searchsorted(rows, graph.edge_dst[edges])
-        self.edges = edges
-        # An event goes on with its call, also when other calls were in between.
-        own = graph.call[rows].astype(np.int64)
-        self.call = self._position(own, np.arange(len(rows)))
-        self.caller = self._caller()
-        self.node = node if node is not None else self._condense()
-        self.nodes = int(self.node.max()) + 1 if len(rows) else 0
-
-    def _position(self, events: I64, beside: I64) -> I64:
-        """Positions of events, -1 where there is none, or where it lies in another region than the position `beside`."""
-        place = np.minimum(np.searchsorted(self.rows, events), max(len(self.rows) - 1, 0))
-        if not len(self.rows):
-            return place
-        region = self.graph.region
-        good = (events >= 0) & (self.rows[place] == events) & (region[self.rows[place]] == region[self.rows[beside]])
-        return np.where(good, place, -1)
-
-    def _caller(self) -> I64:
-        """Per position that enters a call the position of the caller's ENTER; -1 elsewhere and for none."""
-        graph = self.graph
-        caller = np.full(len(self.rows), -1, np.int64)
-        enters = np.flatnonzero(graph.kind[self.rows] == Kind.ENTER)
-        row = self.rows[enters]
-        inside = (row > 0) & (graph.strand[row] == graph.strand[np.maximum(row - 1, 0)])
-        around = np.where(inside, graph.inner[np.maximum(row - 1, 0)].astype(np.int64), -1)
-        caller[enters] = self._position(around, enters)
-        return caller
-
-    def _condense(self) -> I64:
-        a = np.concatenate((self.src, np.flatnonzero(self.call >= 0)))
-        b = np.concatenate((self.dst, self.call[self.call >= 0]))
-        equal = (self.code[a] == self.code[b]) & (self.run[a] != self.run[b])
-        runs = int(self.run.max()) + 1 if len(self.run) else 0
-        component = components(runs, self.run[a[equal]], self.run[b[equal]])[self.run]
-        # Numbered in the order of time, not of rows, so that a list of nodes reads as a story.
-        count = int(component.max()) + 1 if len(component) else 0
-        begin = np.full(count, np.iinfo(np.int64).max)
-        np.minimum.at(begin, component, self.graph.ts[self.rows])
-        rank = np.empty(count, np.int64)
-        rank[np.argsort(begin, kind="stable")] = np.arange(count)
-        return rank[component]
-
-    def result(self, reduce: Reduce | None) -> AggregateGraph:
-        code = np.zeros(self.nodes, np.int64)
-        code[self.node] = self.code
-        columns = without_implied(self.edge_columns().merged(), self.nodes)
-        detail = _Known(self.rows, self.node, self.sums(), columns)
-        return AggregateGraph(self.graph, self.labels.level, self.labels, code, detail, reduce)
-
-    def edge_columns(self) -> EdgeColumns:
-        """Also where events follow each other only as a call or its return says; see `without_implied`."""
-        graph, node = self.graph, self.node
-        kind = graph.edge_kind[self.edges].astype(np.int64)
-        channel = graph.edge_channel[self.edges].astype(np.int64)
-        latency = graph.ts[graph.edge_dst[self.edges]] - graph.ts[graph.edge_src[self.edges]]
-        entering = graph.kind[self.rows[self.after]] == Kind.ENTER
-        called = self.after[entering]
-        caller = np.where(self.caller[called] >= 0, self.caller[called], self.before[entering])
-        calls = (node[caller], node[called])
-        follow = (node[self.before[~entering]], node[self.after[~entering]])
-        zeros = [np.zeros(len(calls[0]), np.int64), np.zeros(len(follow[0]), np.int64)]
-        return EdgeColumns(
-            np.concatenate((node[self.src], calls[0], follow[0])),
-            np.concatenate((node[self.dst], calls[1], follow[1])),
-            np.concatenate((kind, zeros[0] + CALL, zeros[1] + NEXT)),
-            np.concatenate((channel, *zeros)),
-            np.ones(len(kind) + len(zeros[0]) + len(zeros[1]), np.int64),
-            np.concatenate((latency, *zeros)),
-        )
-
-    def sums(self) -> dict[str, I64]:
-        graph, rows, node, count = self.graph, self.rows, self.node, self.nodes
-        enters = np.flatnonzero(graph.kind[rows] == Kind.ENTER)
-        call = np.searchsorted(graph.calls.enter, rows[enters])
-        caller = self.caller[enters]
-        outermost = (caller < 0) | (self.code[np.maximum(caller, 0)] != self.code[enters])
-        return {
-            "calls": np.bincount(node[enters], minlength=count),
-            "self_ns": self._self_ns(),
-            "total_ns": _total(node[enters[outermost]], graph.calls.total_ns[call[outermost]], count),
-            "waiting_ns": _total(
-                node[enters], np.where(outermost, graph.calls.waiting_ns[call], self._waits()[call]), count
-            ),
-            "errors": np.bincount(node[graph.kind[rows] == Kind.UNWIND], minlength=count),
-        }
-
-    def _waits(self) -> I64:
-        """Per call of the graph its recorded waits without its suspensions, in which its caller was suspended with it."""
-        graph = self.graph
-        rows = np.flatnonzero(graph.idle[:-1] & (graph.inner[:-1] >= 0) & (graph.strand[:-1] == graph.strand[1:]))
-        call = np.searchsorted(graph.calls.enter, graph.inner[rows])
-        return _total(call, graph.ts[rows + 1] - graph.ts[rows], len(graph.calls.enter))
-
-    def _self_ns(self) -> I64:
-        """The gaps in which work was done, each given to a node of what ran in it that is next to it."""
-        graph, rows = self.graph, self.rows
-        at, following = self.before, self.after
-        work = ~graph.idle[rows[at]]
-        at, following = at[work], following[work]
-        running = self.labels.running(rows[at])
-        inner = self._position(graph.inner[rows[at]].astype(np.int64), at)
-        owner = np.full(len(at), -1, np.int64)
-        for candidate in (following, np.where(inner >= 0, inner, at), at):
-            fits = self.code[candidate] == running
-            owner[fits] = candidate[fits]
-        known = owner >= 0
-        row = rows[at[known]]
-        length = graph.ts[row + 1] - graph.ts[row]
-        return _total(self.node[owner[known]], length, self.nodes)
-
-
-def _total(group: I64, value: I64, groups: int) -> I64:
-    return np.bincount(group, weights=value, minlength=groups).astype(np.int64)
-
-
-def without_implied(edges: EdgeColumns, nodes: int) -> EdgeColumns:
-    """Leaves out what a call says already: the return from it, and going on with it."""
-    calls = edges.kind == CALL
-    caller, called = edges.source[calls], edges.target[calls]
-    implied = np.concatenate((caller * nodes + called, called * nodes + caller))
-    keep = (edges.kind != NEXT) | ~np.isin(edges.source * nodes + edges.target, implied)
-    return EdgeColumns(*(getattr(edges, column.name)[keep] for column in fields(EdgeColumns)))
+    return replace(made, counted=counted, unplaced=unplaced)

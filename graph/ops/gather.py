@@ -1,0 +1,194 @@
+"""What only a look at every event tells of an aggregate graph: its nodes' events, calls, times and errors, and their edges.
+
+The kernel walks along the rows twice (`csrc/gather.h`); without it numpy does the same (`condensing`). Invariant: nothing is
+looked at before someone asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.kernel import implementation
+from clew.graph.layout import EDGE, NODE
+from clew.graph.levels import Labels
+from clew.graph.model import ExecutionGraph
+from clew.graph.ops.aggregate_edges import EdgeColumns
+from clew.graph.ops.condense import Condenser
+from clew.graph.ops.condensing import Condensing, waits_of_calls
+from clew.graph.ops.parts import Part
+from clew.graph.ops.slice import Slice
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+_NONE = np.uint32((1 << 32) - 1)
+
+
+class Detail(Protocol):
+    """What is found event by event."""
+
+    @property
+    def rows(self) -> I64: ...
+    @property
+    def node_of_row(self) -> npt.NDArray[Any]: ...
+    @property
+    def nodes(self) -> npt.NDArray[Any]: ...
+    @property
+    def columns(self) -> EdgeColumns: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """The detail of a slice, a part or (`cut` None) the graph."""
+
+    graph: ExecutionGraph
+    cut: Slice | Part | None
+    labels: Labels
+    regions: Condenser | None = None
+    """Knows the nodes, where they were condensed region by region."""
+
+    @cached_property
+    def rows(self) -> I64:
+        return np.arange(len(self.graph), dtype=np.int64) if self.cut is None else self.cut.events()
+
+    @property
+    def node_of_row(self) -> U32:
+        return self._found[0]
+
+    @property
+    def nodes(self) -> npt.NDArray[Any]:
+        """As `layout.NODE`."""
+        return self._found[1]
+
+    @cached_property
+    def columns(self) -> EdgeColumns:
+        edges = self._found[2]
+        names = ("source", "target", "kind", "channel", "count", "latency")
+        return EdgeColumns(*(edges[name].astype(np.int64) for name in names))
+
+    @cached_property
+    def _given(self) -> U32 | None:
+        """Per event its node, where nodes are known."""
+        if self.labels.level == "event":
+            return np.arange(len(self.rows), dtype=np.uint32)
+        if self.regions is None:
+            return None
+        assert not isinstance(self.cut, Part)
+        return self.regions.node_of_rows(self.cut, self.rows).astype(np.uint32)
+
+    @cached_property
+    def _found(self) -> tuple[U32, npt.NDArray[Any], npt.NDArray[Any]]:
+        if implementation != "c":
+            edges = np.arange(len(self.graph.edge_src), dtype=np.int64) if self.cut is None else self.cut.edges()
+            given = None if self._given is None else self._given.astype(np.int64)
+            holes = isinstance(self.cut, Part)
+            return Condensing(self.graph, self.labels, self.rows, edges, node=given, holes=holes).found()
+        rows, edges_ = (None, None) if self.cut is None else (self.rows, self.cut.edges())
+        asked = {**_columns(self.graph), **_names(self.graph, self.labels, self.rows)}
+        node, nodes, found = self.graph.structure.plane.gather(rows, edges_, self._given, asked)
+        return np.frombuffer(node, np.uint32), np.frombuffer(nodes, NODE), np.frombuffer(found, EDGE)
+
+
+def _columns(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
+    """The graph's columns as the kernel wants them."""
+    kept: dict[str, npt.NDArray[Any]] | None = graph.answers.get("columns for the kernel")
+    if kept is None:
+        given = {
+            "ts": (graph.ts, np.int64),
+            "kind": (graph.kind, np.uint8),
+            "idle": (graph.idle, np.uint8),
+            "site": (graph.site, np.uint32),
+            "strand": (graph.strand, np.uint32),
+            "region": (graph.region, np.uint32),
+            **{name: (getattr(graph, name), getattr(graph, name).dtype) for name in ("owner", "call", "inner")},
+            "enter": (graph.calls.enter, np.int64),
+            "total": (graph.calls.total_ns, np.int64),
+            "waiting": (graph.calls.waiting_ns, np.int64),
+            "paused": (waits_of_calls(graph), np.int64),
+            "src": (graph.edge_src, np.int64),
+            "dst": (graph.edge_dst, np.int64),
+            "edge_kind": (graph.edge_kind, np.uint8),
+            "channel": (graph.edge_channel, np.uint32),
+        }
+        # Mostly they are so already, and nothing is copied.
+        kept = {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
+        graph.answers["columns for the kernel"] = kept
+    return kept
+
+
+def _names(graph: ExecutionGraph, labels: Labels, rows: I64) -> dict[str, npt.NDArray[Any]]:
+    """The labels, as tables where there are some."""
+    nothing = np.zeros(0, np.uint32)
+    if labels.codes is None:
+        running = labels.running(rows)
+        return {
+            "codes": labels.of(rows).astype(np.uint32),
+            "running": np.where(running >= 0, running, _NONE).astype(np.uint32),
+            **dict.fromkeys(("by_site", "by_strand"), nothing),
+            "named": nothing.astype(np.uint8),
+        }
+    by_site, by_strand = labels.codes
+    return {
+        "codes": nothing,
+        "running": nothing,
+        "by_site": nothing if by_site is None else by_site.astype(np.uint32),
+        "by_strand": by_strand.astype(np.uint32),
+        "named": nothing.astype(np.uint8) if by_site is None else graph.site_is_named.astype(np.uint8),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """The detail of merged nodes, found when it is asked for."""
+
+    of: Detail
+    graph: ExecutionGraph
+    node: I64
+    """The merged node of each node."""
+    count: int
+
+    @property
+    def rows(self) -> I64:
+        return self.of.rows
+
+    @cached_property
+    def node_of_row(self) -> I64:
+        node: I64 = self.node[self.of.node_of_row]
+        return node
+
+    @cached_property
+    def nodes(self) -> npt.NDArray[Any]:
+        parts, node = self.of.nodes, self.node
+        nodes = np.zeros(self.count, NODE)
+        for name in ("events", "calls", "self_ns", "total_ns", "waiting_ns", "errors"):
+            nodes[name] = np.bincount(node, weights=parts[name], minlength=self.count)
+        np.bitwise_or.at(nodes["kinds"], node, parts["kinds"])
+        nodes["label"][node] = parts["label"]
+        limits = np.iinfo(np.int64)
+        for event, least, worst in (("first_event", np.minimum, limits.max), ("last_event", np.maximum, limits.min)):
+            times, best = self.graph.ts[parts[event]], np.full(self.count, worst)
+            least.at(best, node, times)
+            at = times == best[node]
+            rows = np.full(self.count, limits.max)
+            np.minimum.at(rows, node[at], parts[event][at].astype(np.int64))
+            nodes[event] = rows
+        strands = max(len(self.graph.strands), 1)
+        pairs = self.node_of_row * strands + self.graph.strand[self.rows]
+        if self.count * strands <= 8 * len(pairs):
+            nodes["strands"] = np.count_nonzero(
+                np.bincount(pairs, minlength=self.count * strands).reshape(-1, strands), 1
+            )
+        else:
+            nodes["strands"] = np.bincount(np.unique(pairs) // strands, minlength=self.count)
+        return nodes
+
+    @cached_property
+    def columns(self) -> EdgeColumns:
+        edges = self.of.columns
+        return EdgeColumns(
+            self.node[edges.source], self.node[edges.target], edges.kind, edges.channel, edges.count, edges.latency
+        ).merged()
