@@ -106,8 +106,8 @@ def measure(place: Path, requests: int, categories: int, rounds: int) -> None:
     print(f"comparison {mine:.2f} s, one group-by by pandas {peer:.2f} s: {ratio:.2f} times; {memory:.1f} GiB at most")
     rows = [
         {
-            "name": "a comparison of stored runs", "unit": "s of a processor", "ours": round(read + mine, 2), "peer": "", "peer_value": None,
-            "asked": round(30 * requests / 1e6, 2), "met": read + mine <= 30 * requests / 1e6,
+            "name": "a comparison of stored runs", "unit": "s of a processor", "ours": round(read + mine, 2), "peer": "",
+            "peer_value": None, "asked": round(30 * requests / 1e6, 2), "met": read + mine <= 30 * requests / 1e6,
         },
         {
             "name": "the comparison alone", "unit": "times one group-by", "ours": round(ratio, 2), "peer": "pandas",
