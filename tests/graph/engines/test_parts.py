@@ -94,7 +94,11 @@ QUESTIONS = {
     ),
     "neighbours": lambda run: run.events.where(kind="receive").neighbours(),
     "categories": lambda run: [category.requests for category in run.requests.categories()],
-    "flows": lambda run: [run.requests.flows().text(0), *run.requests.flows().total_ns.tolist()],
+    "flows": lambda run: [
+        run.requests.flows().request.tolist(),
+        run.requests.flows().total_ns.tolist(),
+        [run.requests.flows().text(number) for number in range(run.requests.count())],
+    ],
     "dominators, gaps and rows": lambda run: [
         len(run.slice(80).gaps()),
         list(run.gaps),
