@@ -81,6 +81,9 @@ class _Reader:
         self.collector = collector
         self.count = 0
         self.started = 0
+        self.is_own = False
+        """Is it an export of clew's?"""
+        self.counted: dict[str, Any] = {}
         self.tracks: dict[tuple[str, str], int] = {}
         self.names: dict[tuple[str, str], str] = {}
         """Names of threads by (pid, tid), of processes by (pid, "")."""
@@ -95,10 +98,15 @@ class _Reader:
         self.instants: list[_Moment] = []
 
     def other(self, data: object) -> None:
-        """In clew's own exports the time of the run's start, from which they count."""
-        started = data.get(STARTED) if isinstance(data, dict) else None
+        """In clew's own exports the time of the run's start, from which they count, and what was only counted."""
+        if not isinstance(data, dict):
+            return
+        started = data.get(STARTED)
         if started is not None:
             self.started = max(self.collector.ns(started), 0)
+            self.is_own = True
+            counted = data.get(COUNTED)
+            self.counted = counted if isinstance(counted, dict) else {}
 
     def events(self, stream: JsonStream) -> None:
         for event in stream.array():
@@ -198,12 +206,35 @@ class _Reader:
         self.threads = self._threads()
         self._pair_halves()
         self._slices()
-        for moments in self.asynchronous.values():
-            self._asynchronous(sorted(moments))
+        for key, moments in self.asynchronous.items():
+            if not self.is_own or key[0] not in (GAP, SUSPENDED):
+                self._asynchronous(sorted(moments))
+            elif key[0] == GAP:
+                self._gap(max(moments))
         for key, moments in self.flows.items():
             self._flow(sorted(moments), key[0] or key[-1], key[-1])
         for moment in self.instants:
             self._instant(moment, *self._owner(moment.track, moment.time))
+        self._count()
+
+    def _gap(self, end: _Moment) -> None:
+        """What is missing before a moment."""
+        arguments = end.arguments or {}
+        lost = arguments.get("lost")
+        key = lost if isinstance(lost, int) and 0 < lost < 1 << 63 else 0
+        owner, time = self._owner(end.track, end.time)
+        self.collector.point(owner, time, Kind.GAP, text=as_text(arguments.get("why")), key=key)
+
+    def _count(self) -> None:
+        """Calls that were only counted, given to a place of their function."""
+        known: dict[str, int] = {}
+        for number, site in enumerate(self.collector.sites):
+            known.setdefault(site.label, number)
+        for label, calls in self.counted.items():
+            if isinstance(calls, int) and 0 < calls < 1 << 63:
+                module, _, qualname = label.partition(":")
+                place = known[label] if label in known else self.collector.site((module, qualname, "", 0), module)
+                self.collector.counted[place] = self.collector.counted.get(place, 0) + calls
 
     def _threads(self) -> list[int]:
         """Per track its pseudo span. Threads of one name are told apart by their numbers."""
@@ -364,7 +395,9 @@ def _own_kind(arguments: Mapping[str, Any] | None, otherwise: Kind) -> int:
     return int(otherwise if kind in CALLS else kind)
 
 
-STARTED, EVENT = "clew.started", "clew.event"
+STARTED, EVENT, COUNTED = "clew.started", "clew.event", "clew.counted"
+GAP, SUSPENDED = "gap", "suspended"
+"""Categories of stretches in clew's own exports that are no calls."""
 MARK = "mark"
 """The category of the marks in clew's own exports."""
 _PLACE = ("code.namespace", "code.function.name", "code.file.path", "code.line.number")

@@ -120,6 +120,8 @@ class Collector:
             trace="q", id="Q", source="q", source_time="q", target="q", target_time="q", source_kind="B",
             target_kind="B", kind="B", channel="I", text="q",
         )  # fmt: skip
+        self.counted: dict[int, int] = {}
+        """Site to the number of its calls that were only counted."""
         self.joined = Table(source="q", target="q")
         """Edges between points, by their rows."""
 

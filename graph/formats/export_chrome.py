@@ -1,7 +1,8 @@
 """Writes a run as Chrome's trace events, which Perfetto's UI opens: calls as slices, edges as flows, log lines as instants.
 
 A strand is a thread there. A call that does not nest with its neighbours (a generator's, say) is an asynchronous slice, as
-slices of one thread have to nest. Invariant: times are microseconds since the run's start with all their nanoseconds.
+slices of one thread have to nest; so is a time in which a call was suspended, or of which events are missing. Invariant: times
+are microseconds since the run's start with all their nanoseconds.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO, Any
 
-from clew.graph.formats.chrome import EVENT, STARTED
+import numpy as np
+
+from clew.graph.formats.chrome import COUNTED, EVENT, GAP, STARTED, SUSPENDED
 from clew.graph.formats.source import to_json
 from clew.graph.formats.spans_of import SpansOf
+from clew.graph.gaps import gaps, stretch
 from clew.graph.model import LEVEL_NAMES, ExecutionGraph, edge_kind_name
 from clew.records.event import Kind
 
@@ -20,7 +24,9 @@ _INSTANTS = (Kind.LOG, Kind.MARK)
 
 def write_chrome(graph: ExecutionGraph, file: IO[bytes]) -> None:
     # First what a reader has to know before the events.
-    other = to_json({STARTED: str(graph.info.started), "clew.run": graph.info.id})
+    counted = {graph.sites[site].label: calls for site, calls in sorted(graph.counted.items())}
+    about: dict[str, Any] = {STARTED: str(graph.info.started), "clew.run": graph.info.id}
+    other = to_json(about | ({COUNTED: counted} if counted else {}))
     file.write(b'{"otherData":' + other.encode("utf-8", "replace") + b',"displayTimeUnit":"ns","traceEvents":[')
     for number, event in enumerate(events(graph)):
         file.write((b",\n" if number else b"\n") + event.encode("utf-8", "replace"))
@@ -50,8 +56,41 @@ def events(graph: ExecutionGraph) -> Iterator[str]:
         }
         sent = {"args": {EVENT: graph.event(source).kind}}
         came = {"args": {EVENT: graph.event(target).kind}, "bp": "e"}
-        yield _line("s", where[int(graph.strand[source])] | about | sent, graph, source)
-        yield _line("f", where[int(graph.strand[target])] | about | came, graph, target)
+        yield _line("s", where[int(graph.strand[source])] | about | sent, int(graph.ts[source]))
+        yield _line("f", where[int(graph.strand[target])] | about | came, int(graph.ts[target]))
+    yield from _lost(graph, where)
+    yield from _waits(graph, where)
+
+
+def _lost(graph: ExecutionGraph, where: list[dict[str, Any]]) -> Iterator[str]:
+    for number, gap in enumerate(gaps(graph)):
+        said: dict[str, Any] = {"why": gap.why}
+        if gap.lost is not None:
+            said["lost"] = gap.lost
+        missing = {"cat": GAP, "name": "lost records", "id": f"gap {number}", "args": said}
+        yield from _stretch(where[gap.strand] | missing, *stretch(graph, gap))
+
+
+def _waits(graph: ExecutionGraph, where: list[dict[str, Any]]) -> Iterator[str]:
+    for number, (suspend, resume) in enumerate(_suspensions(graph)):
+        name = graph.sites[int(graph.site[suspend])].label or "call"
+        waiting = where[int(graph.strand[suspend])] | {"cat": SUSPENDED, "name": name, "id": f"suspended {number}"}
+        yield from _stretch(waiting, int(graph.ts[suspend]), int(graph.ts[resume]))
+
+
+def _stretch(about: dict[str, Any], begin: int, end: int) -> Iterator[str]:
+    yield _line("b", about, begin)
+    yield _line("e", about, end)
+
+
+def _suspensions(graph: ExecutionGraph) -> Iterator[tuple[int, int]]:
+    """Pairs of rows: where a call was suspended, and where it went on."""
+    rows = graph.rows_of((Kind.SUSPEND, Kind.RESUME))
+    rows = rows[graph.call[rows] >= 0]
+    rows = rows[np.lexsort((rows, graph.call[rows]))]
+    follows = (graph.kind[rows[:-1]] == Kind.SUSPEND) & (graph.kind[rows[1:]] == Kind.RESUME)
+    for at in np.flatnonzero(follows & (graph.call[rows[:-1]] == graph.call[rows[1:]])).tolist():
+        yield int(rows[at]), int(rows[at + 1])
 
 
 def _calls(graph: ExecutionGraph, spans: SpansOf, where: list[dict[str, Any]]) -> Iterator[str]:
@@ -70,11 +109,10 @@ def _calls(graph: ExecutionGraph, spans: SpansOf, where: list[dict[str, Any]]) -
             about["args"] = about["args"] | {"error": True}
         if open_ and end > open_[-1]:
             about["id"] = f"call {call}"
-            yield _line("b", about, graph, enter)
-            yield _line("e", about, graph, end)
+            yield from _stretch(about, int(graph.ts[enter]), int(graph.ts[end]))
             continue
         open_.append(end)
-        yield _line("X", about, graph, enter, _microseconds(int(graph.ts[end] - graph.ts[enter])))
+        yield _line("X", about, int(graph.ts[enter]), _microseconds(int(graph.ts[end] - graph.ts[enter])))
 
 
 def _place(site: Any) -> dict[str, Any]:
@@ -90,15 +128,13 @@ def _instant(graph: ExecutionGraph, row: int, where: list[dict[str, Any]]) -> st
         number, site = graph.key(row), graph.sites[int(graph.site[row])]
         said = {"message": graph.text(row), "level": LEVEL_NAMES.get(number, str(number)), "logger": graph.channel(row)}
         about |= {"cat": "log", "name": said["level"], "args": said | (_place(site) if site.file else {})}
-    return _line("i", about, graph, row)
+    return _line("i", about, int(graph.ts[row]))
 
 
-def _line(
-    phase: str, about: dict[str, Any], graph: ExecutionGraph | None = None, row: int = 0, duration: str = ""
-) -> str:
+def _line(phase: str, about: dict[str, Any], ns: int | None = None, duration: str = "") -> str:
     text = to_json({"ph": phase, **about})
     # Written by hand: a float has no room for the nanoseconds of a long run.
-    times = f',"ts":{_microseconds(int(graph.ts[row]))}' if graph is not None else ""
+    times = f',"ts":{_microseconds(ns)}' if ns is not None else ""
     return text[:-1] + times + (f',"dur":{duration}' if duration else "") + "}"
 
 

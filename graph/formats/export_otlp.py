@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from clew.graph.formats.otlp import OWN_EDGES, OWN_EVENT, OWN_LINK, OWN_STRAND
+from clew.graph.formats.otlp import OWN_EDGES, OWN_EVENT, OWN_LINK, OWN_LOST, OWN_STRAND
 from clew.graph.formats.source import FormatError, to_json
 from clew.graph.formats.spans_of import Link, SpansOf
-from clew.graph.model import LEVEL_NAMES, ExecutionGraph
+from clew.graph.gaps import gaps
+from clew.graph.model import LEVEL_NAMES, ExecutionGraph, Gap
 from clew.records.event import EdgeKind, Kind
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 BATCH = 1000
 _INTERNAL = 1
-_TOLD = (Kind.MARK, Kind.REQUEST, Kind.PAYLOAD, Kind.GAP, Kind.ENTITY, Kind.SCOPE_END, Kind.SCOPE_BEGIN)
+_TOLD = (Kind.MARK, Kind.REQUEST, Kind.PAYLOAD, Kind.ENTITY, Kind.SCOPE_END, Kind.SCOPE_BEGIN)
 
 
 def write_json(graph: ExecutionGraph, file: IO[bytes]) -> None:
@@ -80,6 +81,18 @@ def _batches(parts: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         yield batch
 
 
+def _gaps(spans: SpansOf) -> dict[int, list[tuple[int, Gap]]]:
+    """Per span what is missing, with the row where that ends: the event after it, else the strand's last."""
+    graph = spans.graph
+    found: dict[int, list[tuple[int, Gap]]] = {}
+    for gap in gaps(graph):
+        strand = graph.strands[gap.strand]
+        row = gap.before if gap.before >= 0 else strand.stop - 1
+        if strand.stop > strand.start:
+            found.setdefault(int(spans.event_span[row]), []).append((row, gap))
+    return found
+
+
 class _Writer:
     def __init__(self, spans: SpansOf) -> None:
         self.spans, self.graph = spans, spans.graph
@@ -87,6 +100,7 @@ class _Writer:
         received = set(self.graph.edge_dst.tolist())
         self.lines = spans.events((Kind.LOG,))
         # A scope that an edge opens is told by the edge.
+        self.gaps = _gaps(spans)
         self.told = {span: [row for row in rows if row not in received] for span, rows in spans.events(_TOLD).items()}
 
     def parts(self, span: int) -> Iterator[dict[str, Any]]:
@@ -95,7 +109,8 @@ class _Writer:
         first, last = spans.bounds(span)
         if last < first:
             return
-        events = sorted(self.lines.get(span, []) + self.told.get(span, []))
+        rows = sorted(self.lines.get(span, []) + self.told.get(span, []))
+        events = [self._event(row) for row in rows] + [self._lost(row, gap) for row, gap in self.gaps.get(span, [])]
         links = self.links.get(span, [])
         rounds = 1 if span < spans.calls else max(1, -(-max(len(events), len(links)) // BATCH))
         size = max(len(events), len(links), 1) if rounds == 1 else BATCH
@@ -111,7 +126,7 @@ class _Writer:
                 "startTimeUnixNano": str(max(graph.wall_ns(first), 0)),
                 "endTimeUnixNano": str(max(graph.wall_ns(last), 0)),
                 "attributes": _pairs(self._attributes(span)),
-                "events": [self._event(row) for row in events[part]],
+                "events": events[part],
                 "links": [self._link(link) for link in links[part]],
                 "status": {"code": 2} if spans.failed(span) else {},
             }
@@ -154,6 +169,11 @@ class _Writer:
             return {"timeUnixNano": time, "name": "log", "attributes": _pairs(said | place)}
         told = {OWN_EVENT: Kind(kind).name.lower(), "text": graph.text(row)}
         return {"timeUnixNano": time, "name": graph.channel(row), "attributes": _pairs(told)}
+
+    def _lost(self, row: int, gap: Gap) -> dict[str, Any]:
+        told = {OWN_EVENT: Kind.GAP.name.lower(), "text": gap.why, OWN_LOST: gap.lost}
+        time = str(max(self.graph.wall_ns(row), 0))
+        return {"timeUnixNano": time, "name": "lost records", "attributes": _pairs(told)}
 
     def _link(self, link: Link) -> dict[str, Any]:
         graph, spans = self.graph, self.spans

@@ -27,6 +27,7 @@ _WRAPPED = ("result", "trace")
 _SEVERITIES = (5, 10, 20, 30, 40, 50)
 """TRACE to FATAL, four numbers each."""
 OWN_EDGES, OWN_STRAND, OWN_EVENT, OWN_LINK = "clew.edges", "clew.strand", "clew.event", "clew.edge"
+OWN_LOST = "clew.lost"
 """Attributes of clew's own export, see `export_otlp`."""
 
 
@@ -213,7 +214,10 @@ class Reader:
             kind = Kind.__members__.get(str(attributes[OWN_EVENT]).upper(), Kind.MARK)
             if kind in CALLS:
                 kind = Kind.MARK
-            self.collector.point(row, time, kind, channel=name, text=as_text(attributes.get("text")))
+            lost = attributes.get(OWN_LOST)
+            key = lost if kind == Kind.GAP and isinstance(lost, int) and 0 < lost < 1 << 63 else 0
+            text = as_text(attributes.get("text"))
+            self.collector.point(row, time, kind, channel="" if kind == Kind.GAP else name, text=text, key=key)
             return
         text, level, logger = words.event_words(name, attributes)
         self.collector.log(

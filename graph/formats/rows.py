@@ -177,7 +177,14 @@ class _Layout:
         strands = self._strands(used.tolist())
         machines = self._machines()
         processes = self._processes(strands, ts)
-        tables = Tables(list(collector.strings), collector.sites, strands, processes, machines=machines)
+        tables = Tables(
+            list(collector.strings),
+            collector.sites,
+            strands,
+            processes,
+            machines=machines,
+            counted=self.collector.counted,
+        )
         info = self.info._replace(started=started)
         graph, problems = assemble(info, events, edges, tables)
         return graph, [*collector.found(info.name), *problems]

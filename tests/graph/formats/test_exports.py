@@ -3,6 +3,7 @@
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from clew.graph.formats.export_chrome import write_chrome
 from clew.graph.formats.export_otlp import write_json, write_protobuf
-from clew.records.event import Kind
+from clew.graph.gaps import gaps
+from clew.graph.model import Gap
+from clew.records.event import FLAG_OVER, Kind
 
 WRITERS = {"otlp": write_json, "otlp-proto": write_protobuf, "chrome": write_chrome}
 ACTIONS = (
@@ -215,11 +218,75 @@ def test_calls_that_do_not_nest_are_asynchronous_slices(run, look):
     graph = run.graph()
     document = json.loads(written(graph, "chrome"))
     check_trace_events(document["traceEvents"])
-    assert {event["name"] for event in document["traceEvents"] if event["ph"] == "b"} == {"app:other"}
+    assert [event["name"] for event in document["traceEvents"] if event["ph"] == "b" and event["cat"] == "call"] == [
+        "app:other"
+    ]
     for format_ in ("otlp", "chrome"):
         back = look(written(graph, format_))
         assert sorted(name for name, *_ in back.spans()) == ["gen", "main", "other"]
         assert back.parents()["other"] == "main" or format_ == "chrome"
+
+
+@pytest.fixture
+def torn(run):
+    """A thread that counted some calls for a time, with a hole in what came before that."""
+    process = run.process()
+    hot = process.site("app:hot")
+    thread = process.thread()
+    thread.enter("app:main", at=1000).put(Kind.MARK, at=2000).enter("app:cold").exit("app:cold")
+    thread.put(Kind.GAP, hot, key=0, text="too dear", at=3000).put(Kind.GAP, hot, key=41, flags=FLAG_OVER, at=5000)
+    thread.exit("app:main", at=6000)
+    process.counters["app:hot"] = 41
+    return replace(run.graph(), lost=(Gap(0, 0, 1, None, "they were dropped"),))
+
+
+def test_what_is_missing_goes_out_as_lost_records_and_comes_back(torn, look):
+    assert [(gap.lost, gap.why) for gap in gaps(torn)] == [(None, "they were dropped"), (41, "app:hot: too dear")]
+    events = json.loads(written(torn, "chrome"))["traceEvents"]
+    check_trace_events(events)
+    lost = [(event["ph"], event["ts"], event["args"]) for event in events if event["name"] == "lost records"]
+    begun, counted = torn.ts[0] / 1000, {"why": "app:hot: too dear", "lost": 41}
+    assert lost == [
+        ("b", begun, {"why": "they were dropped"}),
+        ("e", begun + 1, {"why": "they were dropped"}),
+        ("b", begun + 2, counted),
+        ("e", begun + 4, counted),
+    ]
+    for format_ in WRITERS:
+        back = look(written(torn, format_)).graph
+        assert scopes(back) == scopes(torn), format_
+        assert sorted((gap.lost or 0, gap.why) for gap in gaps(back)) == [
+            (0, "they were dropped"),
+            (41, "app:hot: too dear"),
+        ]
+        assert {back.wall_ns(gap.before) - torn.wall_ns(0) for gap in gaps(back)} == {1000, 4000}
+
+
+def test_calls_that_were_only_counted_go_to_perfetto_and_come_back(torn, look):
+    assert json.loads(written(torn, "chrome"))["otherData"]["clew.counted"] == {"app:hot": 41}
+    back = look(written(torn, "chrome")).graph
+    assert {back.sites[site].label: calls for site, calls in back.counted.items()} == {"app:hot": 41}
+
+
+def test_suspensions_are_slices_of_their_own_and_no_calls(run, look):
+    thread = run.process().thread()
+    thread.enter("app:main", at=0).enter("app:gen", at=1000).suspend("app:gen", at=2000).resume("app:gen", at=5000)
+    thread.exit("app:gen", at=6000).exit("app:main", at=7000)
+    graph = run.graph()
+    events = json.loads(written(graph, "chrome"))["traceEvents"]
+    check_trace_events(events)
+    begun = graph.ts[0] / 1000
+    slept = [(event["ph"], event["ts"] - begun, event["name"]) for event in events if event.get("cat") == "suspended"]
+    assert slept == [("b", 2, "app:gen"), ("e", 5, "app:gen")]
+    assert scopes(look(written(graph, "chrome")).graph) == scopes(graph)
+
+
+def test_a_foreign_trace_may_call_its_own_slices_so(look):
+    events = [
+        {"ph": phase, "cat": "gap", "name": "pause", "id": 1, "pid": 1, "tid": 1, "ts": ts}
+        for phase, ts in (("b", 1), ("e", 5))
+    ]
+    assert [name for name, *_ in look({"traceEvents": events}).spans()] == ["pause"]
 
 
 def test_a_foreign_trace_goes_out_as_another(look):
