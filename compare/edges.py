@@ -1,14 +1,15 @@
 """Which calls made a category slower: the test of its response time, once more for each call in its flow.
 
-A call's *own* time is its work, what lies on the edge that led to it, and what it waited for beyond what it called; the time of
-an *edge* is all that its caller sees: delay and the whole call. Invariant: own times are without those of calls below, so that
-the first in the list is where to look, not above it.
+A call's *own* time is its work, what lies on the edge that led to it, and what it waited while nothing ran that it had led to;
+the time of an *edge* is all that its caller sees: delay and the whole call. Invariant: own times are without those of calls
+below, so that the first in the list is where to look, not above it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,15 +47,27 @@ class EdgeChange:
         return f"{self.target}{by} itself {duration(self.own_before_ns)} -> {duration(self.own_after_ns)}"
 
 
+class _Calls(NamedTuple):
+    """Of one side, requests by calls."""
+
+    begin: F64
+    total: F64
+    work: F64
+    waiting: F64
+    delay: F64
+
+
 def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[EdgeChange]:
     """Those whose own time grew, with p at most alpha; what costs most first."""
     flows, request = pairing.example(category)
     at = flows.places(request)
     parent, label, channel = flows.parent[at], flows.label[at].tolist(), flows.channel[at].tolist()
-    total, own = pairing.matrices("total_ns", category), pairing.matrices("self_ns", category)
-    delay, waiting = pairing.matrices("delay_ns", category), pairing.matrices("waiting_ns", category)
-    edges = [columns + more for columns, more in zip(total, delay, strict=True)]
-    owns = [_own(*columns, parent) for columns in zip(own, delay, waiting, edges, strict=True)]
+    named = np.array([name != "" for name in flows.channels])
+    by_edge = named[flows.channel[at]]
+    columns = ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")
+    sides = [_Calls(*side) for side in zip(*(pairing.matrices(column, category) for column in columns), strict=True)]
+    owns = [_own(side, parent, by_edge) for side in sides]
+    edges = [side.total + side.delay for side in sides]
     p = benjamini_hochberg(ks_slower(*map(_by_call, owns)).p)
     p_edge = benjamini_hochberg(ks_slower(*map(_by_call, edges)).p)
     means = [[columns.mean(axis=0) for columns in pair] for pair in (owns, edges)]
@@ -76,11 +89,41 @@ def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[Edge
             )
 
 
-def _own(work: F64, delay: F64, waiting: F64, edge: F64, parent: npt.NDArray[np.int32]) -> F64:
-    below = np.zeros_like(edge)
-    kids = np.flatnonzero(parent >= 0)
-    np.add.at(below.T, parent[kids], edge.T[kids])
-    return np.asarray(work + delay + np.maximum(waiting - below, 0))
+def _own(calls: _Calls, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.bool_]) -> F64:
+    """Work, what lies on the edge, and the waiting in which nothing ran, or waited, that the call had led to."""
+    own = calls.work + calls.delay
+    start, end = calls.begin - calls.delay, calls.begin + calls.total
+    width = len(parent)
+    # Below each call what edges led to, at any depth, and what it called plainly; children come after their parents.
+    far: list[list[int]] = [[] for _ in range(width)]
+    near: list[list[int]] = [[] for _ in range(width)]
+    for place in range(width - 1, 0, -1):
+        above = parent[place]
+        far[above] += far[place]
+        (far if by_edge[place] else near)[above].append(place)
+    for place in range(width):
+        waiting = calls.waiting[:, place]
+        if not waiting.any():
+            continue
+        low, high = calls.begin[:, place, None], end[:, place, None]
+        kids, every = near[place], near[place] + far[place]
+        # A coroutine is suspended while one that it awaits is: what times add up to beyond the call's own is that.
+        twice = calls.work[:, place] + waiting + calls.total[:, kids].sum(1) - calls.total[:, place]
+        inside = _covered(np.clip(start[:, every], low, high), np.clip(end[:, every], low, high))
+        inside -= _covered(np.clip(start[:, kids], low, high), np.clip(end[:, kids], low, high))
+        own[:, place] += np.maximum(waiting - np.maximum(twice, 0) - inside, 0)
+    return own
+
+
+def _covered(low: F64, high: F64) -> F64:
+    """Per row the length that intervals cover together."""
+    if not low.size:
+        return np.zeros(len(low))
+    order = np.argsort(low, axis=1)
+    low, high = np.take_along_axis(low, order, 1), np.take_along_axis(high, order, 1)
+    reached = np.maximum.accumulate(high, axis=1)
+    before = np.concatenate((low[:, :1], reached[:, :-1]), axis=1)
+    return np.asarray(np.maximum(high - np.maximum(low, before), 0).sum(axis=1))
 
 
 def _by_call(columns: F64) -> Samples:

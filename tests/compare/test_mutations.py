@@ -12,9 +12,6 @@ import clew
 from clew.compare.mutations import Thresholds, compare
 from clew.graph.ops.flows import Flows
 from clew.records.errors import ClewError
-from clew.records.plan import Plan, dump
-from clew.records.run import create_run, save_run
-from tests.graph.conftest import RunFolder
 
 TYPES = [f"Type{number}" for number in range(8)]
 
@@ -24,9 +21,9 @@ def plan_of(number):
     return [(f"f{number}", 100), ("load", 200), (f"g{number % 3}", 300)]
 
 
-def recorded(new_run, name, seed, requests=40, change=lambda plan, chance: plan, types=TYPES):
+def recorded(make_run, name, seed, requests=40, change=lambda plan, chance: plan, types=TYPES):
     """Requests of several types; `change` says what each really calls."""
-    chance, run = random.Random(seed), new_run(name)
+    chance, run = random.Random(seed), make_run(name)
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
 
@@ -54,24 +51,13 @@ def recorded(new_run, name, seed, requests=40, change=lambda plan, chance: plan,
 
 
 @pytest.fixture(scope="module")
-def new_run(tmp_path_factory):
-    def make(name):
-        where = tmp_path_factory.mktemp(name)
-        folder, info = create_run(where, name=name, command=["app"], spec="", plan=dump(Plan()), cwd=where)
-        save_run(folder, info)
-        return RunFolder(folder, info)
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def runs(new_run):
+def runs(make_run):
     """Recordings by what was changed in them."""
     known = {}
 
     def run(name, seed, **more):
         if name not in known:
-            known[name] = recorded(new_run, name, seed, **more)
+            known[name] = recorded(make_run, name, seed, **more)
         return known[name]
 
     return run
@@ -135,19 +121,19 @@ def test_a_busier_period_alone_is_no_change(runs):
     assert changed.rows == () and changed.after == 3 * changed.before
 
 
-def test_healthy_recordings_flag_next_to_nothing(new_run):
+def test_healthy_recordings_flag_next_to_nothing(make_run):
     flagged = categories = 0
     for seed in range(6):
-        one, other = (recorded(new_run, f"h{seed}-{half}", 100 + 2 * seed + half, requests=25) for half in range(2))
+        one, other = (recorded(make_run, f"h{seed}-{half}", 100 + 2 * seed + half, requests=25) for half in range(2))
         found = compare(one.requests.flows(), other.requests.flows())
         flagged, categories = flagged + len(found.flagged), categories + found.categories
     assert flagged < 0.05 * categories
 
 
-def test_one_request_against_one_request(new_run):
-    one = recorded(new_run, "one", 1, requests=1, types=TYPES[5:6])
+def test_one_request_against_one_request(make_run):
+    one = recorded(make_run, "one", 1, requests=1, types=TYPES[5:6])
     same, other = (
-        recorded(new_run, name, 2, requests=1, types=TYPES[5:6], change=change)
+        recorded(make_run, name, 2, requests=1, types=TYPES[5:6], change=change)
         for name, change in (("same", lambda plan, chance: plan), ("other", lambda plan, chance: [*plan, ("audit", 1)]))
     )
     assert one.requests.diff(same.requests, more=1).rows == ()
@@ -156,13 +142,13 @@ def test_one_request_against_one_request(new_run):
     assert one.requests.diff(other.requests).rows == ()
 
 
-def test_runs_that_differ_among_themselves_make_a_difference_less_sure(new_run):
+def test_runs_that_differ_among_themselves_make_a_difference_less_sure(make_run):
     def often(share):
         return lambda plan, chance: [*plan, ("retry", 50)] if chance.random() < share else plan
 
     def flows(shares, seed):
         runs = [
-            recorded(new_run, f"r{seed}-{place}", seed + place, requests=60, types=TYPES[:1], change=often(share))
+            recorded(make_run, f"r{seed}-{place}", seed + place, requests=60, types=TYPES[:1], change=often(share))
             for place, share in enumerate(shares)
         ]
         return Flows.of(runs)

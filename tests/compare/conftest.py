@@ -1,0 +1,20 @@
+"""Runs in the making, as those of the graph's tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, save_run
+from tests.graph.conftest import RunFolder
+
+
+@pytest.fixture(scope="module")
+def make_run(tmp_path_factory):
+    def make(name: str) -> RunFolder:
+        where = tmp_path_factory.mktemp(name)
+        folder, info = create_run(where, name=name, command=["app"], spec="", plan=dump(Plan()), cwd=where)
+        save_run(folder, info)
+        return RunFolder(folder, info)
+
+    return make
