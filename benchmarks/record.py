@@ -8,13 +8,17 @@ no budget. VizTracer ignores C functions and keeps its records in memory; what i
 from __future__ import annotations
 
 import argparse
+import json
+import re
+import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 from recording import whole
-from recording.report import Row, report
+from recording.documented import ADDED, DOCUMENT, RATIO, rewrite
+from recording.report import Row, machine, report
 from recording.rounds import Cost, Pairs, Worker, costs_of, measure
 from recording.runs import plain, recording
 from recording.workloads import WORKLOADS
@@ -24,6 +28,8 @@ EXAMPLES = """examples:
   python benchmarks/record.py --seconds 5 fib      a quick look at one program
   python3.13 benchmarks/record.py                  another interpreter, which has clew, its C core and the extra `bench`
   CLEW_RECORDER=python python benchmarks/record.py fib   the pure-Python recorder
+  python benchmarks/record.py --docs --python python3.12 --python python3.13
+                                                   on this and two more interpreters, into the tables of docs/recording.md
 """
 
 VERSION = sys.version_info[:2]
@@ -51,12 +57,15 @@ def row(  # noqa: PLR0917  # a row's fields, in their order
 def rows_of(name: str, costs: dict[str, Cost]) -> list[Row]:
     ours, viz = costs[CLEW], costs[VIZTRACER]
     rows = [
-        row(f"{name}: CPU time, untraced is 1", "x", round(ours.ratio, 3), peer, round(cost.ratio, 3),
+        row(f"{name}{RATIO}", "x", round(ours.ratio, 3), peer, round(cost.ratio, 3),
             RATIOS.get(name) if peer == VIZTRACER else None)
         for peer, cost in costs.items() if peer != CLEW
     ]  # fmt: skip
     asked = round(viz.added / LESS, 1) if name in REAL_PROGRAMS else None
-    rows.append(row(f"{name}: added to a call", "ns", round(ours.added, 1), VIZTRACER, round(viz.added, 1), asked))
+    rows.append(row(f"{name}{ADDED}", "ns", round(ours.added, 1), VIZTRACER, round(viz.added, 1), asked))
+    if MONITORING in costs:
+        peer = round(costs[MONITORING].added, 1)
+        rows.append(row(f"{name}{ADDED}", "ns", round(ours.added, 1), MONITORING, peer, None))
     return rows
 
 
@@ -91,6 +100,24 @@ def saved(costs: dict[str, Cost], saving: float) -> list[Row]:
     ]  # fmt: skip
 
 
+def documented(interpreters: list[str], arguments: list[str]) -> None:
+    """Measures on one interpreter after the other, and writes the figures into the document when all are there."""
+    runs: dict[str, list[Row]] = {}
+    for interpreter in interpreters:
+        with subprocess.Popen([interpreter, __file__, *arguments], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            last = ""
+            for last in process.stdout:
+                print(last, end="", flush=True)
+        if process.returncode:
+            raise SystemExit(f"{interpreter}: nothing is written, its run ended with {process.returncode}")
+        found = json.loads(last)
+        version = re.search(r"Python (\d+\.\d+)", found["machine"])
+        runs[version[1] if version else interpreter] = found["rows"]
+    rewrite(DOCUMENT, runs, machine(interpreter=False))
+    print(f"{DOCUMENT}: written")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -104,10 +131,22 @@ def main() -> None:
     parser.add_argument(
         "--only", action="append", metavar="TRACER", help="beside clew and VizTracer, only these; `none`"
     )
+    parser.add_argument("--docs", action="store_true", help="write the figures into the tables of docs/recording.md")
+    parser.add_argument(
+        "--python", action="append", default=[], metavar="PYTHON", help="with --docs: measure on this interpreter, too"
+    )
     options = parser.parse_args()
     unknown = set(options.what) - set(names)
     if unknown or options.seconds <= 0 or options.sets < 1:
         parser.error(f"no such program: {', '.join(unknown)}" if unknown else "--seconds and --sets must be positive")
+    if options.docs:
+        given = [
+            f"--seconds={options.seconds}",
+            f"--sets={options.sets}",
+            *(f"--only={name}" for name in options.only or ()),
+        ]
+        documented([sys.executable, *options.python], [*given, *options.what])
+        return
     tracers = TRACERS if VERSION < (3, 12) else (*TRACERS, MONITORING)
     if options.only:
         tracers = tuple(name for name in tracers if name in (CLEW, VIZTRACER, *options.only))

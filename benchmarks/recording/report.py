@@ -1,4 +1,4 @@
-"""How a benchmark ends: a Markdown table to be pasted into docs/recording.md, then one line of JSON with the same figures."""
+"""How a benchmark ends: a Markdown table, then one line of JSON with the same figures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ Row = dict[str, Any]
 """name, unit, ours, peer, peer_value, asked, met; a peer each."""
 
 
-def machine() -> str:
-    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
+def machine(*, interpreter: bool = True) -> str:
+    python = f"Python {platform.python_version()}, " if interpreter else ""
+    return f"{platform.machine()}, {os.cpu_count()} cores, {python}{sys.platform}"
 
 
 def report(benchmark: str, rows: Sequence[Row]) -> None:
@@ -31,23 +32,23 @@ def markdown(benchmark: str, rows: Sequence[Row]) -> str:
     lines = [
         f"`benchmarks/{benchmark}.py`, {machine()}:",
         "",
-        _line(["", "clew", "asked", *peers]),
-        _line(["---"] * (3 + len(peers))),
+        line(["", "clew", "asked", *peers]),
+        line(["---"] * (3 + len(peers))),
     ]
     for (name, unit), found in measured.items():
         ours = next(iter(found.values()))["ours"]
-        values = [_number(found[peer]["peer_value"]) if peer in found else "–" for peer in peers]
+        values = [number(found[peer]["peer_value"]) if peer in found else "–" for peer in peers]
         asked = next((row for row in found.values() if row["asked"] is not None), None)
-        bound = "–" if asked is None else f"{_number(asked['asked'])}, {'met' if asked['met'] else '**not met**'}"
-        lines.append(_line([f"{name}, {unit}", _number(ours), bound, *values]))
+        bound = "–" if asked is None else f"{number(asked['asked'])}, {'met' if asked['met'] else '**not met**'}"
+        lines.append(line([f"{name}, {unit}", number(ours), bound, *values]))
     return "\n".join(lines)
 
 
-def _line(cells: Iterable[str]) -> str:
+def line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     """Three digits are more than a machine repeats; what is more has no fraction."""
     if value is None:
         return "–"

@@ -1,7 +1,11 @@
 """Every thread has a stream of its own, whole and in order."""
 
 import json
+import resource
 import threading
+from pathlib import Path
+
+import pytest
 
 from clew.records.event import Kind
 
@@ -136,3 +140,29 @@ def test_a_thread_that_outlives_a_recording_starts_anew_in_the_next(recording):
         done.wait(30)
         assert len(list(recording.stop().events())) == 10
     thread.join()
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells what is in memory")
+@pytest.mark.parametrize("implementation", ["c"], indirect=True)  # the other one leaves it to the kernel
+def test_many_threads_that_record_little_take_little_memory(run_program):
+    done = run_program(
+        """
+        import threading
+        start()
+        probe, enough = core.Probe(1, Kind.ENTER), threading.Barrier(801)
+        def work():
+            ~probe
+            enough.wait(); enough.wait()
+        threading.stack_size(1 << 18)
+        threads = [threading.Thread(target=work) for _ in range(800)]
+        for thread in threads: thread.start()
+        enough.wait()
+        ours, resident = False, 0
+        for line in open("/proc/self/smaps"):
+            if "-" in line.split()[0]: ours = ".clew" in line
+            elif line.startswith("Rss:") and ours: resident += int(line.split()[1])
+        print(resident / 800)
+        enough.wait()
+        """
+    )
+    assert 0 < float(done.stdout) < 3 * resource.getpagesize() / 1024, done.stderr

@@ -55,6 +55,7 @@
  * the ring or a hole that takes no memory, so this bounds address space; the ring, of 16 MB, bounds the memory. */
 #define IDLE_CHUNKS 2048u
 #define NO_SEGMENT UINT32_MAX
+#define SPARSE_THREADS 4096u /* each may cost two of the mappings that the kernel grants a process, 65,530 */
 
 #define MAX_FLOWS 16u
 #define MAX_FRAMES 128u
@@ -496,6 +497,10 @@ static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint
     }
     if (dropped)
         memset(chunk + CHUNK_HEADER_SIZE, 0, CHUNK_SIZE - CHUNK_HEADER_SIZE);
+    *fresh = !recycled && !dropped;
+    /* Most threads record a page or two: the kernel is not to read ahead and map their whole first chunk. */
+    if (*fresh && thread && !number && thread->serial <= SPARSE_THREADS)
+        madvise((char *)((uintptr_t)chunk & ~(uintptr_t)4095), CHUNK_SIZE, MADV_RANDOM);
     struct chunk_header *header = (struct chunk_header *)chunk;
     header->kind = (uint16_t)kind;
     header->native_id = thread ? thread->native_id : 0;
@@ -504,7 +509,6 @@ static char *chunk_claim(enum chunk_kind kind, const struct thread *thread, uint
     store_clock_pair();
     header->ticks = store.header->last_ticks;
     header->monotonic_ns = store.header->last_monotonic_ns;
-    *fresh = !recycled && !dropped;
     if (!*fresh) {
         __atomic_store_n(&header->state, CHUNK_IN_USE, __ATOMIC_RELEASE);
         if (recycled)
