@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import gcd
 
+from clew.records import shared_codes
 from clew.records.event import RECORD_SIZE
 
 MAX_CHUNK = 1 << 17
@@ -29,8 +31,6 @@ STREAMS = 15
 _ONE_BYTE = 192
 """Steps of time from this on are a class, which says how many bits they have, and those bits but the highest."""
 _LEAST_BITS = 8
-_CUT = 256
-"""So many steps share a code at least."""
 
 _FAR, _NEAR, _COUNTED, _NEW = 252, 253, 254, 255
 """Codes of keys that do not lie 1 … 252 extensions back."""
@@ -46,7 +46,7 @@ _SLOTS = re.compile(rb"[^\0]")
 
 
 def split(data: bytes | memoryview) -> tuple[list[bytes], list[int]]:
-    """The streams, and where in the stream of steps those of another word begin, at the least `_CUT` bytes apart."""
+    """The streams, and where in the stream of steps another code is to begin."""
     data = bytes(data).rstrip(b"\0")
     data += b"\0" * (-len(data) % RECORD_SIZE)
     records, firsts, texts = _units(data)
@@ -55,6 +55,7 @@ def split(data: bytes | memoryview) -> tuple[list[bytes], list[int]]:
     different_words, which = _numbered(words)
     different_heads, which_head = _numbered(heads)
     unit, steps, rests = _steps(times)
+    different_words, which = shared_codes.by_step(different_words, which, steps)
     order = sorted(range(len(times)), key=which.__getitem__)
     symbols, tails = _classes([steps[place] for place in order])
     first, last = (times[0], max(times[-2:])) if times else (0, 0)  # the very last may have been torn
@@ -65,7 +66,8 @@ def split(data: bytes | memoryview) -> tuple[list[bytes], list[int]]:
         numbers, _planes(different_words, 8), _places(which, len(different_words)), symbols, tails, rests,
         _planes(different_heads, 8), _places(which_head, len(different_heads)), *_split_keys(keys), texts,
     ]  # fmt: skip
-    return streams, _cuts(which, len(different_words))
+    counts = Counter(which)
+    return streams, shared_codes.cuts(symbols, [counts[number] for number in range(len(different_words))])
 
 
 def join(streams: Sequence[bytes]) -> bytes:
@@ -198,19 +200,6 @@ def _times(which: list[int], streams: Sequence[bytes], unit: int, first: int) ->
         steps[place] = symbol if symbol < _ONE_BYTE else next(value)
     units = accumulate(steps)
     return [first + step * unit + rest & _WORD for step, rest in zip(units, rests or bytes(count), strict=True)]
-
-
-def _cuts(which: list[int], words: int) -> list[int]:
-    sizes = [0] * words
-    for number in which:
-        sizes[number] += 1
-    cuts, at, before = [], 0, 0
-    for size in sizes:
-        if at > before and (size >= _CUT or at - before >= _CUT):
-            cuts.append(at)
-            before = at
-        at += size
-    return cuts
 
 
 def _split_keys(keys: list[int]) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:

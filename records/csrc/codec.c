@@ -5,6 +5,7 @@
    outside its buffers, and what `split` never gave raises ValueError or gives some data. Numbers are little-endian whatever the
    machine. The layout of streams is drawn in docs/trace-format.md; the names here are those of the Python twin. */
 
+#include "shared_codes.h"
 #include "join.h"
 #include "split.h"
 
@@ -58,5 +59,6 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_codec
 PyMODINIT_FUNC PyInit__codec(void) {
     inverse = STRIDE; /* of an odd number right in its lowest 3 bits; every round doubles them */
     for (int round = 0; round < 5; round++) inverse *= 2 - STRIDE * inverse;
+    weights_make();
     return PyModule_Create(&definition);
 }

@@ -16,7 +16,6 @@ enum {
     UNITS = MAX_CHUNK / RECORD,
     ONE_BYTE = 192,
     LEAST_BITS = 8,
-    CUT = 256,
     FAR = 252,
     NEAR = 253,
     COUNTED = 254,

@@ -3,7 +3,7 @@
 #ifndef CLEW_SPLIT_H
 #define CLEW_SPLIT_H
 
-#include "scratch.h"
+#include "shared_codes.h"
 
 /* The different values as they first come, and which of them each is. Gives how many. */
 static Py_ssize_t numbered(Work *work, const uint64_t *values, Py_ssize_t count, uint64_t *table, uint16_t *which) {
@@ -178,20 +178,6 @@ static PyObject *bytes_of(const uint8_t *data, Py_ssize_t length) {
     return PyBytes_FromStringAndSize((const char *)data, length);
 }
 
-static bool add_cuts(const Work *work, Py_ssize_t words, PyObject *cuts) {
-    uint32_t before = 0;
-    for (Py_ssize_t word = 0; word < words; word++) {
-        uint32_t at = work->starts[word], size = work->starts[word + 1] - at;
-        if (at <= before || (size < CUT && at - before < CUT)) continue;
-        PyObject *cut = PyLong_FromUnsignedLong(at);
-        bool added = cut && PyList_Append(cuts, cut) == 0;
-        Py_XDECREF(cut);
-        if (!added) return false;
-        before = at;
-    }
-    return true;
-}
-
 /* Both lists are empty; false with an exception set. */
 static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObject *streams, PyObject *cuts) {
     while (length && !data[length - 1]) length--;
@@ -223,6 +209,7 @@ static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObj
     Py_ssize_t words = numbered(work, work->words, count, work->table, work->which);
     Py_ssize_t heads = numbered(work, work->heads, extended, work->head_table, work->which_head);
     uint32_t unit = steps_of(work, count, &rests);
+    by_step(work, count, words);
     sort(work, count, words);
     Py_ssize_t tails = classes(work, count);
     KeyCounts keys = split_keys(work, extended);

@@ -185,6 +185,19 @@ def test_fresh_keys_and_addresses_take_a_fraction_of_eight_bytes():
     assert keys_cost([0x1101_1FE4_0000_0000 + 48 * chance.randrange(1 << 16) for _ in range(1000)]) < 4
 
 
-def test_words_are_sorted_so_that_each_has_a_code_of_its_own():
-    data = b"".join(struct.pack("<QQ", 100 * number, 1 + number % 3) for number in range(3000))
-    assert codec.split(data)[1] == [1000, 2000]
+def test_words_whose_steps_differ_have_codes_of_their_own_and_those_that_are_alike_share_one():
+    usual = {5: 30, 6: 90, 7: 150, 8: 30}
+    chance, data, ticks = random.Random(1), b"", 1000
+    for number in range(4000):
+        word = 5 + number % 4
+        ticks += usual[word] + chance.randrange(8)
+        data += struct.pack("<QQ", ticks, word)
+    parts, cuts = codec.split(data)
+    assert sorted(codec._from_planes(parts[codec.WORDS], 4, 8)[:2]) == [5, 8]
+    assert codec._from_planes(parts[codec.WORDS], 4, 8)[2:] == [6, 7]
+    assert cuts == _codec.split(data)[1] == [2000, 3000]
+
+
+def test_few_steps_are_not_worth_a_code_of_their_own():
+    data = b"".join(struct.pack("<QQ", 100 * number + number % 2, 1 + number % 2) for number in range(100))
+    assert codec.split(data)[1] == _codec.split(data)[1] == []
