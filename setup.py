@@ -71,5 +71,12 @@ setup(
             extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),
+        # Without it a graph is made in memory, however large it is.
+        Extension(
+            "clew.graph._scratch",
+            sources=["graph/csrc/scratch.c"],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        ),
     ],
 )

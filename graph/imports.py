@@ -12,13 +12,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from clew.graph.formats.reading import Imported, origins_text, read_files
+from clew.graph import aside
+from clew.graph.formats.reading import Imported, Origin, origins_text, read_files
+from clew.graph.memory import need_of_file, no_room, outgrows
 from clew.graph.progress import Progress, nobody
-from clew.graph.store import fingerprint, save
-from clew.records.errors import RunError
+from clew.graph.store import fingerprint, load, save
+from clew.records.errors import Problem, RunError
 from clew.records.plan import Plan, dump
 from clew.records.run import (
     IMPORT_FILE,
@@ -42,6 +45,14 @@ class NewRun:
     read: Imported
 
 
+class Foreign(NamedTuple):
+    """What a run is made of; see `read_files`."""
+
+    files: tuple[Path, ...]
+    format_: str
+    pattern: str
+
+
 def import_run(
     workspace: Path,
     files: Sequence[Path],
@@ -57,14 +68,19 @@ def import_run(
     command = ["clew", "import", *(str(file) for file in files)]
     made = _place(workspace, name, command, out)
     folder, info = made
+    need = sum(map(need_of_file, files))
     try:
-        read = read_files(info, files, format_, pattern, progress)
-        now = time.time_ns()
-        done = read.graph.info._replace(imported=now, finished=now, launcher=0)
-        graph = read.graph
-        (folder / IMPORT_FILE).write_text(origins_text(read.origins, pattern), encoding="utf-8")
-        save_run(folder, done)
-        save(folder, graph, read.problems, fingerprint(folder))
+        given = (folder, info, Foreign(tuple(files), format_, pattern))
+        if outgrows(need):
+            told = aside.run(_make_aside, given, folder, progress)
+            read = Imported(load(folder)[0], *told)
+        else:
+            read = _make(*given, progress)
+        progress("", 1, 1)
+    except aside.NoRoom as error:
+        what = no_room(folder, need, str(error))
+        shutil.rmtree(folder, ignore_errors=True)
+        raise RunError(what) from None
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         shutil.rmtree(folder, ignore_errors=True)
         why = getattr(error, "strerror", None) or str(error)
@@ -72,7 +88,24 @@ def import_run(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return NewRun(folder, done, read)
+    return NewRun(folder, load_run(folder), read)
+
+
+def _make(folder: Path, info: RunInfo, of: Foreign, progress: Progress) -> Imported:
+    read = read_files(info, of.files, of.format_, of.pattern, progress)
+    now = time.time_ns()
+    (folder / IMPORT_FILE).write_text(origins_text(read.origins, of.pattern), encoding="utf-8")
+    save_run(folder, read.graph.info._replace(imported=now, finished=now, launcher=0))
+    save(folder, read.graph, read.problems, fingerprint(folder), progress)
+    return read
+
+
+def _make_aside(
+    folder: Path, info: RunInfo, of: Foreign, progress: Progress
+) -> tuple[list[Problem], list[Origin], int, int]:
+    """As `_make`; all but the graph, which is in the store."""
+    read = _make(folder, info, of, progress)
+    return read.problems, read.origins, read.spans, read.logs
 
 
 def _place(workspace: Path, name: str, command: list[str], out: str) -> tuple[Path, RunInfo]:

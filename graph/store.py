@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
@@ -17,10 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from clew.graph import aside
 from clew.graph.build import build
-from clew.graph.formats.reading import read_again
+from clew.graph.formats.reading import read_again, sources
 from clew.graph.growing import discard
 from clew.graph.machines import Machine
+from clew.graph.memory import need_of_file, need_of_records, no_memory, no_room, outgrows
 from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.progress import Progress, nobody
 from clew.graph.stored import StoredGraph, StoredTables
@@ -66,11 +69,29 @@ def open_graph(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGrap
 
 
 def _make(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
-    before = fingerprint(folder)
+    before, need = fingerprint(folder), _need(folder, info)
     over = info.finished is not None or is_abandoned(folder, info)
-    graph, problems = read_again(folder, info) if info.imported else build(folder, progress, keep=True)
+    try:
+        if outgrows(need) and os.access(folder, os.W_OK):
+            # While a run goes on, its store is of no files that will ever be there.
+            made = _make_aside(folder, before if over else [*before, _NO_FILE], need, progress)
+            if over:
+                discard(folder)
+            return made
+        return _make_here(folder, info, before if over else None, progress)
+    except MemoryError:
+        raise RunError(no_memory(folder, need)) from None
+
+
+_NO_FILE = ["", 0, 0]
+
+
+def _make_here(
+    folder: Path, info: RunInfo, before: list[list[Any]] | None, progress: Progress
+) -> tuple[ExecutionGraph, list[Problem]]:
+    graph, problems = _graph_of(folder, info, progress)
     # What is still growing would be stale at once.
-    if over and fingerprint(folder) == before:
+    if before is not None and fingerprint(folder) == before:
         try:
             save(folder, graph, problems, before, progress)
             discard(folder)
@@ -80,6 +101,41 @@ def _make(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGra
             problems.append(Problem(str(folder / STORE_FOLDER), what))
     progress("", 1, 1)
     return graph, problems
+
+
+def _graph_of(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
+    return read_again(folder, info, progress) if info.imported else build(folder, progress, keep=True)
+
+
+def _need(folder: Path, info: RunInfo) -> int:
+    """About how many bytes the run's graph takes while it is made."""
+    if info.imported:
+        return sum(need_of_file(path) for path in sources(folder))
+    return sum(need_of_records(path) for path in record_files(folder))
+
+
+def _make_aside(
+    folder: Path, of: list[list[Any]], need: int, progress: Progress
+) -> tuple[ExecutionGraph, list[Problem]]:
+    """The graph stands on its store, whether or not that is stale at once: it would not fit in otherwise."""
+    try:
+        with workplace(folder, STORE_FOLDER) as made:
+            aside.run(_write_graph, (folder, made, of), made, progress)
+            # Opened first: in its place another builder may put its own.
+            graph, problems = _opened(folder, load_run(folder), made, of)
+            _put_in_place(made, folder / STORE_FOLDER)
+    except (aside.NoRoom, OSError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise RunError(no_room(folder, need, why)) from None
+    except StaleStore as error:
+        raise RunError(f"{folder / STORE_FOLDER}: what was written there just now cannot be read ({error})") from None
+    progress("", 1, 1)
+    return graph, problems
+
+
+def _write_graph(folder: Path, made: Path, of: list[list[Any]], progress: Progress) -> None:
+    graph, problems = _graph_of(folder, load_run(folder), progress)
+    _write(made, graph, problems, of, progress)
 
 
 def _after_damage(
@@ -109,23 +165,27 @@ def save(
 ) -> None:
     """Writes the store whole or not at all; `of` is the fingerprint of the files it was built from. Raises OSError."""
     with workplace(folder, STORE_FOLDER) as made:
-        tables = write_tables(made, graph, progress)
-        graph.structure.save(made / STRUCTURE_FOLDER)
-        manifest = {
-            "format": STORE_FORMAT,
-            "fingerprint": of,
-            "tables": tables,
-            "structure": sums_of((made / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()),
-            "strings": graph.strings,
-            "machines": [asdict(machine) for machine in graph.machines],
-            "levels": [plain(level) for level in graph.levels],
-            "counted": [[site, count] for site, count in graph.counted.items()],
-            "lost": [asdict(gap) for gap in graph.lost],
-            "problems": [problem._asdict() for problem in problems],
-        }
-        text = json.dumps(manifest)
-        (made / MANIFEST).write_text(f"{text}\n{json.dumps(sums_of(text.encode()))}\n", encoding="utf-8")
+        _write(made, graph, problems, of, progress)
         _put_in_place(made, folder / STORE_FOLDER)
+
+
+def _write(made: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]], progress: Progress) -> None:
+    tables = write_tables(made, graph, progress)
+    graph.structure.save(made / STRUCTURE_FOLDER)
+    manifest = {
+        "format": STORE_FORMAT,
+        "fingerprint": of,
+        "tables": tables,
+        "structure": sums_of((made / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()),
+        "strings": graph.strings,
+        "machines": [asdict(machine) for machine in graph.machines],
+        "levels": [plain(level) for level in graph.levels],
+        "counted": [[site, count] for site, count in graph.counted.items()],
+        "lost": [asdict(gap) for gap in graph.lost],
+        "problems": [problem._asdict() for problem in problems],
+    }
+    text = json.dumps(manifest)
+    (made / MANIFEST).write_text(f"{text}\n{json.dumps(sums_of(text.encode()))}\n", encoding="utf-8")
 
 
 def _put_in_place(made: Path, place: Path) -> None:
@@ -144,14 +204,22 @@ def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
     store = folder / STORE_FOLDER
     if not (store / MANIFEST).exists():
         raise DamagedStore(f"{MANIFEST} is gone") if store.exists() else StaleStore
+    return _opened(folder, info, store)
+
+
+def _opened(
+    folder: Path, info: RunInfo, store: Path, of: list[list[Any]] | None = None
+) -> tuple[ExecutionGraph, list[Problem]]:
+    """As `load`, from where the store lies; also when it is `of` files that have grown since then."""
     try:
         manifest = _manifest(store)
-        if not _is_of(manifest["fingerprint"], folder):
+        if manifest["fingerprint"] != of and not _is_of(manifest["fingerprint"], folder):
             raise StaleStore
         if sums_of((store / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()) != manifest["structure"]:
             raise DamagedStore(f"{STRUCTURE_FOLDER}/{STRUCTURE_MANIFEST} has changed")
         problems = [Problem(**problem) for problem in manifest["problems"]]
         tables = StoredTables(store, manifest["tables"], partial(_again, folder, manifest["fingerprint"], problems))
+        tables.folder = folder / STORE_FOLDER
         graph = _graph(info, tables, manifest, Structure.load(store / STRUCTURE_FOLDER))
         if (graph.structure.events, graph.structure.edges) != (len(graph), tables.length("edges")):
             raise DamagedStore("its structure is of another graph")

@@ -46,6 +46,7 @@ class StoredTables:
         self, folder: Path, written: Mapping[str, Any], again: Callable[[DamagedTable], Mapping[str, Any]]
     ) -> None:
         self.folder = folder
+        """Where they are kept, wherever they were opened."""
         self._again = again
         self._tables = {name: Table(folder, name, said) for name, said in written.items()}
 

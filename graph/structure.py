@@ -213,7 +213,8 @@ class Structure:
             sums = {name: tuple(about["arrays"][name]) for name in ARRAYS}
             files = [folder / f"{name}.npy" for name in ARRAYS]
             # Some are checked while others are being read.
-            threading.Thread(target=_read_ahead, args=(files,), daemon=True).start()
+            with contextlib.suppress(RuntimeError):  # no memory for a thread
+                threading.Thread(target=_read_ahead, args=(files,), daemon=True).start()
             arrays = {name: _mapped(folder / f"{name}.npy", name, sums[name][0]) for name in ARRAYS}
             loaded = Structure(arrays, bool(about["steady"]), bool(about["forward"]))
             loaded.plane  # noqa: B018  # checks the arrays

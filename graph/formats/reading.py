@@ -5,6 +5,7 @@ Invariant: a file is damaged, and one `FormatError` says how, or it is read; wha
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,7 +71,6 @@ def read_files(
     if not len(collector.spans) and not len(collector.points):
         names = ", ".join(str(path) for path in files)
         raise FormatError(f"{names}: no span and no log in it; was the trace still empty when it was written?")
-    progress("", 1, 1)
     kinds = collector.points.columns["kind"]
     spans = sum(not flags & PSEUDO for flags in collector.spans.columns["flags"]) + kinds.count(Kind.ENTER)
     logs = kinds.count(Kind.LOG)
@@ -102,7 +102,15 @@ def origins_text(origins: Sequence[Origin], pattern: str) -> str:
     return json.dumps({"format": IMPORT_FORMAT, "pattern": pattern, "files": files}, indent=1) + "\n"
 
 
-def read_again(folder: Path, info: RunInfo) -> tuple[ExecutionGraph, list[Problem]]:
+def sources(folder: Path) -> list[Path]:
+    """The files that an imported run was made of, as far as that can be told."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        said = json.loads((folder / IMPORT_FILE).read_text(encoding="utf-8"))
+        return [Path(origin["path"]) for origin in said["files"]]
+    return []
+
+
+def read_again(folder: Path, info: RunInfo, progress: Progress = nobody) -> tuple[ExecutionGraph, list[Problem]]:
     """The graph of an imported run, from the files that it was made of. Raises `RunError` where those are no more what they
     were, and `FormatError`."""
     file = folder / IMPORT_FILE
@@ -121,5 +129,5 @@ def read_again(folder: Path, info: RunInfo) -> tuple[ExecutionGraph, list[Proble
                 "import it again with `clew import`"
             )
     paths = [Path(origin.path) for origin in origins]
-    read = read_files(info, paths, format_.pop() if len(format_) == 1 else "auto", pattern)
+    read = read_files(info, paths, format_.pop() if len(format_) == 1 else "auto", pattern, progress)
     return read.graph, read.problems

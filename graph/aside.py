@@ -1,0 +1,152 @@
+"""Work that makes what is larger than memory: in a process of its own, whose large blocks of memory are files.
+
+The system writes such files out where it would else run out of memory (`csrc/scratch.c`). In a process of its own, since
+everything in it has to take its memory there: also what numpy sorts in, Arrow's buffers and Python's lists. Invariants: the
+process ends with whoever waits for it, however that ends, and its blocks with the process; what it was told to write is all
+that it leaves.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from clew.graph.progress import Progress
+from clew.records.errors import ClewError
+from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE
+
+T = TypeVar("T")
+
+LARGE = 1 << 20
+"""Blocks from this size on are files. Smaller ones cost more time as such, and only strands, places and the like have many."""
+_MODULE = "clew.graph._scratch"
+_PRELOAD = "LD_PRELOAD"
+_FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
+"""Arrow is to ask malloc, and nothing here multiplies matrices."""
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class NoRoom(Exception):
+    """The disk did not suffice; the text says how."""
+
+
+def is_possible() -> bool:
+    """Is there what it takes: glibc, and a compiler when clew was installed?"""
+    return bool(sys.executable) and _preloaded() is not None
+
+
+def _preloaded() -> str | None:
+    found = importlib.util.find_spec(_MODULE) if sys.platform == "linux" else None
+    return found.origin if found else None
+
+
+def run(work: Callable[..., T], given: tuple[Any, ...], folder: Path, progress: Progress) -> T:
+    """What `work(*given, progress)` gives, a function of a module and values that can be pickled. Its large blocks are files in
+    `folder`, which have no names.
+
+    Raises what the work raises, `NoRoom` and `MemoryError`, and `ClewError` when it was killed. What `progress` raises ends it.
+    """
+    library = os.open(_preloaded() or "", os.O_RDONLY | os.O_CLOEXEC)
+    environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
+    # By its descriptor: a path may have a space in it, where a list of libraries goes on.
+    environment |= {_PRELOAD: f"/proc/self/fd/{library}", **_FRUGAL}
+    try:
+        process = subprocess.Popen(
+            # -P: the folder that we are in may be full of names that are modules' of ours.
+            [sys.executable, "-P", "-c", "from clew.graph.aside import main; main()"],
+            env=environment, pass_fds=(library,), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(library)
+    try:
+        assert process.stdin and process.stdout
+        try:
+            pickle.dump((os.fspath(folder.absolute()), work, given), process.stdin)
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it is said below how it ended
+        answer: T = _answer(process, process.stdout, progress)
+        return answer
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _answer(process: subprocess.Popen[bytes], messages: IO[bytes], progress: Progress) -> Any:
+    while True:
+        try:
+            kind, *said = pickle.load(messages)
+        except (EOFError, pickle.UnpicklingError):
+            code = process.wait()
+            how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended early (exit code {code})"
+            why = "; the system does so where memory runs out" if code == -signal.SIGKILL else ""
+            raise ClewError(f"the process that builds the graph {how}{why}") from None
+        if kind == "progress":
+            progress(*said)
+        elif kind == "done":
+            return said[0]
+        else:
+            raise said[0]
+
+
+# In the process
+
+
+def main() -> None:
+    # What prints something shall not do so between our messages.
+    messages = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    del os.environ[_PRELOAD]
+    folder, work, given = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    saying = threading.Lock()
+
+    def say(*what: Any) -> None:
+        with saying:
+            pickle.dump(what, messages)
+            messages.flush()
+
+    try:
+        say("done", _do(folder, work, given, lambda *step: say("progress", *step)))
+    except BaseException as error:
+        say("failed", _picklable(error))
+
+
+def _do(folder: str, work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T:
+    from clew.graph import _scratch
+
+    _scratch.begin(folder, LARGE)
+    try:
+        return work(*given, progress)
+    except MemoryError as error:  # Arrow's is one, too
+        if refused := _scratch.refused():
+            raise NoRoom(os.strerror(refused)) from error
+        raise MemoryError from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise NoRoom(os.strerror(error.errno)) from error
+        raise
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def _picklable(error: BaseException) -> BaseException:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
