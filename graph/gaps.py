@@ -58,8 +58,9 @@ def lost_calls_of(graph: ExecutionGraph, gap: Gap) -> str:
 
 
 def between(graph: ExecutionGraph, first: int, last: int) -> list[Gap]:
-    """The gaps that are passed on the way from one event of a strand to a later one."""
-    strand = graph.at("strand", first)
+    """The gaps that are passed on the way from one event of a strand to a later one; from the row before the strand's first,
+    the one at its beginning, too."""
+    strand = graph.at("strand", last)
     by_strand: dict[int, list[Gap]] | None = graph.answers.get("gaps by strand")
     if by_strand is None:
         by_strand = graph.answers["gaps by strand"] = {}

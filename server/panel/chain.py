@@ -34,9 +34,10 @@ def chain_of(
 
 def _came_from(graph: ExecutionGraph, step: Step, further: Step | None) -> int:
     """The event that the way back from a step goes to in its region: where the next step's edge leads, or the region's first;
-    -1 for none."""
+    at a strand's beginning the row before that."""
     if further is None:
-        return int(graph.regions.first[graph.region[step.event]])
+        first = int(graph.regions.first[graph.region[step.event]])
+        return first - 1 if first == graph.strand_of(step.event).start else first
     return further.target_event if further.edge >= 0 else further.event
 
 

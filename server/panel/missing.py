@@ -53,8 +53,8 @@ def missing(graph: ExecutionGraph, gaps: Sequence[Gap], most: int = MOST_GAPS) -
 
 
 def on_the_way(graph: ExecutionGraph, first: int, last: int) -> Missing:
-    """What a walk from one event of a strand to a later one passes."""
-    return missing(graph, between(graph, first, last) if first >= 0 else [], MOST_ON_THE_WAY)
+    """What a walk from one event of a strand to a later one passes; see `gaps.between`."""
+    return missing(graph, between(graph, first, last), MOST_ON_THE_WAY)
 
 
 def during(graph: ExecutionGraph, strands: Iterable[int], begin: float, end: float) -> list[Gap]:
@@ -106,7 +106,8 @@ def _with_text(one: MissingEvents) -> MissingEvents:
     noun = "call" if one.function else "event"
     many = f"{noun}s" if one.lost is None else wording.count(one.lost, noun)
     whose = f"of {wording.short_label(one.function)} in {one.strand}" if one.function else f"of {one.strand}"
-    when = f"between {wording.offset(one.fromNs)} and {wording.offset(one.toNs)}"
+    begin, end = wording.offset(one.fromNs), wording.offset(one.toNs)
+    when = f"at {begin}" if begin == end else f"between {begin} and {end}"
     return replace(one, text=f"{many} {whose} {'is' if one.lost == 1 else 'are'} missing {when}: {one.why}")
 
 

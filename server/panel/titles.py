@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clew.graph.gaps import between
 from clew.graph.model import LEVEL_NAMES, ExecutionGraph, RegionKind
 from clew.records.event import EdgeKind, Kind
 from clew.server import wording
@@ -197,12 +198,15 @@ def _scheduled(graph: ExecutionGraph, target: int) -> str:
 
 
 def root_title(graph: ExecutionGraph, event: int) -> str:
-    """Where a chain ends: the request, task, thread or process whose beginning has no recorded cause."""
+    """Where a chain ends: the request, task, thread or process whose beginning has no recorded cause, or is missing."""
     region = int(graph.region[event])
     if int(graph.regions.kind[region]) == RegionKind.REQUEST:
         return event_title(graph, int(graph.regions.opener[region]))
     strand, process = graph.strand_of(event), graph.process_of(event)
-    return f"{strand.kind} {strand.name} of {process.name} began"
+    missing = event == strand.start and between(graph, event - 1, event)
+    return (
+        f"{strand.kind} {strand.name} of {process.name} {'goes on, its beginning is missing' if missing else 'began'}"
+    )
 
 
 def lane(graph: ExecutionGraph, event: int) -> str:

@@ -6,6 +6,7 @@ from clew.records.event import Kind
 from clew.server.panel.missing import missing
 from clew.server.protocol import CriticalPathParams, SliceParams, Target
 from clew.server.session import Session
+from tests.graph.test_gaps import PER_CHUNK, without_chunk
 from tests.graph.torn import COUNTED, WHY, empty_run, write_torn_run
 from tests.server.test_views import ask
 
@@ -140,3 +141,20 @@ def test_a_clock_that_is_bounded_from_one_side_only_makes_a_time_uncertain(tmp_p
     assert "clock of south" in chain[1].clock
     assert "more than the" in chain[1].clock
     assert "about " in chain[1].detail
+
+
+def test_a_chain_that_ends_where_the_beginning_is_missing_says_so(tmp_path):
+    run = empty_run(tmp_path, "late")
+    thread = run.process("app").thread()
+    for _ in range(2 * PER_CHUNK):
+        thread.put(Kind.MARK)
+    thread.log("wrong", level=40)
+    without_chunk(run.write(), 1)
+    first, last = sliced(Session(tmp_path)).chain
+    assert first.gaps == []
+    assert last.title == "thread MainThread of app goes on, its beginning is missing"
+    (gap,) = last.gaps
+    assert gap.lost is None
+    assert gap.why == "chunks 0 to 0 of thread 1 are missing"
+    # Nothing of the process is before it.
+    assert gap.text.startswith("events of MainThread are missing at +")
