@@ -114,7 +114,7 @@ def build(folder: Path, progress: Progress = nobody, *, keep: bool = False) -> t
         over = is_abandoned(folder, info)
         problems.append(Problem(str(folder), _ABANDONED if over else _NOT_OVER))
     with growing(folder, write=not over) if keep else nullcontext(Growing(None)) as kept:
-        records = read_run(folder, kept.known)
+        records = read_run(folder, kept.known if keep else None)
         if not records.processes:
             problems.insert(0, Problem(str(folder), _nothing_recorded(info)))
         builder = _Builder(info, plan, records, over, progress)

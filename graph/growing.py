@@ -27,16 +27,21 @@ import numpy.typing as npt
 from clew.graph.reading import Piece, ProcessRead, Taken, ThreadRead
 from clew.graph.strands import Steps
 from clew.graph.tables import sums_of
-from clew.records.reader import Known
+from clew.records.event import SiteInfo
+from clew.records.found import Definitions, Note, ProcessRecords, StrandInfo
+from clew.records.known import Known
 
 GROWING_FOLDER = "growing"
 FORMAT = 1
 """Goes up with every change of what is kept, or of how records are read."""
 _STATE = "state"
 _COLUMNS = ".columns"
+_DEFINITIONS = ".definitions"
 _RATIO = 4
 """A file is written anew, with what is added, unless it has so many times as many records: so there are few, and each record
 is written a few times at most."""
+_MORE = 1.25
+"""Definitions are written anew when there are so many times as many chunks of them: what is known of most is enough."""
 
 _ROWS, _EXTENSIONS, _TEXTS = range(3)
 _LAYOUT: dict[str, tuple[type[np.generic], int]] = {
@@ -85,12 +90,16 @@ class Growing:
     """Where it is kept; None when this process does not write."""
     threads: dict[str, dict[int, ThreadRead]] = field(default_factory=dict)
     """By trace file and serial."""
+    definitions: dict[str, Definitions] = field(default_factory=dict)
+    """By trace file."""
     _files: list[_File] = field(default_factory=list)
+    _defined: tuple[str, list[int]] | None = None
+    """The file of definitions, and its sums."""
 
     @property
     def known(self) -> dict[str, Known]:
         """What need not be looked into again."""
-        return {
+        ends = {
             file: {
                 taken.name[:-1]: (taken.frame, taken.size)
                 for thread in threads.values()
@@ -99,6 +108,8 @@ class Growing:
             }
             for file, threads in self.threads.items()
         }
+        files = ends.keys() | self.definitions.keys()
+        return {file: Known(ends.get(file, {}), self.definitions.get(file)) for file in files}
 
     @property
     def writes(self) -> bool:
@@ -115,9 +126,9 @@ class Growing:
             if thread.taken is not None
         }
         with contextlib.suppress(OSError):
-            self._write(self.folder, now)
+            self._write(self.folder, now, [process.records for process in processes])
 
-    def _write(self, folder: Path, now: Mapping[_Thread, ThreadRead]) -> None:
+    def _write(self, folder: Path, now: Mapping[_Thread, ThreadRead], processes: Iterable[ProcessRecords]) -> None:
         before = {
             (file, serial): thread for file, threads in self.threads.items() for serial, thread in threads.items()
         }
@@ -136,12 +147,15 @@ class Growing:
         while size and files and files[-1].records < _RATIO * size:
             size += files[-1].records
             there.subtract(name for name, _ in files.pop().pieces)
+        number = 1 + max((int(path.stem) for path in folder.iterdir() if path.stem.isdigit()), default=0)
         if size:
-            number = 1 + max((int(path.stem) for path in folder.glob(f"*{_COLUMNS}") if path.stem.isdigit()), default=0)
             added = {name: thread.pieces[there[name] :] for name, thread in now.items()}
             files.append(_write_columns(folder / f"{number}{_COLUMNS}", added))
-        _write_state(folder, files, now)
-        _remove_others(folder, files)
+        found = {os.path.basename(one.path): one.definitions for one in processes if one.definitions}
+        if self._defined is None or _chunks(found) > _MORE * _chunks(self.definitions):
+            self._defined = _write_definitions(folder / f"{number}{_DEFINITIONS}", found)
+        _write_state(folder, files, self._defined, now)
+        _remove_others(folder, {_STATE, self._defined[0], *(file.name for file in files)})
 
 
 @contextlib.contextmanager
@@ -155,7 +169,7 @@ def growing(run: Path, *, write: bool) -> Iterator[Growing]:
     try:
         found = Growing(folder if lock is not None else None)
         with contextlib.suppress(_Stale):
-            found._files, found.threads = _load(folder)
+            _load(folder, found)
         yield found
     finally:
         if lock is not None:
@@ -251,10 +265,55 @@ def _pieces(folder: Path, file: _File) -> Iterator[tuple[_Thread, Piece]]:
         at = [first + size for first, size in zip(at, sizes, strict=True)]
 
 
+# Definitions
+
+
+def _chunks(definitions: Mapping[str, Definitions]) -> int:
+    return sum(len(one.chunks) for one in definitions.values())
+
+
+def _write_definitions(path: Path, definitions: Mapping[str, Definitions]) -> tuple[str, list[int]]:
+    """By trace file. Raises OSError."""
+    text = {
+        file: {
+            "chunks": [(identity.hex(), frame) for identity, frame in one.chunks],
+            "threads": [(serial, *thread) for serial, thread in one.threads.items()],
+            "sites": [*one.sites.values()],
+            "strings": [*one.strings.items()],
+            "strands": [(key, *strand) for key, strand in one.strands.items()],
+            "notes": one.notes,
+        }
+        for file, one in definitions.items()
+    }
+    data = json.dumps(text).encode()
+    with _private(path) as file_:
+        file_.write(data)
+    return path.name, sums_of(data)
+
+
+def _read_definitions(path: Path, sums: list[int]) -> dict[str, Definitions]:
+    data = path.read_bytes()
+    if sums_of(data) != sums:
+        raise _Stale
+    return {
+        file: Definitions(
+            tuple((bytes.fromhex(identity), frame) for identity, frame in one["chunks"]),
+            {serial: (native_id, name, daemon) for serial, native_id, name, daemon in one["threads"]},
+            {fields[0]: SiteInfo(*fields) for fields in one["sites"]},
+            {number: text for number, text in one["strings"]},  # noqa: C416  # mypy knows no dict of lists
+            {key: StrandInfo(kind, name, thread) for key, kind, name, thread in one["strands"]},
+            tuple(Note(key, text) for key, text in one["notes"]),
+        )
+        for file, one in json.loads(data).items()
+    }
+
+
 # The state
 
 
-def _write_state(folder: Path, files: Sequence[_File], threads: Mapping[_Thread, ThreadRead]) -> None:
+def _write_state(
+    folder: Path, files: Sequence[_File], defined: tuple[str, list[int]], threads: Mapping[_Thread, ThreadRead]
+) -> None:
     number = {name: place for place, name in enumerate(threads)}
     taken = [one for thread in threads.values() for one in thread.taken or ()]
     arrays: dict[str, Any] = {
@@ -266,6 +325,7 @@ def _write_state(folder: Path, files: Sequence[_File], threads: Mapping[_Thread,
         "taken": np.array([(one.frame, one.size, one.crc) for one in taken], np.int64),
     }
     about = {
+        "definitions": defined,
         "files": [(file.name, file.sums, len(file.pieces)) for file in files],
         "threads": [
             (
@@ -284,21 +344,27 @@ def _write_state(folder: Path, files: Sequence[_File], threads: Mapping[_Thread,
     part.replace(folder / _STATE)
 
 
-def _load(folder: Path) -> tuple[list[_File], dict[str, dict[int, ThreadRead]]]:
-    """Raises `_Stale`."""
+def _load(folder: Path, to: Growing) -> None:
+    """All of it or nothing. Raises `_Stale`."""
     try:
         head, _, body = (folder / _STATE).read_bytes().partition(b"\n")
         said = json.loads(head)
         if said["format"] != FORMAT or said["sums"] != sums_of(body):
             raise _Stale
         with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-            return _threads(folder, {name: arrays[name] for name in arrays.files})
+            found = {name: arrays[name] for name in arrays.files}
+        about = json.loads(found["about"].tobytes())
+        name, sums = about["definitions"]
+        definitions = _read_definitions(folder / name, sums)
+        to._files, to.threads = _threads(folder, about, found)
+        to._defined, to.definitions = (name, sums), definitions
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise _Stale from error
 
 
-def _threads(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> tuple[list[_File], dict[str, dict[int, ThreadRead]]]:
-    about = json.loads(arrays["about"].tobytes())
+def _threads(
+    folder: Path, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+) -> tuple[list[_File], dict[str, dict[int, ThreadRead]]]:
     names = [(str(file), int(serial)) for file, serial, *_ in about["threads"]]
     sizes, files = iter(arrays["pieces"].tolist()), []
     for name, sums, count in about["files"]:
@@ -338,8 +404,7 @@ def _private(path: Path) -> Any:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
 
 
-def _remove_others(folder: Path, files: Iterable[_File]) -> None:
-    used = {_STATE, *(file.name for file in files)}
+def _remove_others(folder: Path, used: set[str]) -> None:
     for path in folder.iterdir():
         if path.name not in used:
             path.unlink(missing_ok=True)

@@ -7,10 +7,12 @@ meanwhile (`Gone`), and is in a packed file by then.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from clew.records import header
+from clew.records.event import RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.header import ChunkState
 
 CHUNK_MAGIC = header.CHUNK_MAGIC.to_bytes(4, "little")
@@ -136,3 +138,12 @@ def _state(head: bytes) -> int:
 def _identity(head: bytes) -> bytes:
     """What two copies of a chunk's header have in common."""
     return head[: header.CHUNK_STATE_OFFSET]
+
+
+def gap_before(chunk: Chunk) -> memoryview:
+    """The record of what was dropped before a chunk, or with it: by the recorder, in the middle. What the collector drops is
+    the oldest there is."""
+    extension = pack_extension(0, 0, b"they were dropped to stay within the quota")
+    ticks = header.CHUNK_HEADER.unpack_from(chunk.header)[6]
+    word = pack_word(Kind.GAP, 0, len(extension) // RECORD_SIZE)
+    return memoryview(struct.pack("<QQ", ticks or 1, word) + extension)

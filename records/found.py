@@ -5,7 +5,7 @@ Invariant: none of it raises; what could not be read is in `problems`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -119,6 +119,44 @@ class ThreadRecords:
         self.missing: list[Missing] = []
 
 
+class Definitions(NamedTuple):
+    """What the first chunks of definitions of a process say, all of it understood, in the order in which they say it."""
+
+    chunks: tuple[tuple[bytes, int], ...]
+    """Identity and frame's checksum."""
+    threads: Mapping[int, tuple[int, str, bool]]
+    """Native id, name, is it a daemon?"""
+    sites: Mapping[int, SiteInfo]
+    strings: Mapping[int, str]
+    strands: Mapping[int, StrandInfo]
+    notes: tuple[Note, ...]
+
+    @classmethod
+    def of(
+        cls, chunks: Iterable[tuple[bytes, int]], found: ProcessRecords, named: Iterable[int], notes: Iterable[Note]
+    ) -> Definitions:
+        """As it is now; `named` are the threads that were defined."""
+        threads = {serial: found.threads[serial] for serial in named}
+        return cls(
+            tuple(chunks),
+            {serial: (thread.native_id, thread.name, thread.daemon) for serial, thread in threads.items()},
+            dict(found.sites),
+            dict(found.strings),
+            dict(found.strands),
+            tuple(notes),
+        )
+
+    def define(self, found: ProcessRecords, notes: dict[Note, None]) -> None:
+        """Takes all of it down, where nothing is defined yet."""
+        for serial, (native_id, name, daemon) in self.threads.items():
+            thread = found.threads.setdefault(serial, ThreadRecords(serial))
+            thread.native_id, thread.name, thread.daemon = native_id, name, daemon
+        found.sites.update(self.sites)
+        found.strings.update(self.strings)
+        found.strands.update(self.strands)
+        notes.update(dict.fromkeys(self.notes))
+
+
 class ProcessRecords:
     """What one trace file holds."""
 
@@ -138,6 +176,8 @@ class ProcessRecords:
         """Calls that were counted instead of recorded, by site."""
         self.pairs: list[clocks.Pair] = []
         """(ticks, monotonic ns) of the same instants."""
+        self.definitions: Definitions | None = None
+        """Those of the first chunks, if they shall be remembered."""
         self.problems = list(problems)
 
     @property

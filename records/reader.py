@@ -13,18 +13,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from clew.records import clocks, header, run
-from clew.records.chunks import Chunk, Gone, InMemory, OnDisk, Source, find_raw
+from clew.records.chunks import Chunk, Gone, InMemory, OnDisk, Source, find_raw, gap_before
 from clew.records.definitions import MAX_COUNT, MAX_NS, count, define, thread_of
 from clew.records.errors import Problem, RunError
-from clew.records.event import RECORD_SIZE, Kind, pack_extension, pack_word
+from clew.records.event import Kind
 from clew.records.extents import find_end, records
-from clew.records.found import Header, Missing, Note, Part, ProcessRecords, ThreadRecords
+from clew.records.found import Definitions, Header, Missing, Note, Part, ProcessRecords, ThreadRecords
 from clew.records.header import ChunkKind, Clock, State
+from clew.records.known import Known
 from clew.records.packed_chunks import Dropped, PackedFile, find_packed, packed_beside, packed_in_memory
 
 MAX_PROBLEMS = 50
@@ -48,8 +48,6 @@ _MOST = {
 _Key = tuple[ChunkKind, int, int]
 """Kind, thread's serial, number: names a chunk within its process."""
 
-Known = Mapping[bytes, tuple[int, int]]
-"""What was read before of a process: by the identity of a chunk of events its frame's checksum, and where its records end."""
 _GAP, _CHUNK = b"\0", b"\1"
 """After a chunk's identity in the name of a part: what was dropped before it, or its own records."""
 
@@ -84,8 +82,8 @@ class RunRecords:
 def read_run(folder: Path | str, known: Mapping[str, Known] | None = None, *, events: bool = True) -> RunRecords:
     """Everything in a run's folder. Never raises: a folder that is no run gives no processes and a problem.
 
-    What is `known`, by the names of trace files, is not looked into again until it is wanted. Without `events` only what the
-    processes define and counted is read, which is little.
+    What is `known`, by the names of trace files, is not looked into again until it is wanted; without, nothing is remembered.
+    Without `events` only what the processes define and counted is read, which is little.
     """
     folder = Path(folder)
     info, problems = None, []
@@ -98,7 +96,9 @@ def read_run(folder: Path | str, known: Mapping[str, Known] | None = None, *, ev
     except OSError as error:
         paths = []
         problems.append(Problem(str(folder), f"its files cannot be listed ({error.strerror})"))
-    read = [read_process(path, (known or {}).get(path.name), events=events) for path in paths]
+    read = [
+        read_process(path, None if known is None else known.get(path.name, Known()), events=events) for path in paths
+    ]
     problems += [problem for process in read for problem in process.problems]
     return RunRecords(folder, info, [process for process in read if process.readable], problems)
 
@@ -111,7 +111,7 @@ def read_process(path: Path | str, known: Known | None = None, *, events: bool =
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be opened ({getattr(error, 'strerror', None) or error})")
     try:
-        return _Reader(name, file, lambda: packed_beside(name), known or {}).read(events=events)
+        return _Reader(name, file, lambda: packed_beside(name), known).read(events=events)
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be read ({getattr(error, 'strerror', None) or error})")
     finally:
@@ -121,7 +121,7 @@ def read_process(path: Path | str, known: Known | None = None, *, events: bool =
 def parse_process(data: bytes, where: str, packed: Iterable[tuple[str, bytes]] = ()) -> ProcessRecords:
     """As `read_process`, of bytes in memory: the trace file's, and names and bytes of packed ones."""
     files = [packed_in_memory(name, content) for name, content in packed]
-    return _Reader(where, InMemory(data), lambda: files, {}).read()
+    return _Reader(where, InMemory(data), lambda: files).read()
 
 
 def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords:
@@ -131,9 +131,15 @@ def _unreadable(path: str, what: str, lost: str = "all of it") -> ProcessRecords
 class _Reader:
     """One pass over one process's files."""
 
-    def __init__(self, path: str, file: Source, packed: Callable[[], Iterable[PackedFile]], known: Known) -> None:
+    def __init__(
+        self, path: str, file: Source, packed: Callable[[], Iterable[PackedFile]], known: Known | None = None
+    ) -> None:
         self._path = path
-        self._known = known
+        self._known = known or Known()
+        self._definitions: list[tuple[bytes, int]] | None = None if known is None else []
+        """The first chunks of definitions, which are packed and understood; None once they are remembered, or shall not be."""
+        self._named: dict[int, None] = {}
+        """Threads that these define."""
         self._file = file
         self._packed = packed
         self._found = ProcessRecords(path)
@@ -164,9 +170,15 @@ class _Reader:
             self._find_chunks()
             self._chunks = {key: chunk for key, chunk in self._chunks.items() if key in seen or key in missing}
         self._check_numbers()
-        for key, chunk in sorted(self._chunks.items()):
-            if events or key[0] is not ChunkKind.EVENTS:
+        ordered = sorted(self._chunks.items())
+        for key, chunk in ordered:
+            if events and key[0] is ChunkKind.EVENTS:
                 self._read_chunk(key, chunk)
+        defined = self._recall()
+        for key, chunk in ordered:
+            if key[0] is not ChunkKind.EVENTS and key not in defined:
+                self._read_chunk(key, chunk)
+        self._remember()
         if found.header.state in (State.QUOTA, State.FAILED) and found.header.dropped:
             for serial in found.threads:
                 self._missing_here(serial, self._why_stopped(found.header))
@@ -344,8 +356,7 @@ class _Reader:
                     what = "the oldest records were dropped to stay within the quota"
                 self._missing_here(serial, what)
             self._next[serial] = number + 1
-            frame, end = self._known.get(chunk.identity, (0, 0))
-            if frame and frame == chunk.frame:
+            if end := self._known.end_of(chunk):
                 thread = self._thread_of(serial, chunk)
                 if key in self._gaps:
                     self._add_gap(thread, chunk)
@@ -422,7 +433,7 @@ class _Reader:
 
     @staticmethod
     def _add_gap(thread: ThreadRecords, chunk: Chunk) -> None:
-        gap = _gap(chunk)
+        gap = gap_before(chunk)
         thread.extents.add(Part(len(gap), lambda: gap, chunk.identity + _GAP))
 
     def _add_extent(self, thread: ThreadRecords, key: _Key, chunk: Chunk, end: int, data: memoryview | None) -> None:
@@ -445,25 +456,43 @@ class _Reader:
             data = self._load(key, chunk)
         except ValueError:
             return memoryview(b"")
-        return data[: min(end, find_end(data[:end], _EVENT_KINDS)[0])] if data or not chunk.raw else _gap(chunk)
+        return data[: min(end, find_end(data[:end], _EVENT_KINDS)[0])] if data or not chunk.raw else gap_before(chunk)
+
+    def _recall(self) -> set[_Key]:
+        """Takes down what is known of definitions; of which chunks that was."""
+        known = self._known.definitions
+        if known is None or self._definitions is None:
+            return set()
+        chunks = sorted((key, chunk) for key, chunk in self._chunks.items() if key[0] is ChunkKind.DEFINITIONS)
+        if tuple((chunk.identity, chunk.frame) for _, chunk in chunks[: len(known.chunks)]) != known.chunks:
+            return set()
+        known.define(self._found, self._notes)
+        self._definitions += known.chunks
+        self._named.update(dict.fromkeys(known.threads))
+        return {key for key, _ in chunks[: len(known.chunks)]}
+
+    def _remember(self) -> None:
+        """What the definitions say up to here."""
+        if self._definitions is not None:
+            self._found.definitions = Definitions.of(self._definitions, self._found, self._named, self._notes)
+            self._definitions = None
 
     def _read_definitions(self, chunk: Chunk, data: memoryview) -> None:
+        if not chunk.frame:  # it may grow
+            self._remember()
+        elif self._definitions is not None:
+            self._definitions.append((chunk.identity, chunk.frame))
         end, wrong = find_end(data, bytes(range(1, 256)))
         if wrong:
+            self._definitions = None
             self._problem(wrong, chunk.inside(end), "the rest of the definitions in the chunk")
         for _, word, extension in records(data[:end]):
             if extension is None or not define(self._found, self._notes, word & 0xFF, extension):
+                self._definitions = None
                 what = f"a definition of kind {word & 0xFF} cannot be understood"
                 self._problem(what, chunk.where, "one definition")
-
-
-def _gap(chunk: Chunk) -> memoryview:
-    """The record of what was dropped before a chunk, or with it: by the recorder, in the middle. What the collector drops is
-    the oldest there is."""
-    extension = pack_extension(0, 0, b"they were dropped to stay within the quota")
-    ticks = header.CHUNK_HEADER.unpack_from(chunk.header)[6]
-    word = pack_word(Kind.GAP, 0, len(extension) // RECORD_SIZE)
-    return memoryview(struct.pack("<QQ", ticks or 1, word) + extension)
+            elif word & 0xFF == Kind.THREAD:
+                self._named[extension.key] = None
 
 
 def _key_of(chunk: Chunk) -> _Key | None:

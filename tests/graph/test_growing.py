@@ -18,6 +18,8 @@ from clew.graph.build import build
 from clew.graph.growing import GROWING_FOLDER
 from clew.graph.store import load, open_graph
 from clew.records import header as h
+from clew.records import reader
+from clew.records.definitions import define
 from clew.records.event import Kind, pack_extension, pack_word
 from clew.records.packed import PackedFiles
 from clew.records.run import STORE_FOLDER, finish_run, load_run, trace_files
@@ -268,6 +270,29 @@ def test_only_what_was_added_is_read(run, read):
     read.clear()
     open_graph(growing.folder)
     assert sum(read) == 0
+
+
+def test_definitions_that_were_read_are_not_read_again(run, monkeypatch):
+    growing = Growing(run)
+    live = growing.start()
+    thread = live.process.thread()
+    for number in range(1000):
+        thread.step(f"task {number} {'x' * 200}").enter(f"f{number % 7}").stop(f"task {number} {'x' * 200}")
+    growing.write()
+    live.pack()
+    growing.write()
+    opened(growing.folder)
+    found = []
+    monkeypatch.setattr(reader, "define", lambda *what: (found.append(what), define(*what))[1])
+    thread.step("one more").enter("one more").stop("one more")
+    live.process.thread("later")
+    growing.write()
+    open_graph(growing.folder)
+    assert 0 < len(found) < 400  # those of the chunk that was not packed, and the new ones
+    opened(growing.folder)
+    live.pack(h.ChunkState.IN_USE)
+    growing.write()
+    opened(growing.folder)
 
 
 def test_what_is_dropped_for_the_quota_goes_from_the_graph_too(run, read):
