@@ -48,6 +48,7 @@ from clew.graph.ops.flows import flows_of
 from clew.graph.ops.neighbours import neighbour_table
 from clew.graph.ops.parts import Part, slice_parts
 from clew.graph.ops.slice import EdgeFilter, Mask, Slice, slice_events
+from clew.graph.whole import choose
 from clew.records.event import EdgeKind, Kind
 
 if TYPE_CHECKING:
@@ -107,6 +108,9 @@ def _chosen(node: EventNode) -> tuple[I64, bool]:
             return np.array(node.events, np.int64), False
         case Requests():
             return _requests(node), True
+        case Where(source=Events()):
+            rows, rest = choose(graph, node.conditions)
+            return matching(graph, rows, tuple(rest)), True
         case Where():
             rows, by_time = _chosen(node.source)
             return matching(graph, rows, node.conditions), by_time

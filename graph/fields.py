@@ -184,17 +184,20 @@ def holding(graph: ExecutionGraph, rows: I64, name: str, comparison: str, wanted
         rows = rows[field.has(graph, rows)]
     if name == "level" and comparison not in OF_TEXT:
         rows = rows[graph.kind[rows] == Kind.LOG]
-        return rows[_compared(graph.extensions.key[graph.ext[rows]].astype(np.int64), comparison, wanted)]
+        return rows[passing(graph.extensions.key[graph.ext[rows]].astype(np.int64), comparison, wanted)]
     if field.numbers is not None:
-        return rows[_compared(field.numbers(graph, rows), comparison, wanted)]
+        return rows[passing(field.numbers(graph, rows), comparison, wanted)]
     if name == "text" and comparison in TESTS and len(rows) > _FEW:
         return rows[texts_pass(graph, rows, comparison, wanted)]
     values, codes = field.codes(graph, rows)
-    holds = np.array([COMPARISONS[comparison](value, wanted) for value in values], bool)
+    holds = passing(values, comparison, wanted)
     return rows[holds[codes]] if len(holds) else rows[:0]
 
 
-def _compared(values: npt.NDArray[Any], comparison: str, wanted: Any) -> npt.NDArray[np.bool_]:
+def passing(values: npt.NDArray[Any] | Sequence[Any], comparison: str, wanted: Any) -> npt.NDArray[np.bool_]:
+    """For which of some values a comparison holds; those of an array are compared all at once."""
+    if not isinstance(values, np.ndarray):
+        return np.array([COMPARISONS[comparison](value, wanted) for value in values], bool)
     if comparison == "in":
         holds = np.zeros(len(values), bool)
         for one in wanted:
