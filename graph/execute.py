@@ -98,6 +98,12 @@ def execute_events(node: EventNode) -> I64:
     return _by_time(run_of(node).graph, rows) if by_time else rows
 
 
+def count_events(node: EventNode) -> int:
+    """How many events a plan chooses."""
+    engine = run_of(node).engine
+    return len(_chosen(node)[0] if engine is None else engine.events(node))
+
+
 def _chosen(node: EventNode) -> tuple[I64, bool]:
     """The events of a plan, and whether they are still to be put in the order of time: few are sorted sooner than many."""
     graph = run_of(node).graph

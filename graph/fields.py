@@ -164,12 +164,17 @@ def numbers(graph: ExecutionGraph, rows: I64, name: str) -> I64:
     return np.array(values, np.int64)[codes] if len(values) else np.zeros(0, np.int64)
 
 
+def ranked(values: Sequence[Any]) -> tuple[I64, Sequence[Any]]:
+    """Per value its place among the values, which ascend and are all different."""
+    ascending = sorted(set(values))
+    place = {value: number for number, value in enumerate(ascending)}
+    return np.array([place[value] for value in values], np.int64), ascending
+
+
 def ranks(graph: ExecutionGraph, rows: I64, name: str) -> tuple[I64, Sequence[Any]]:
     """Per event the place of its value among the field's values, which ascend and are all different."""
     values, codes = FIELDS[name].codes(graph, rows)
-    ascending = sorted(set(values))
-    place = {value: number for number, value in enumerate(ascending)}
-    rank = np.array([place[value] for value in values], np.int64)
+    rank, ascending = ranked(values)
     return rank[codes] if len(rank) else np.zeros(len(rows), np.int64), ascending
 
 

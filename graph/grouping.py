@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from clew.graph.columns import Column, Table
-from clew.graph.fields import FIELDS, check_field, numbers, ranks
+from clew.graph.fields import FIELDS, check_field, numbers, ranked, ranks
 from clew.graph.model import I64, ExecutionGraph
 from clew.graph.nodes import Measure, QueryError
 
@@ -51,32 +54,103 @@ def check_measure(name: str, measure: Any) -> Measure:
 
 def grouped(graph: ExecutionGraph, rows: I64, by: Sequence[str], measures: Sequence[tuple[str, Measure]]) -> Table:
     """One row per group: the fields that it is grouped by, then the measures. Without a field all events are one group."""
-    group, columns, groups = _groups(graph, rows, by)
+    groups = _groups(graph, rows, by)
+    columns = dict(groups.columns)
     for name, measure in measures:
-        columns[name] = _measure(graph, rows, group, groups, measure)
+        columns[name] = _measure(graph, rows, groups, measure)
     return Table(columns)
 
 
-def _groups(graph: ExecutionGraph, rows: I64, by: Sequence[str]) -> tuple[I64, dict[str, Column], int]:
-    """Per event its group, the groups' fields, and how many there are."""
-    group, columns = np.zeros(len(rows), np.int64), dict[str, Column]()
+@dataclass(frozen=True)
+class _Groups:
+    columns: dict[str, Column]
+    """The fields that events are grouped by."""
+    count: I64
+    """Events per group."""
+    code: npt.NDArray[Any]
+    number: I64
+    """An event's group is `number[code]`."""
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @cached_property
+    def of_events(self) -> I64:
+        found: I64 = self.number[self.code]
+        return found
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """Events by codes that tell combinations of fields' values apart."""
+
+    code: npt.NDArray[Any]
+    size: int
+    parts: tuple[I64, ...] = ()
+    """Per field, by code, the number of its value."""
+
+    def beside(self, code: npt.NDArray[Any], size: int) -> _Coded:
+        """With one more field. There are never more codes than some per event."""
+        most = max(4 * len(code), 1 << 16)
+        before = self if self.size * size <= most else self.dense()
+        if before.size == 1:
+            return _Coded(code, size, (*(part.repeat(size) for part in before.parts), np.arange(size)))
+        both = before.code * np.int64(size) + code
+        if before.size * size <= most:
+            parts = (part.repeat(size) for part in before.parts)
+            return _Coded(both, before.size * size, (*parts, np.tile(np.arange(size), before.size)))
+        known, both = np.unique(both, return_inverse=True)
+        return _Coded(both, len(known), (*(part[known // size] for part in before.parts), known % size))
+
+    def dense(self) -> _Coded:
+        """With those codes only that occur."""
+        present = np.flatnonzero(_tally(self.code, self.size))
+        number = np.zeros(self.size, np.int64)
+        number[present] = np.arange(len(present))
+        return _Coded(number[self.code], max(len(present), 1), tuple(part[present] for part in self.parts))
+
+
+def _tally(code: npt.NDArray[Any], size: int) -> I64:
+    """How often each code occurs. Few are counted block by block, which does without a wide copy."""
+    if size > 1 << 12:
+        return np.bincount(code, minlength=size)
+    count = np.zeros(size, np.int64)
+    for at in range(0, len(code), 1 << 16):
+        count += np.bincount(code[at : at + (1 << 16)], minlength=size)
+    return count
+
+
+def _groups(graph: ExecutionGraph, rows: I64, by: Sequence[str]) -> _Groups:
+    coded = _Coded(np.zeros(1 if by else len(rows), np.uint8), 1)
     if not by:
-        return group, columns, 1
-    found = [ranks(graph, rows, name) for name in by]
-    for rank, values in found:
-        # Densely numbered after each field, so that the product of fields never overflows.
-        group = _dense(group * max(len(values), 1) + rank)
-    groups = int(group.max()) + 1 if len(group) else 0
-    example = np.zeros(groups, np.int64)
-    example[group] = np.arange(len(rows))
-    for name, (rank, values) in zip(by, found, strict=True):
-        columns[name] = Column(rank[example], values)
-    return group, columns, groups
+        return _Groups({}, np.array([len(rows)]), coded.code, np.zeros(1, np.int64))
+    known: list[tuple[I64, Sequence[Any]]] = []
+    for name in by:
+        values, code = FIELDS[name].codes(graph, rows)
+        coded = coded.beside(code, max(len(values), 1))
+        known.append(ranked(values))
+    count = _tally(coded.code, coded.size)
+    present = np.flatnonzero(count)
+    ranks = [rank[part[present]] for (rank, _), part in zip(known, coded.parts, strict=True)]
+    # Equal values may have several codes: what a group is, their ranks tell.
+    order = np.lexsort(ranks[::-1])
+    new = np.ones(len(order), bool)
+    if len(order):
+        new[1:] = np.any([rank[order[1:]] != rank[order[:-1]] for rank in ranks], axis=0)
+    number = np.zeros(coded.size, np.int64)
+    number[present[order]] = np.cumsum(new) - 1
+    first = np.flatnonzero(new)
+    sizes = np.add.reduceat(count[present[order]], first) if len(first) else np.zeros(0, np.int64)
+    columns = {
+        name: Column(rank[order[first]], values) for name, rank, (_, values) in zip(by, ranks, known, strict=True)
+    }
+    return _Groups(columns, sizes, coded.code, number)
 
 
-def _measure(graph: ExecutionGraph, rows: I64, group: I64, groups: int, measure: Measure) -> Column:
+def _measure(graph: ExecutionGraph, rows: I64, groups: _Groups, measure: Measure) -> Column:
     if measure == ("count",):
-        return Column(np.bincount(group, minlength=groups))
+        return Column(groups.count)
+    group, many = groups.of_events, len(groups)
     what, name = str(measure[0]), str(measure[1])
     has = FIELDS[name].has
     if has is not None:
@@ -87,9 +161,9 @@ def _measure(graph: ExecutionGraph, rows: I64, group: I64, groups: int, measure:
         data = numbers(graph, rows, name)
     else:
         data, values = ranks(graph, rows, name)
-    order = _order(group, groups)
+    order = _order(group, many)
     data, group = data[order], group[order]
-    first = np.searchsorted(group, np.arange(groups + 1))
+    first = np.searchsorted(group, np.arange(many + 1))
     size = np.diff(first)
     some = size > 0
     if what == "distinct":
@@ -101,14 +175,6 @@ def _measure(graph: ExecutionGraph, rows: I64, group: I64, groups: int, measure:
     # The place after the last stands for "none has it".
     place = np.where(some, np.cumsum(some) - 1, len(told))
     return Column(place, [*told, None])
-
-
-def _dense(numbers: I64) -> I64:
-    """Numbers from 0 in the same order, none left out."""
-    span = int(numbers.max(initial=0)) + 1
-    if span > len(numbers):
-        return np.unique(numbers, return_inverse=True)[1].reshape(-1)
-    return (np.cumsum(np.bincount(numbers, minlength=span) > 0) - 1)[numbers]
 
 
 def _order(group: I64, groups: int) -> I64:

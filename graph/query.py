@@ -30,7 +30,7 @@ from clew.graph.answers import (
 from clew.graph.columns import Table
 from clew.graph.comparing import comparison
 from clew.graph.display import ROWS, slice_svg
-from clew.graph.execute import execute_events, slice_to_networkx
+from clew.graph.execute import count_events, execute_events, slice_to_networkx
 from clew.graph.fields import FIELDS, check_condition, check_field
 from clew.graph.gaps import touching
 from clew.graph.imports import run_folder
@@ -224,7 +224,8 @@ class EventQuery(Query):
         return self._rows
 
     def count(self) -> int:
-        return len(self._rows)
+        # Sorted they need not be for that.
+        return len(self._rows) if "_rows" in self.__dict__ else count_events(self.node)
 
     def first(self) -> Event | None:
         return next(iter(self), None)
