@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.graph import aside
+from clew.records import pack
 from clew.records.errors import ClewError
 from clew.records.run import PACKED_SUFFIX
 
@@ -30,8 +31,8 @@ _GROUPS = (
 )
 """Of both versions of cgroups: controller, folder, and the names of the limit, of what is used, and of files in that."""
 
-_A_RECORD_BYTE, _A_PACKED_BYTE = 8, 64
-"""What building takes for a byte of records: some 130 bytes an event, the smallest of which have 16, packed some two."""
+_A_RECORD, _SMALLEST = 110, 16
+"""What building takes for a record, some 100 bytes and its text; and how many bytes it has at least."""
 _A_FILE_BYTE, _A_PRESSED_BYTE = 7, 70
 """And for a byte of a foreign file, and of a compressed one."""
 
@@ -42,7 +43,15 @@ def outgrows(need: int) -> bool:
 
 
 def need_of_records(path: Path) -> int:
-    return _size(path) * (_A_PACKED_BYTE if path.suffix == PACKED_SUFFIX else _A_RECORD_BYTE)
+    """Of a trace file, or a packed one."""
+    if path.suffix != PACKED_SUFFIX:
+        return _size(path) // _SMALLEST * _A_RECORD
+    found = 0
+    with contextlib.suppress(OSError, ValueError):
+        for _, frame in pack.frames(path.read_bytes()):
+            if frame and frame.kind == pack.CHUNK:
+                found += frame.extent()[0]
+    return found * _A_RECORD
 
 
 def need_of_file(path: Path) -> int:

@@ -41,6 +41,7 @@ STORE_FORMAT = 8
 """Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
 STRUCTURE_FOLDER = "structure"
+_INDEXING = "the index"
 
 
 class StaleStore(Exception):
@@ -170,8 +171,12 @@ def save(
 
 
 def _write(made: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]], progress: Progress) -> None:
+    progress(_INDEXING, 0, 2)
+    structure = graph.structure
+    progress(_INDEXING, 1, 2)
+    structure.save(made / STRUCTURE_FOLDER)
+    progress(_INDEXING, 2, 2)
     tables = write_tables(made, graph, progress)
-    graph.structure.save(made / STRUCTURE_FOLDER)
     manifest = {
         "format": STORE_FORMAT,
         "fingerprint": of,

@@ -42,7 +42,7 @@ def test_progress_goes_from_nothing_to_all_and_says_when_it_is_over(run):
     heard = []
     open_graph(record(run), lambda *what: heard.append(what))
     assert heard[-1] == ("", 1, 1)
-    for name in ("what was recorded", "the graph", "what is kept"):
+    for name in ("what was recorded", "the graph", "the index", "what is kept"):
         done = [one[1] for one in heard if one[0] == name]
         size = {one[2] for one in heard if one[0] == name}
         assert done[0] == 0
@@ -53,7 +53,7 @@ def test_progress_goes_from_nothing_to_all_and_says_when_it_is_over(run):
     assert heard == []
 
 
-@pytest.mark.parametrize("at", ["what was recorded", "the graph", "what is kept"])
+@pytest.mark.parametrize("at", ["what was recorded", "the graph", "the index", "what is kept"])
 def test_a_builder_that_is_stopped_leaves_the_old_store_and_nothing_else(run, at):
     folder = record(run)
     open_graph(folder)

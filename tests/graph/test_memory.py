@@ -2,11 +2,19 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from clew.graph.build import build
 from clew.graph.memory import LIMIT_VARIABLE, allowed, available, need_of_file, need_of_records
+from clew.records import header as h
 from clew.records.errors import ClewError
+from clew.records.packed import PackedFiles
+from clew.records.run import packed_files, trace_files
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from recorded import write_run  # noqa: E402  # benchmarks are scripts, no package
 
 GB = 1 << 30
 
@@ -89,13 +97,36 @@ def test_the_user_says_how_much_in_bytes_or_units(monkeypatch):
     assert 0 < allowed() <= available()
 
 
-def test_what_is_packed_becomes_more_and_holes_are_nothing(tmp_path):
-    plain, packed = tmp_path / "1-a.clew", tmp_path / "1-a.clewz"
-    for path in (plain, packed):
-        path.write_bytes(bytes(range(256)) * 256)
-    assert need_of_records(packed) > need_of_records(plain) > 0
-    with plain.open("r+b") as file:
-        file.truncate(1 << 40)
-    assert need_of_records(plain) < 1 << 30
+def test_of_records_it_is_so_much_each_packed_or_not(tmp_path):
+    folder = write_run(tmp_path, 40_000, processes=1, threads=2)
+    events = len(build(folder)[0])
+    trace = trace_files(folder)[0]
+    plain = need_of_records(trace)
+    # Not unpacked, a record is taken to be as small as any.
+    assert 100 * events < plain < 300 * events
+    data = trace.read_bytes()
+    files = PackedFiles(trace)
+    for place in range(h.HEADER_SIZE, len(data), h.CHUNK_SIZE):
+        files.append(data[place : place + h.CHUNK_SIZE])
+    packed = packed_files(trace)
+    assert 100 * events < sum(map(need_of_records, packed)) < 120 * events
+    packed[0].write_bytes(b"damaged" + packed[0].read_bytes()[100:])
+    assert sum(map(need_of_records, packed)) < 120 * events
+
+
+def test_holes_and_what_is_gone_need_nothing(tmp_path):
+    file = tmp_path / "1-a.clew"
+    file.write_bytes(bytes(range(256)) * 256)
+    with file.open("r+b") as opened:
+        opened.truncate(1 << 40)
+    assert need_of_records(file) < 1 << 30
     assert need_of_file(tmp_path / "gone.json") == 0
     assert need_of_records(tmp_path / "gone.clew") == 0
+    assert need_of_records(tmp_path / "gone.clewz") == 0
+
+
+def test_a_compressed_file_becomes_more(tmp_path):
+    plain, compressed = tmp_path / "trace.json", tmp_path / "trace.json.gz"
+    for path in (plain, compressed):
+        path.write_bytes(bytes(range(256)) * 256)
+    assert need_of_file(compressed) == 10 * need_of_file(plain) > 0
