@@ -46,7 +46,8 @@ class Thresholds:
             f"is named being chance (Benjamini-Hochberg), and it took at least {self.slower:.0%} longer; with fewer samples "
             f"than n·m/(n+m) = {self.samples:g} it is not tested. A category is new or more frequent when it has at least "
             f"{self.more} requests, and {self.share:.0%} of those of its name, more than its share before, and that is no "
-            f"chance either; what lost at least {self.precursor:.0%} of that, and is alike, is where it may come from."
+            f"chance either; what lost at least {self.precursor:.0%} of that, and is alike, is where it may come from. "
+            f"One run a side cannot tell a change of the program from one of the machine; several a side can, and do."
         )
 
 

@@ -26,7 +26,7 @@ Codes = npt.NDArray[np.signedinteger]
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flows:
     """Columns: of requests, of their calls request by request, of the calls' logs; and what their codes stand for. Times in ns.
 
@@ -85,6 +85,9 @@ class Flows:
 
     def __len__(self) -> int:
         return len(self.request)
+
+    def __repr__(self) -> str:
+        return f"flows({len(self):,} requests, {len(self.label):,} calls, {len(self.categories):,} categories)"
 
     @staticmethod
     def of(

@@ -116,14 +116,15 @@ def find_frames(graph: ExecutionGraph) -> Frames:
     """Raises `ClewError` for a run with too many calls."""
     calls = graph.calls
     enter, caller, count = calls.enter, calls.caller, len(calls.enter)
+    # At most one visit a region.
+    if count + len(graph.regions) > MOST:
+        raise ClewError(f"the run has {count:,} calls; its requests can be compared up to {MOST:,}")
     number = np.full(len(graph), -1, np.int32)
     number[enter] = np.arange(count, dtype=np.int32)
     where = _Calls(graph, number)
     home = where.home
     visits, visit = _visits(graph, number)
     frames = count + len(visits.region)
-    if frames > MOST:
-        raise ClewError(f"the run has {frames:,} calls; its requests can be compared up to {MOST:,}")
     opening = _opening_edges(graph)
     hung, cause = _hang(where, opening, visit)
     above = np.full(len(hung), -1, np.int64)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.graph.build import build
 from clew.graph.model import RegionKind
 from clew.graph.ops.flow_order import LEFT_OUT, name_hashes, order_flows, order_in_python
 from clew.graph.ops.flows import Flows, concat
+from clew.graph.ops.frames import _in_circles
 from clew.graph.query import Run, open_run
 from clew.graph.regions import opens
 from clew.graph.texts import SLOT
@@ -443,6 +446,37 @@ def test_no_runs_and_no_requests_give_no_flows(run):
     none = flows_in(run)
     assert len(none) == len(concat()) == len(concat(none, none)) == 0
     assert none.categories == () and none.first.tolist() == [0]
+
+
+@given(st.integers(1, 12).flatmap(lambda size: st.lists(st.integers(-1, size - 1), min_size=size, max_size=size)))
+def test_circles_are_what_comes_back_to_itself(above):
+    def returns(region):
+        at = region
+        for _ in above:
+            at = above[at]
+            if at < 0 or at == region:
+                return at == region
+        return False
+
+    assert _in_circles(np.array(above, np.int64)).tolist() == [
+        region for region in range(len(above)) if returns(region)
+    ]
+
+
+def test_regions_that_opened_each_other_hang_on_nothing(run):
+    """As files with clocks that disagree may have it."""
+    process = run.process()
+    one, other = process.thread(), process.thread("other")
+    other.send("first")
+    one.enter("f").request("Get").receive("first").send("back").exit("f")
+    other.receive("back").enter("g").send("forth").exit("g")
+    folder = run.write()
+    graph = build(folder)[0]
+    assert written(Flows.of(Run(graph.info, folder, [], graph))) == ["f", "  g (message)"]
+    forth = max(graph.rows_of([Kind.SEND]).tolist())
+    into_f = graph.region[graph.edge_dst] == graph.region[graph.rows_of([Kind.REQUEST])[0]]
+    graph = replace(graph, edge_src=np.where(into_f, forth, graph.edge_src))
+    assert written(Flows.of(Run(graph.info, folder, [], graph))) == ["f"]
 
 
 @st.composite
