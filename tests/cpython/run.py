@@ -300,8 +300,12 @@ class Comparison:
         plain = self.reports[0][0]
         if errors := plain.get("not loaded"):
             return "could not be loaded: " + errors[0].strip().splitlines()[-1]
-        failed = plain["outcomes"].get(f"test.{self.name}") == FAILED
-        return "failed without clew: " + plain["details"][f"test.{self.name}"] if failed else ""
+        if plain["outcomes"].get(f"test.{self.name}") == FAILED:
+            return "failed without clew: " + plain["details"][f"test.{self.name}"]
+        if plain["outcomes"] and set(plain["outcomes"].values()) <= {"failed", "error"}:
+            why = next(iter(plain["details"].values()), "").strip().splitlines()[-1:]
+            return "no test of it passes without clew: " + "".join(why)
+        return ""
 
     def unexplained(self) -> dict[str, tuple[list[str], list[str]]]:
         return {test: pair for test, pair in self.differing().items() if test not in ALLOWED}

@@ -59,6 +59,15 @@ def test_a_module_that_ends_the_process_without_clew_is_not_taken_for_equal(tmp_
     assert done.returncode == 1 and "test_of_ours: failed without clew: exit code 3: \n" in done.stdout, done.stdout
 
 
+def test_a_module_whose_tests_all_fail_without_clew_is_not_taken_for_equal(tmp_path):
+    (tmp_path / "test_of_ours.py").write_text(
+        "import unittest\nclass Ours(unittest.TestCase):\n    def test_it(self): self.no_such_thing()\n"
+    )
+    done = run("run.py", "--also", str(tmp_path), "test_of_ours")
+    said = "test_of_ours: no test of it passes without clew: AttributeError: 'Ours' object has no attribute 'no_such_thing'\n"
+    assert done.returncode == 1 and said in done.stdout, done.stdout
+
+
 def test_what_an_interpreter_was_installed_without_can_be_elsewhere(tmp_path):
     (tmp_path / "test_of_ours.py").write_text(
         "import unittest\nclass Ours(unittest.TestCase):\n    def test_it(self): self.assertEqual(1 + 1, 2)\n"
