@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +19,11 @@ from clew.graph.decode import decode
 from clew.records.collect import collect_now
 from clew.records.default import default_plan
 from clew.records.event import Kind
+from clew.records.plan import Rule, Target
 from clew.records.reader import read_process, read_run
 from clew.records.run import trace_files
 from recording.rounds import Worker
-from recording.runs import plain, recording
+from recording.runs import EVERYTHING, plain, recording
 
 Row = tuple[str, str, float, str, float | None, float | None]
 """Name, unit, ours, peer, the peer's, asked."""
@@ -102,24 +104,28 @@ def _added(times: dict[str, list[Taken]], name: str, clock: str) -> tuple[float,
 
 
 def size(folder: Path) -> Iterator[Row]:
-    """jinja2's calls: a run's folder when it is over, and VizTracer's file, divided by the calls that are in it."""
-    with recording(folder) as (run, environment), Worker("jinja2", "clew", environment) as worker:
-        for _ in range(SLICES):
-            worker.ask("slice")
-    kinds = [event.kind for process in read_run(run).processes for event in process.events()]
-    calls = kinds.count(Kind.ENTER) + kinds.count(Kind.RESUME)
-    stored = sum(path.stat().st_size for path in run.iterdir() if path.is_file())
-    with Worker("jinja2", "VizTracer", plain()) as worker:
-        _, peer = worker.ask("save")
-        peer_calls = worker.ask("calls")
-    yield (
-        "bytes on disk for a call, once packed",
-        "B",
-        round(stored / calls, 2),
-        "VizTracer",
-        round(peer / peer_calls, 1),
-        (ASKED_BYTES),
-    )
+    """A run's folder when it is over, and VizTracer's file, divided by the calls that are in it. What tasks hand over to one
+    another is more than calls: there own functions alone are recorded, as they are by default."""
+    own = EVERYTHING._replace(rules=(Rule(Target("**workloads", "**"), origin="benchmark"),))
+    for name, plan, what in (("jinja2", EVERYTHING, "jinja2"), ("asyncio", own, "asyncio, own functions")):
+        with recording(folder, plan) as (run, environment), Worker(name, "clew", environment) as worker:
+            for _ in range(SLICES):
+                worker.ask("slice")
+        kinds = Counter(event.kind for process in read_run(run).processes for event in process.events())
+        calls = kinds[Kind.ENTER] + kinds[Kind.RESUME]
+        stored = sum(path.stat().st_size for path in run.iterdir() if path.is_file())
+        with Worker(name, "VizTracer", plain()) as worker:
+            _, peer = worker.ask("save")
+            peer_calls = worker.ask("calls")
+        each = round(stored / calls, 2)
+        yield (
+            f"bytes on disk for a call, once packed, {what}",
+            "B",
+            each,
+            "VizTracer",
+            round(peer / peer_calls, 1),
+            ASKED_BYTES,
+        )
 
 
 def packing(folder: Path) -> Iterator[Row]:
