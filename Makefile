@@ -122,6 +122,7 @@ bench: setup ## the benchmarks, each beside a peer
 	$(SAY) "Building and storing beside DuckDB"
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/store.py
+	@$(BIN)/python benchmarks/growing.py
 	$(SAY) "A million requests compared, beside pandas"
 	@$(BIN)/python benchmarks/compare.py
 
