@@ -19,7 +19,8 @@ from pathlib import Path
 def workplace(folder: Path, name: str) -> Iterator[Path]:
     """An empty folder in `folder`, removed at the end with what is still in it. Raises OSError."""
     prefix = f".{name}-"
-    with _locked(folder):
+    # Until the new one has a lock of its own. Not the run's folder, which its collector has locked until the run is over.
+    with _locked(folder.absolute().parent):
         for other in folder.glob(f"{prefix}*"):
             with contextlib.suppress(OSError), _locked(other, wait=False):
                 shutil.rmtree(other, ignore_errors=True)

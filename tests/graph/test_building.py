@@ -12,6 +12,7 @@ import pytest
 from clew.graph.build import build
 from clew.graph.store import load, open_graph
 from clew.graph.workplace import workplace
+from clew.records.collect import locked
 from clew.records.run import STORE_FOLDER
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -109,6 +110,14 @@ def test_builders_at_work_keep_out_of_each_others_folders(tmp_path: Path):
         with workplace(tmp_path, "store"):
             assert (one / "file").read_text() == "one"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_builder_does_not_wait_for_the_run_s_collector(run):
+    folder = record(run)
+    with locked(folder) as mine:
+        assert mine
+        open_graph(folder)
+        same(load(folder)[0], build(folder)[0])
 
 
 def test_two_builders_at_once_give_the_same_graph_and_one_store(run):
