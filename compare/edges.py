@@ -66,6 +66,8 @@ def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[Edge
     by_edge = named[flows.channel[at]]
     columns = ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")
     sides = [_Calls(*side) for side in zip(*(pairing.matrices(column, category) for column in columns), strict=True)]
+    for side in sides:
+        side.delay[:, 0] = 0  # is before the request
     owns = [_own(side, parent, by_edge) for side in sides]
     edges = [side.total + side.delay for side in sides]
     p = benjamini_hochberg(ks_slower(*map(_by_call, owns)).p)

@@ -62,7 +62,7 @@ class Flows:
     parent: I32
     """Place in the request, -1 at its root."""
     channel: Codes
-    """What opened it (queue, request, task, …); "" is a plain call."""
+    """What opened it (queue, request, task, …), also at a root that something opened; "" is a plain call."""
     instance: Codes
     begin_ns: I64
     """Since the request's root began."""

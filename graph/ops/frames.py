@@ -2,9 +2,9 @@
 
 A *frame* is a call, or a *visit*: a region that began in the middle of a call (a worker that takes the next item from its
 queue) or, of a request, outside of any. A frame hangs on the call that made it where both are in one region, else on the frame
-that the edge comes from which opened its region; a request that no edge opened hangs on its caller. Regions in which no frame
-is (a loop's own handlers) are passed through. Invariant: frames are a forest; regions that opened each other in a circle hang
-on nothing.
+that the edge comes from which opened its region; a request that no edge opened hangs on its caller, or on what opened the
+region around its call (a handler's, that receives a message). Regions in which no frame is are passed through. Invariant:
+frames are a forest; regions that opened each other in a circle hang on nothing.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def find_frames(graph: ExecutionGraph) -> Frames:
     visits, visit = _visits(graph, number)
     frames = count + len(visits.region)
     opening = _opening_edges(graph)
-    hung, cause = _hang(where, opening, visit)
+    hung, cause, edge = _hang(where, opening, visit)
     above = np.full(len(hung), -1, np.int64)
     by_call, by_visit = np.flatnonzero((hung >= 0) & (hung < count)), np.flatnonzero(hung >= count)
     above[by_call] = home[hung[by_call]]
@@ -146,12 +146,12 @@ def find_frames(graph: ExecutionGraph) -> Frames:
     region = np.concatenate((home[tops].astype(np.int64), visits.region))
     tops = np.concatenate((tops, np.arange(count, frames)))
     parent[tops] = hung[region]
-    by_edge = (hung[region] >= 0) & (cause[region] >= 0)
+    by_edge = (hung[region] >= 0) & (edge[region] >= 0)
     tops, region = tops[by_edge], region[by_edge]
     channel = np.full(frames, -1, np.int32)
-    channel[tops] = graph.edge_channel[opening.edge[region]]
+    channel[tops] = graph.edge_channel[edge[region]]
     delay = np.zeros(frames, np.int64)
-    _delays(graph, opening, _tops(graph, visits, tops, region), cause, delay)
+    _delays(graph, _tops(graph, visits, tops, region), cause, delay)
     return Frames(graph, where, visits, visit, hung, parent, channel, delay)
 
 
@@ -218,21 +218,22 @@ def _opened(graph: ExecutionGraph, region: I64, target: I64) -> I64:
     return at
 
 
-def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64]:
-    """Per region the frame that it hangs on, and the event there that led to it, -1 for none.
+def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64, I64]:
+    """Per region the frame that it hangs on, the event there that led to it, and the edge by which; -1 for none.
 
     That is the frame of what opened it. A region without one, which is passed through, hands on what it hangs on itself."""
     graph, regions = where.graph, where.graph.regions
     hung, above = np.full(len(regions), -1, np.int32), np.full(len(regions), -1, np.int64)
-    cause = opening.source.copy()
+    cause, edge = opening.source.copy(), opening.edge.copy()
     opened = np.flatnonzero(cause >= 0)
-    # A request that no edge opened may have been called by another.
-    called = np.flatnonzero((regions.kind == RegionKind.REQUEST) & (opening.edge < 0) & (regions.parent >= 0))
+    # A request that no edge opened may have been called, by another call or by what runs handlers.
+    called = np.flatnonzero((regions.kind == RegionKind.REQUEST) & (edge < 0) & (regions.parent >= 0))
     call = graph.call[regions.opener[called]].astype(np.int64)
     called, call = called[call >= 0], call[call >= 0]
     called, call = called[graph.region[call] == called], call[graph.region[call] == called]
     caller = graph.calls.caller[where.number[call]]
-    called, caller = called[caller >= 0], caller[caller >= 0]
+    led = (caller >= 0) | (regions.kind[regions.parent[called]] != RegionKind.ROOT)
+    called, caller = called[led], caller[led]
     for those, rows, around in (
         (opened, graph.call[cause[opened]], graph.region[cause[opened]].astype(np.int64)),
         (called, caller, regions.parent[called]),
@@ -246,9 +247,10 @@ def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64]:
         if not len(open_):
             break
         over = above[open_]
+        edge[open_] = np.where(edge[open_] >= 0, edge[open_], edge[over])
         hung[open_], cause[open_], above[open_] = hung[over], cause[over], above[over]
         open_ = open_[(hung[open_] < 0) & (above[open_] >= 0)]
-    return hung, cause
+    return hung, cause, np.where(cause >= 0, edge, -1)
 
 
 def _in_circles(above: I64) -> I64:
@@ -288,7 +290,7 @@ def _tops(graph: ExecutionGraph, visits: Visits, frames: I64, region: I64) -> _T
     return _Tops(frames[order], region[order], begin[order], end[order])
 
 
-def _delays(graph: ExecutionGraph, opening: _Opening, tops: _Tops, cause: I64, delay: I64) -> None:
+def _delays(graph: ExecutionGraph, tops: _Tops, cause: I64, delay: I64) -> None:
     """Fills in what passed on the edges: from the cause to the frame's beginning, without what others of its region did in
     between, and from the region's answer, if one is joined where it was opened from, to when it was waited for."""
     if not len(tops.frame):
@@ -302,8 +304,8 @@ def _delays(graph: ExecutionGraph, opening: _Opening, tops: _Tops, cause: I64, d
 
     src, dst = graph.edge_src, graph.edge_dst
     answered = graph.region[src].astype(np.int64)
-    back = np.flatnonzero((opening.source[answered] >= 0) & (graph.kind[dst] == Kind.JOIN))
-    sent = opening.source[answered[back]]
+    back = np.flatnonzero((cause[answered] >= 0) & (graph.kind[dst] == Kind.JOIN))
+    sent = cause[answered[back]]
     back = back[(graph.region[dst[back]] == graph.region[sent]) & (dst[back] > sent)]
     answered = answered[back]
     # The first answer of each region, to the last of its frames.
@@ -311,7 +313,7 @@ def _delays(graph: ExecutionGraph, opening: _Opening, tops: _Tops, cause: I64, d
     back, answered = back[order], answered[order]
     new = np.flatnonzero(np.concatenate(([True], answered[1:] != answered[:-1]))) if len(back) else order
     back, answered = back[new], answered[new]
-    last = np.full(len(opening.edge), -1, np.int64)
+    last = np.full(len(cause), -1, np.int64)
     last[of] = frames
     has = last[answered] >= 0
     back, answered = back[has], answered[has]

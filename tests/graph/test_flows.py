@@ -109,7 +109,7 @@ class Naive:
         call = graph.call_of(int(graph.regions.opener[region]))
         if graph.regions.kind[region] != RegionKind.REQUEST or around < 0 or call < 0 or self.home(call) != region:
             return None
-        if self.caller(call) < 0:
+        if self.caller(call) < 0 and graph.regions.kind[around] == RegionKind.ROOT:
             return None
         frame = self.inside(self.caller(call), around)
         return (frame, -1) if frame else self.led(around, (*seen, region))
@@ -339,6 +339,21 @@ def test_a_request_in_a_request_is_part_of_it_and_a_flow_of_its_own(run):
     flows = flows_in(run)
     assert [written(flows, number) for number in range(2)] == [["serve", "  inner", "    f"], ["inner", "  f"]]
     assert [flows.names[name] for name in flows.name] == ["Outer", "Inner"]
+
+
+def test_a_request_whose_handler_receives_a_message_is_part_of_what_sent_it(run):
+    process = run.process()
+    main, worker = process.thread(), process.thread("worker")
+    main.enter("client", at=100).request("Ask", at=100).send(1, "http", at=110)
+    worker.receive(1, "http", at=150).enter("handle", at=160).request("Get", at=160).enter("f").exit("f")
+    worker.send("back", "http", at=200).exit("handle", at=210)
+    main.join("back", "http", at=260).exit("client", at=300)
+    flows = flows_in(run)
+    assert [written(flows, number) for number in range(2)] == [
+        ["client", "  handle (http)", "    f"],
+        ["handle (http)", "  f"],
+    ]
+    assert flows.delay_ns[:3].tolist() == [0, 50 + 60, 0]
 
 
 def test_recursion_and_calls_that_did_not_end(run):
