@@ -1,4 +1,5 @@
-"""Measures the store: bytes per event of each table, opening it cold, finding texts beside DuckDB's scan of a file of its own.
+"""Measures the store: bytes per event of each table, opening it cold, finding texts beside DuckDB's scan of a file of its own,
+and choosing and grouping all events by other fields beside DuckDB's over the same columns in its memory.
 
     python benchmarks/store.py [--events 20000000] [--rounds 5] [--run FOLDER]
 
@@ -24,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
+from clew.graph.query import open_run
 from clew.graph.store import STRUCTURE_FOLDER, fingerprint, open_graph, save
 from clew.records.event import Kind
 from clew.records.plan import Plan, dump
@@ -36,7 +38,7 @@ NEEDLES = {
     "a number anywhere": "98765",
     "nowhere": "no such text",
 }
-ASKED_BYTES, ASKED_RATIO = 12.0, 1.2
+ASKED_BYTES, ASKED_RATIO, ASKED_OF_EVENTS = 12.0, 1.2, 2.0
 
 
 def make_graph(events: int, seed: int = 1) -> ExecutionGraph:
@@ -203,6 +205,65 @@ def search(folder: Path, rounds: int) -> dict[str, Any]:
     }
 
 
+def choose(folder: Path, rounds: int) -> dict[str, Any]:
+    """Medians of paired rounds of processor time, of warm columns: events chosen, counted and grouped."""
+    import duckdb
+
+    run = open_run(folder)
+    graph, events = run.graph, run.events
+    columns = pa.table({name: getattr(graph, name) for name in ("ts", "kind", "site", "strand")})
+    places = pa.table({"site": np.arange(len(graph.sites)), "label": [site.label for site in graph.sites]})
+    strands = pa.table({"strand": np.arange(len(graph.strands)), "name": [strand.name for strand in graph.strands]})
+    begin, label, strand = int(np.median(graph.ts[::1000])), graph.sites[3].label, graph.strands[7].name
+    end = begin + int(graph.ts.max()) // 1000
+    count = "select count(*) from events"
+    asked: dict[str, tuple[Callable[[], int], str]] = {
+        "a thousandth of the time": (
+            lambda: events.where(ts__ge=begin, ts__lt=end).count(),
+            f"{count} where ts >= {begin} and ts < {end}",
+        ),
+        "a strand": (
+            lambda: events.where(strand=strand).count(),
+            f"{count} join strands using (strand) where name = '{strand}'",
+        ),
+        "a kind": (lambda: events.where(kind="send").count(), f"{count} where kind = {int(Kind.SEND)}"),
+        "a function's beginnings": (
+            lambda: events.where(kind="enter", function=label).count(),
+            f"{count} join places using (site) where kind = {int(Kind.ENTER)} and label = '{label}'",
+        ),
+        "groups by kind": (
+            lambda: len(events.group_by("kind").agg(n="count").table),
+            "select count(*) from (select kind, count(*) from events group by kind)",
+        ),
+        "groups by function": (
+            lambda: len(events.group_by("function").agg(n="count").table),
+            "select count(*) from (select label, count(*) from events join places using (site) group by label)",
+        ),
+    }
+    found = {}
+    with duckdb.connect() as connection:
+        for name, table in (("events", columns), ("places", places), ("strands", strands)):
+            connection.register("given", table)
+            connection.execute(f"create table {name} as select * from given")
+            connection.unregister("given")
+        for name, (ours, theirs) in asked.items():
+            times: list[tuple[float, float]] = []
+            for _ in range(rounds + 1):
+                start = time.process_time()
+                mine = ours()
+                middle = time.process_time()
+                expected = connection.execute(theirs).fetchall()[0][0]
+                times.append((middle - start, time.process_time() - middle))
+                if mine != expected:
+                    raise SystemExit(f"{name}: {mine} found, DuckDB finds {expected}")
+            a, b = (statistics.median(side) for side in zip(*times[1:], strict=True))
+            found[name] = {"ms": round(a * 1e3, 1), "duckdb ms": round(b * 1e3, 1), "ratio": round(a / b, 2)}
+    return {
+        "name": "store.choose", "asked of events": found, "asked": ASKED_OF_EVENTS,
+        "met": all(one["ratio"] <= ASKED_OF_EVENTS for one in found.values()),
+    }  # fmt: skip
+
+
 def cold(folder: Path) -> dict[str, Any]:
     """Opening and slicing beside reading the structure's files, each with what the system had cached of them dropped."""
     store = folder / STORE_FOLDER
@@ -262,6 +323,7 @@ def main() -> None:
         print(json.dumps({**figures, "written M events/s": round(events / seconds / 1e6, 2)}), flush=True)
         print(json.dumps(cold(folder)), flush=True)
         print(json.dumps(search(folder, given.rounds)), flush=True)
+        print(json.dumps(choose(folder, given.rounds)), flush=True)
     print(json.dumps({"name": "store.memory", "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}))
 
 
