@@ -6,6 +6,7 @@ two categories of one string, which differ in their nesting alone, count as one 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,12 +25,21 @@ class Precursor:
     count_before: int
     count_after: int
     mean_before_ns: float
+    added: tuple[tuple[str, str], ...]
+    """Pairs of names that the mutation has more of,"""
+    removed: tuple[tuple[str, str], ...]
+    """and that it has fewer of."""
 
     def sentence(self) -> str:
-        return (
+        text = (
             f"it may come from one that had {self.count_before:,} before and {self.count_after:,} after "
-            f"({1 - self.distance:.0%} alike)"
+            f"({1 - self.distance:.0%} alike"
         )
+        for what, pairs in (("with", self.added), ("without", self.removed)):
+            if pairs:
+                more = f" and {len(pairs) - 1:,} more" if len(pairs) > 1 else ""
+                text += f", {what} {' > '.join(pairs[0])}{more}"
+        return f"{text})"
 
 
 def find_precursors(
@@ -38,13 +48,15 @@ def find_precursors(
     """Those of the mutation's name that `lost` at least so many requests. `means` are of response times, by side."""
     candidates = np.flatnonzero((pairing.name == pairing.name[category]) & (lost >= least) & (lost > 0))
     known: dict[tuple[str, str], int] = {}
-    mine = _tokens(pairing, category, known)
+    own = _pairs(pairing, category)
+    mine = _tokens(own, known)
     found = candidates[candidates != category].tolist()
-    texts = [_tokens(pairing, other, known) for other in found]
+    pairs = [_pairs(pairing, other) for other in found]
+    texts = [_tokens(those, known) for those in pairs]
     distances = normalised_distances(mine, texts)
     result = []
-    for other, tokens, distance in zip(found, texts, distances.tolist(), strict=True):
-        apart = max(distance, 1 / max(len(mine), len(tokens)))
+    for other, those, distance in zip(found, pairs, distances.tolist(), strict=True):
+        apart = max(distance, 1 / max(len(own), len(those)))
         result.append(
             Precursor(
                 category=other,
@@ -54,12 +66,18 @@ def find_precursors(
                 count_before=int(pairing.counts[0][other]),
                 count_after=int(pairing.counts[1][other]),
                 mean_before_ns=float(means[0][other]),
+                added=tuple((Counter(own) - Counter(those)).elements()),
+                removed=tuple((Counter(those) - Counter(own)).elements()),
             )
         )
     return tuple(sorted(result, key=lambda precursor: (-precursor.weight, -precursor.count_before, precursor.category)))
 
 
-def _tokens(pairing: Pairing, category: int, known: dict[tuple[str, str], int]) -> I64:
-    """The flow's pairs as numbers."""
+def _pairs(pairing: Pairing, category: int) -> tuple[tuple[str, str], ...]:
     flows, request = pairing.example(category)
-    return np.array([known.setdefault(pair, len(known)) for pair in flows.pairs(request)], np.int64)
+    return flows.pairs(request)
+
+
+def _tokens(pairs: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> I64:
+    """Pairs as numbers."""
+    return np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)

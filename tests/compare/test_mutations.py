@@ -92,6 +92,8 @@ def test_a_call_that_was_added_is_first_with_what_it_comes_from(runs):
     (precursor,) = row.precursors
     assert "app:audit" in row.flow and "app:audit" not in precursor.flow
     assert precursor.distance == pytest.approx(1 / 4)
+    assert precursor.added == (("app:serve", "app:audit"),) and precursor.removed == ()
+    assert "with app:serve > app:audit" in row.sentence()
     assert row.cost_ns == pytest.approx(40 * 40_000, rel=0.5)
     assert row.cost_ns == pytest.approx(40 * (row.mean_after_ns - precursor.mean_before_ns))
     assert "is new" in row.sentence() and "75% alike" in row.sentence()

@@ -165,6 +165,20 @@ def test_diff_names_the_function_that_got_slower_and_by_how_much(slow_job):
     assert done.stdout.startswith(answer["sentence"])
 
 
+def test_requests_of_the_slow_job_are_slower_and_lookups_are_among_the_calls_that_are(slow_job):
+    before, after = (clew.open(name, workspace=slow_job).requests for name in ("before", "after"))
+    changed = before.diff(after)
+    slower = changed.of("response-time")
+    assert {row.name for row in slower} == {"read", "write"}
+    # Each read has the same flow, whatever ran beside it.
+    (read,) = (row for row in slower if row.name == "read")
+    assert read.count_before == read.count_after == before.named("read").count()
+    assert "chunkstore.index:ChunkIndex.lookup" in {edge.target for edge in read.edges}
+    assert max(row.p for row in slower) < 0.05 < min(row.effect for row in slower)
+    back = after.diff(before)
+    assert back.of("response-time") == ()
+
+
 def test_tracing_changes_no_result_of_the_job(slow_job):
     digests = set()
     for variant in ("before", "after"):
