@@ -1,6 +1,6 @@
 """The structure plane's kernel, in C (`csrc/`) and, as `kernel_reference`, in numpy.
 
-Numbers are 32 bits wide and unsigned unless said otherwise, bitmaps 64-bit words; what goes out are bytes of them. A *place* is
+Numbers are 32 bits wide and unsigned unless said otherwise; what goes out are bytes of them. A *place* is
 an edge's row in `out`, a *position* an event's place region by region; `csrc/plane.h` says what the arrays are.
 """
 
@@ -58,7 +58,7 @@ class Plane:
     ) -> tuple[bytes, bytes, int]:
         """What is reached, as ranges of positions, and how many edges were followed. Forward a range ends with a region, and
         all regions in it but the first are in it whole; backward each is in one region and begins with it. `allowed` and
-        `crosses` are bitmaps by place, `allowed` None for the edges that were not `excluded`; limits are -1 for none."""
+        `crosses` have a byte by edge number, `allowed` None for the edges that were not `excluded`; limits are -1 for none."""
 
     def resume(
         self,

@@ -33,10 +33,8 @@ def _words(bits: Mask) -> npt.NDArray[np.uint64]:
     return np.concatenate((packed, np.zeros(-len(packed) % 8, np.uint8))).view(np.uint64)
 
 
-def _bits(words: Buffer | None, count: int) -> Mask | None:
+def _bits(words: Buffer, count: int) -> Mask:
     """Inverse of `_words`."""
-    if words is None:
-        return None
     return np.unpackbits(_numbers(words, np.uint8), count=count, bitorder="little").astype(bool)
 
 
@@ -276,12 +274,17 @@ class Plane:
         position = self.run_pos[run] + row - self.run_row[run]
         return self._region(position).astype(np.uint32).tobytes(), position.astype(np.uint32).tobytes()
 
-    def _allowed(self, words: Buffer | None) -> Mask:
-        given = _bits(words, self.edges)
+    def _mask(self, given: Buffer | None) -> Mask | None:
+        """Truth values by the edges' numbers, by place."""
+        if given is None:
+            return None
+        mask: Mask = _numbers(given, np.uint8)[self._of("out_edge")] != 0
+        return mask
+
+    def _allowed(self, allowed: Buffer | None) -> Mask:
+        given = self._mask(allowed)
         if given is None:
             tree, follow = _bits(self._of("tree"), self.edges), _bits(self._of("follow"), self.edges)
-            assert tree is not None
-            assert follow is not None
             given = tree | follow
         return given
 
@@ -324,7 +327,7 @@ class Plane:
         search.begin(region, position)
         if max_network_hops >= 0 and crosses is None and self.edges:
             raise ValueError("crosses: needed for a limit")
-        far_away = _bits(crosses, self.edges) if crosses is not None else np.zeros(self.edges, bool)
+        far_away = self._mask(crosses) if crosses is not None else np.zeros(self.edges, bool)
         assert far_away is not None
         if max_hops >= 0 and max_network_hops >= 0:
             search.limited(far_away, max_hops, min(max_network_hops, max_hops))

@@ -27,7 +27,6 @@ from clew.records.errors import ClewError
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 FORMAT = 1
@@ -129,15 +128,10 @@ class Structure:
 
     # Questions
 
-    @property
-    def every(self) -> U64:
+    @cached_property
+    def every(self) -> Mask:
         """All edges, those included that are followed only when asked for."""
-        return self.bitmap(np.ones(self.edges, bool))
-
-    def bitmap(self, mask: Mask) -> U64:
-        """Truth values by the edges' numbers as a bitmap by place."""
-        packed = np.packbits(mask[self.arrays["out_edge"]], bitorder="little")
-        return np.concatenate((packed, np.zeros(-len(packed) % 8, np.uint8))).view(np.uint64)
+        return np.ones(self.edges, bool)
 
     def locate(self, rows: I64) -> tuple[U32, U32]:
         """Regions of the plane, and positions."""
@@ -152,12 +146,12 @@ class Structure:
         rows: I64,
         *,
         forward: bool,
-        allowed: U64 | None,
-        crosses: U64 | None = None,
+        allowed: Mask | None,
+        crosses: Mask | None = None,
         max_hops: int | None = None,
         max_network_hops: int | None = None,
     ) -> Reached:
-        """What is reached from some rows; bitmaps are by place, `allowed` None: all edges that no one excluded."""
+        """What is reached from some rows; masks are by the edges' numbers, `allowed` None: all edges that no one excluded."""
         limits = (-1 if limit is None else limit for limit in (max_hops, max_network_hops))
         regions, positions = self.locate(rows)
         if len(regions) > 1:

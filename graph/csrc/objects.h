@@ -48,8 +48,9 @@ static bool has(const Py_buffer *buffer, size_t count, size_t width_, const char
     return false;
 }
 
-static bool bits_fit(const Py_buffer *buffer, const Plane *plane, const char *name) {
-    return !buffer->buf || has(buffer, ((size_t)plane->edges + 63) / 64, 8, name);
+/* Truth values by the edges' numbers. */
+static bool mask_fits(const Py_buffer *buffer, const Plane *plane, const char *name) {
+    return !buffer->buf || has(buffer, plane->edges, 1, name);
 }
 
 static PyObject *bytes_of(const void *data, size_t size) {

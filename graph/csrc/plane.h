@@ -49,8 +49,8 @@ typedef struct {
 static inline bool bit(const uint64_t *bits, uint32_t place) { return bits[place >> 6] >> (place & 63) & 1; }
 
 /* Is an edge among the allowed ones (NULL: those that are followed without being asked for)? */
-static inline bool allows(const Plane *plane, const uint64_t *allowed, uint32_t place) {
-    if (allowed) return bit(allowed, place);
+static inline bool allows(const Plane *plane, const uint8_t *allowed, uint32_t place) {
+    if (allowed) return allowed[plane->out_edge[place]];
     return plane->every || bit(plane->tree, place) || bit(plane->follow, place);
 }
 

@@ -34,7 +34,7 @@ static PyObject *plane_condense(PlaneObject *self, PyObject *args) {
     const Plane *plane = &self->plane;
     PyObject *result = NULL;
     State *state = NULL;
-    if (ranges_fit(plane, &lows, &highs) && bits_fit(&allowed, plane, "allowed") &&
+    if (ranges_fit(plane, &lows, &highs) && mask_fits(&allowed, plane, "allowed") &&
         has(&labels, plane->regions, 4, "labels") && has(&ts, plane->events, 8, "ts") && (state = take_state(self))) {
         Slicing s = {.plane = plane, .forward = forward, .allowed = allowed.buf, .state = state};
         Numbers regions = {0}, bounds = {0};

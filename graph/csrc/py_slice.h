@@ -38,8 +38,8 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
     PyObject *result = NULL;
     State *state = NULL;
     if (max_network_hops >= 0 && !crosses.buf && plane->edges) PyErr_SetString(PyExc_ValueError, "crosses: needed for a limit");
-    else if (pairs_fit(plane, &regions, &positions) && bits_fit(&allowed, plane, "allowed") &&
-             bits_fit(&crosses, plane, "crosses") && (state = take_state(self))) {
+    else if (pairs_fit(plane, &regions, &positions) && mask_fits(&allowed, plane, "allowed") &&
+             mask_fits(&crosses, plane, "crosses") && (state = take_state(self))) {
         size_t count = (size_t)regions.len / 4;
         bool ascend = true;
         for (size_t i = 1; i < count; i++) ascend &= ((uint32_t *)regions.buf)[i - 1] <= ((uint32_t *)regions.buf)[i];
@@ -87,7 +87,7 @@ static PyObject *plane_resume(PlaneObject *self, PyObject *args) {
     const Plane *plane = &self->plane;
     PyObject *result = NULL;
     if (has(&state, plane->regions, sizeof(State), "state") && has(&pending, (size_t)pending.len / 8, 8, "pending") &&
-        pairs_fit(plane, &regions, &positions) && bits_fit(&allowed, plane, "allowed")) {
+        pairs_fit(plane, &regions, &positions) && mask_fits(&allowed, plane, "allowed")) {
         Moves moves = {0};
         Slicing s = {.plane = plane, .forward = forward, .allowed = allowed.buf, .state = state.buf, .moves = &moves};
         const Range *left = pending.buf;

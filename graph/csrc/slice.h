@@ -24,8 +24,8 @@ LIST(Moves, Move)
 typedef struct {
     const Plane *plane;
     bool forward;
-    const uint64_t *allowed; /* bit per place of `out`, or NULL: see `allows` */
-    const uint64_t *crosses; /* likewise: does the edge lead to another process? */
+    const uint8_t *allowed;  /* by the edges' numbers, or NULL: see `allows` */
+    const uint8_t *crosses;  /* likewise: does the edge lead to another process? */
     State *state;            /* per region */
     Numbers reached;
     Ranges ranges;           /* places, yet to be followed */
@@ -40,6 +40,8 @@ typedef struct {
 
 static inline uint32_t reach_of(const Slicing *s, uint32_t position) { return s->forward ? NONE - position : position + 1; }
 static inline uint32_t bound_of(const Slicing *s, uint32_t reach) { return s->forward ? NONE - reach : reach - 1; }
+
+static inline bool crosses(const Slicing *s, uint32_t place) { return s->crosses[s->plane->out_edge[place]]; }
 
 static bool start_below(const Slicing *s, uint32_t region) {
     size_t low = 0, high = s->start_count;
@@ -99,7 +101,7 @@ static void follow_range(Slicing *s, Range range, Numbers *later) {
     for (uint32_t i = range.low; i < range.high; i++) {
         uint32_t place = s->forward ? i : plane->into[i].place;
         if (!allows(plane, s->allowed, place)) continue;
-        if (later && bit(s->crosses, place)) {
+        if (later && crosses(s, place)) {
             Numbers_push(later, i);
             continue;
         }
@@ -251,7 +253,7 @@ static void limited_follow(Slicing *s, Spent *spent, Frontier *next, Reached at,
     for (uint32_t i = low; i < high; i++) {
         uint32_t place = s->forward ? i : plane->into[i].place;
         if (!allows(plane, s->allowed, place)) continue;
-        uint32_t network_hops = at.network_hops + bit(s->crosses, place);
+        uint32_t network_hops = at.network_hops + crosses(s, place);
         if (network_hops > most) continue;
         uint32_t region = s->forward ? plane->out[i].far_region : plane->into[i].far_region;
         uint32_t far = s->forward ? plane->out[i].far : plane->into[i].far;

@@ -103,7 +103,6 @@ class _Base:
             own = np.zeros(len(piece.edges), REMOTE)
             own["number"], own["kind"], own["channel"] = piece.edges, piece.graph.edge_kind, piece.graph.edge_channel
             self.allowed = chosen(piece.graph, own, ask)
-        self.bitmap = None if self.allowed is None else self.structure.bitmap(self.allowed)
         edges = piece.outgoing if ask.forward else piece.incoming
         edges = edges[self.remote_allowed(edges)]
         position = self.structure.locate(edges["near"].astype(np.int64))[1]
@@ -134,7 +133,7 @@ class _Unlimited(_Base):
     def go_on(self, mail: Mail, rounds: int = -1) -> dict[int, Mail]:
         regions, positions = self.structure.locate(mail.astype(np.int64))
         moves, self.pending, followed = self.structure.plane.resume(
-            self.ask.forward, self.state, self.pending, regions, positions, self.bitmap, rounds
+            self.ask.forward, self.state, self.pending, regions, positions, self.allowed, rounds
         )
         self.followed += followed
         moved = np.frombuffer(moves, MOVE)

@@ -80,15 +80,15 @@ class Condenser:
     def _of_regions(self, cut: Slice | None) -> tuple[Condensed, Reached, U32]:
         """Without the forest; and the node of each region."""
         structure = self.graph.structure
-        bitmap: npt.NDArray[np.uint64] | None
+        allowed: npt.NDArray[np.bool_] | None
         if cut is None:
-            forward, bitmap = True, structure.every
+            forward, allowed = True, structure.every
             ends = np.array([0, len(self.graph)], np.uint32) if len(self.graph) else np.zeros(0, np.uint32)
             reached = Reached(ends[:1], ends[1:], 0)
         else:
-            forward, bitmap, reached = cut.forward, cut.bitmap, cut.reached
+            forward, allowed, reached = cut.forward, cut.allowed, cut.reached
         ts = np.ascontiguousarray(self.graph.ts, np.int64)
-        vertices, arcs, of_region = structure.plane.condense(forward, *reached[:2], bitmap, self.by_region, ts)
+        vertices, arcs, of_region = structure.plane.condense(forward, *reached[:2], allowed, self.by_region, ts)
         made = Condensed(np.frombuffer(vertices, VERTEX), np.frombuffer(arcs, ARC))
         return made, reached, np.frombuffer(of_region, np.uint32)
 

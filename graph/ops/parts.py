@@ -99,8 +99,8 @@ def slice_parts(
         lows, highs, _ = structure.slice(
             np.array(plain.roots, np.int64),
             forward=way == "forward",
-            allowed=structure.bitmap(_followed(graph, plain.allowed) & open_ends),
-            crosses=None if max_network_hops is None else structure.bitmap(graph.edge_crosses),
+            allowed=_followed(graph, plain.allowed) & open_ends,
+            crosses=None if max_network_hops is None else graph.edge_crosses,
             max_hops=max_hops,
             max_network_hops=max_network_hops,
         )

@@ -54,19 +54,14 @@ class Slice:
         return self.forward and len(self.roots) == 1 and self.allowed is None and unlimited
 
     @cached_property
-    def bitmap(self) -> npt.NDArray[np.uint64] | None:
-        """`allowed` as the structure has it: by place."""
-        return None if self.allowed is None else self.graph.structure.bitmap(self.allowed)
-
-    @cached_property
     def reached(self) -> Reached:
         """What the slice is in the structure plane."""
         graph = self.graph
         return graph.structure.slice(
             np.array(self.roots, np.int64),
             forward=self.forward,
-            allowed=self.bitmap,
-            crosses=None if self.max_network_hops is None else graph.structure.bitmap(graph.edge_crosses),
+            allowed=self.allowed,
+            crosses=None if self.max_network_hops is None else graph.edge_crosses,
             max_hops=self.max_hops,
             max_network_hops=self.max_network_hops,
         )
@@ -173,7 +168,7 @@ def _mask(graph: ExecutionGraph, edge_filter: EdgeFilter | None) -> Mask | None:
         return None
     if callable(edge_filter):
         return np.fromiter((edge_filter(edge) for edge in range(len(graph.edge_src))), bool, len(graph.edge_src))
-    mask = np.asarray(edge_filter, bool)
+    mask = np.ascontiguousarray(edge_filter, bool)
     if mask.shape != graph.edge_src.shape:
         raise ClewError(f"an edge filter has one truth value per edge, {len(graph.edge_src)}; this one has {mask.size}")
     return mask

@@ -170,7 +170,7 @@ def test_slices_are_those_of_the_event_by_event_traversal_of_scipy_and_of_networ
         assert sorted(order.tolist()) == expected
         for plane in planes(structure).values():
             here = structure.locate(np.array([root]))
-            lows, highs, _ = plane.slice(forward, *here, structure.bitmap(allowed), None, -1, -1)
+            lows, highs, _ = plane.slice(forward, *here, allowed, None, -1, -1)
             assert np.frombuffer(plane.rows(lows, highs), np.int64).tolist() == expected
 
 
@@ -181,7 +181,7 @@ def test_limits_and_roots_give_the_same_slice_in_both_kernels(seed):
     structure = graph.structure()
     chance = graph.chance
     roots = np.array([chance.randrange(graph.events) for _ in range(chance.randint(0, 3))], np.int64)
-    crosses = structure.bitmap(np.array([chance.random() < 0.3 for _ in graph.src], bool))
+    crosses = np.array([chance.random() < 0.3 for _ in graph.src], bool)
     for forward in (True, False):
         starts = np.sort(np.stack(structure.locate(roots)), axis=1)
         limits = chance.choice([-1, -1, 0, 1, 2, 3]), chance.choice([-1, -1, 0, 1, 2])
@@ -239,11 +239,10 @@ def test_condensed_slices_are_what_networkx_makes_of_their_events(seed):
     for forward in (True, False):
         answers = []
         for plane in planes(structure).values():
-            bitmap = structure.bitmap(allowed)
-            lows, highs, _ = plane.slice(forward, *structure.locate(np.array([root])), bitmap, None, -1, -1)
+            lows, highs, _ = plane.slice(forward, *structure.locate(np.array([root])), allowed, None, -1, -1)
             order = np.argsort(np.frombuffer(lows, np.uint32))
             lows, highs = (np.frombuffer(column, np.uint32)[order] for column in (lows, highs))
-            answers.append(plane.condense(forward, lows, highs, bitmap, labels, graph.ts))
+            answers.append(plane.condense(forward, lows, highs, allowed, labels, graph.ts))
             inside = np.frombuffer(plane.rows(lows, highs), np.int64).tolist()
         assert answers[0] == answers[1]
         assert condensed(*answers[0][:2]) == condensed_naively(graph, inside, allowed, label)
