@@ -28,6 +28,10 @@ def times_ascend(
 ) -> tuple[bool, bool]:
     """Do times (64 bits, signed, by row) never go back inside a region; and never along an edge?"""
 
+def dominators(nodes: int, source: Buffer, target: Buffer, entries: Buffer, /) -> tuple[bytes, bytes]:
+    """Of a graph of numbered nodes, entered at some: per node the one that every way from the entries passes last before it
+    (2**32 - 1 for none), and the nodes that are reached, in reverse postorder. Raises ValueError for a node that is none."""
+
 def checksum(data: Buffer, /) -> tuple[int, int]:
     """Two sums that tell whether bytes are the same as before."""
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import components, expand
+from clew.graph.dominators_reference import dominators
 from clew.graph.layout import ARC, ARRAYS, MOVE, RANGE, STATE, VERTEX
 from clew.graph.search_reference import Search
 
@@ -19,6 +20,7 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]
 Buffer = Any
+__all__ = ["Level", "Plane", "build", "checksum", "dominators", "times_ascend"]
 LARGEST = (1 << 32) - 2
 _NONE = (1 << 32) - 1
 

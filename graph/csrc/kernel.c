@@ -4,6 +4,7 @@
 #include "objects.h"
 #include "py_build.h"
 #include "py_condense.h"
+#include "py_dominators.h"
 #include "py_gather.h"
 #include "py_plane.h"
 #include "py_slice.h"
@@ -66,6 +67,8 @@ static PyMethodDef kernel_methods[] = {
      "(events, regions, run_row, run_region, src, dst, excluded) -> the plane's arrays by name"},
     {"times_ascend", kernel_times_ascend, METH_VARARGS,
      "(…, ts) -> do times never go back inside a region, along an edge"},
+    {"dominators", kernel_dominators, METH_VARARGS,
+     "(nodes, source, target, entries) -> immediate dominator of each, those reached in reverse postorder"},
     {"checksum", kernel_checksum, METH_O, "(data) -> two numbers"},
     {NULL, NULL, 0, NULL},
 };

@@ -2,7 +2,7 @@
 
 A region's events in a slice are cut after each edge's source and before each edge's target (and at roots), so that edges lead
 only from a stretch's end to a stretch's beginning, and inside a stretch each event is dominated by the one before. Stretches
-are solved by the iteration of Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", 2001. Invariant: the answer is
+are solved by the kernel (`csrc/dominators.h`). Invariant: the answer is
 that of the event-by-event graph of the slice, in the slice's own direction.
 """
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.kernel import kernel
 from clew.records.errors import ClewError
 
 if TYPE_CHECKING:
@@ -78,20 +79,13 @@ class Dominators:
         """
         stretch, _ = self._place(event)
         source, target = self._ways
-        leads = np.zeros(len(self.start), bool)
-        leads[stretch] = True
-        order = np.argsort(target, kind="stable")
-        comes, first = source[order], np.searchsorted(target[order], np.arange(len(self.start) + 1))
-        new = [stretch]
-        while new:
-            here = new.pop()
-            for other in comes[first[here] : first[here + 1]].tolist():
-                if not leads[other]:
-                    leads[other] = True
-                    new.append(other)
+        leads = _leading_to(stretch, source, target, len(self.start))
+        # Per stretch how many others its ways on lead to that lead there.
+        onward = leads[target]
+        pairs = np.unique(source[onward] * len(self.start) + target[onward])
+        ways = np.bincount(pairs // len(self.start), minlength=len(self.start))
         for near, far in pairwise(self._chain(stretch)):
-            onward = np.unique(target[source == near])
-            if np.count_nonzero(leads[onward]) > 1:
+            if ways[near] > 1:
                 return self._row(far, self._entry(far))
         return None
 
@@ -163,8 +157,12 @@ def dominators(slice_: Slice) -> Dominators:
     region = touched[home]
     source, target = _flow(slice_, region, start)
     entries = np.unique(np.searchsorted(start, roots, "right") - 1)
-    above, reached = _solve(len(start), source, target, entries.tolist())
-    return Dominators(slice_, region, start, stop, above, reached)
+    ends = (np.ascontiguousarray(column, np.uint32) for column in (source, target, entries))
+    above, reached = kernel.dominators(len(start), *ends)
+    dominator = np.frombuffer(above, np.int32)  # none is the largest number, unsigned, and -1
+    return Dominators(
+        slice_, region, start, stop, dominator.tolist(), np.frombuffer(reached, np.uint32).astype(np.int64)
+    )
 
 
 def _positions(slice_: Slice, rows: I64) -> I64:
@@ -186,51 +184,15 @@ def _flow(slice_: Slice, region: I64, start: I64) -> tuple[I64, I64]:
     return np.concatenate((source, before)), np.concatenate((target, after))
 
 
-def _solve(count: int, source: I64, target: I64, entries: list[int]) -> tuple[list[int], I64]:
-    """Per stretch its immediate dominator (-1: a root, or nothing in common), and the stretches in reverse postorder."""
-    order = np.argsort(source, kind="stable")
-    to, first = target[order].tolist(), np.searchsorted(source[order], np.arange(count + 1)).tolist()
-    postorder: list[int] = []
-    seen = bytearray(count)
-    at = first[:-1].copy()
-    for entry in reversed(entries):
-        if seen[entry]:
-            continue
-        seen[entry] = 1
-        stack = [entry]
-        while stack:
-            here = stack[-1]
-            if at[here] == first[here + 1]:
-                postorder.append(stack.pop())
-                continue
-            following = to[at[here]]
-            at[here] += 1
-            if not seen[following]:
-                seen[following] = 1
-                stack.append(following)
-    reached = postorder[::-1]
-    rank = [0] * count
-    for number, here in enumerate(reached):
-        rank[here] = number
-    order = np.argsort(target, kind="stable")
-    comes, into = source[order].tolist(), np.searchsorted(target[order], np.arange(count + 1)).tolist()
-    above, known = [-1] * count, bytearray(count)
-    for entry in entries:
-        known[entry] = 1
-    fixed, changed = set(entries), True
-    while changed:
-        changed = False
-        for here in reached:
-            if here in fixed:
-                continue
-            meet, any_ = -1, False
-            for other in comes[into[here] : into[here + 1]]:
-                if known[other]:
-                    meet = _meet(meet, other, above, rank) if any_ else other
-                    any_ = True
-            if not known[here] or above[here] != meet:
-                known[here], above[here], changed = 1, meet, True
-    return above, np.array(reached, np.int64)
+def _leading_to(stretch: int, source: I64, target: I64, stretches: int) -> npt.NDArray[np.bool_]:
+    """Per stretch: does a way from it lead to the given one?"""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    back = csr_array((np.ones(len(source), np.int8), (target, source)), shape=(stretches, stretches))
+    leads = np.zeros(stretches, bool)
+    leads[breadth_first_order(back, stretch, return_predecessors=False)] = True
+    return leads
 
 
 def _meet(one: int, other: int, above: list[int], rank: list[int]) -> int:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.graph import _kernel, kernel_reference
 from clew.graph.ops.slice import slice_events
 from clew.records.errors import ClewError
 
@@ -64,6 +65,37 @@ def test_dominators_are_those_of_networkx(graphs, direction):
                 assert all(found.dominates(row, last) for row in common)
 
     check()
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_the_kernel_and_its_twin_give_the_same_bytes_and_those_are_what_networkx_finds(data):
+    nodes = data.draw(st.integers(1, 14))
+    node = st.integers(0, nodes - 1)
+    ways = data.draw(st.lists(st.tuples(node, node), max_size=40))
+    entries = np.array(sorted(data.draw(st.sets(node, max_size=3))), np.uint32)
+    source, target = (np.array([way[end] for way in ways], np.uint32) for end in (0, 1))
+    found = _kernel.dominators(nodes, source, target, entries)
+    assert found == kernel_reference.dominators(nodes, source, target, entries)
+    made = nx.DiGraph(ways)
+    made.add_edges_from(("all", entry) for entry in entries.tolist())
+    made.add_node("all")
+    expected = nx.immediate_dominators(made, "all")
+    above, reached = np.frombuffer(found[0], np.int32).tolist(), np.frombuffer(found[1], np.uint32).tolist()
+    assert sorted(reached) == sorted(set(nx.descendants(made, "all")))
+    assert {one: "all" if above[one] < 0 else above[one] for one in reached} == {one: expected[one] for one in reached}
+
+
+def test_nodes_that_there_are_not_are_refused_by_both():
+    one, none = np.array([1], np.uint32), np.zeros(0, np.uint32)
+    for implementation in (_kernel, kernel_reference):
+        for given_, name in (
+            ((one, one, none), "source"),
+            ((none, none, one), "entries"),
+            ((none, one, none), "target"),
+        ):
+            with pytest.raises(ValueError, match=name):
+                implementation.dominators(1, *given_)
 
 
 def test_an_event_beside_the_slice_has_no_dominators_in_it(graph_of):

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 import clew.graph.structure as structure_module
 from clew.graph import _kernel, kernel_reference
+from clew.graph.ops.parts import slice_parts
 from clew.graph.ops.slice import slice_events
 from clew.records.errors import ClewError
 from clew.records.event import EdgeKind, Kind
@@ -35,7 +36,7 @@ def neighbours(graph, forward):
     return following
 
 
-def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, edge_filter=None):
+def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, edge_filter=None, stops=()):
     """Every (event, hops, network hops) that is not worse than a known one, one event at a time."""
     following = neighbours(graph, direction == "forward")
     best = {}
@@ -46,6 +47,8 @@ def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, e
         if any(a <= hops and b <= network_hops for a, b in known):
             continue
         known.append((hops, network_hops))
+        if event in stops:
+            continue
         for other, hop, network_hop, edge in following[event]:
             if edge >= 0 and edge_filter is not None and not edge_filter[edge]:
                 continue
@@ -95,6 +98,37 @@ def test_the_interval_slice_equals_the_naive_one(graphs, direction, implementati
             for edge, (a, b) in enumerate(zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True))
             if a in inside and b in inside and (allowed is None or allowed[edge])
         ]
+
+    check()
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "both"])
+@pytest.mark.parametrize("implementation", KERNELS)
+def test_slices_both_ways_and_up_to_some_events_equal_the_naive_ones(graphs, direction, implementation, monkeypatch):
+    monkeypatch.setattr(structure_module, "kernel", KERNELS[implementation])
+
+    @settings(max_examples=150, deadline=None)
+    @given(st.data())
+    def check(data):
+        graph = data.draw(graphs)
+        event = st.integers(0, len(graph) - 1)
+        roots, stops = data.draw(st.lists(event, max_size=3)), data.draw(st.lists(event, max_size=4))
+        limit = st.none() | st.integers(0, 4)
+        limits = data.draw(limit), data.draw(limit)
+        edges = len(graph.edge_src)
+        allowed = data.draw(st.none() | st.lists(st.booleans(), min_size=edges, max_size=edges))
+        ways = ("forward", "backward") if direction == "both" else (direction,)
+        expected = sorted({found for way in ways for found in naive_slice(graph, roots, way, *limits, allowed, stops)})
+        part = slice_parts(
+            graph,
+            np.array(roots, np.int64),
+            direction,
+            stops=np.array(stops, np.int64),
+            max_hops=limits[0],
+            max_network_hops=limits[1],
+            edge_filter=allowed,
+        )
+        assert part.events().tolist() == expected
 
     check()
 
