@@ -27,6 +27,9 @@ import numpy as np
 from graph_data.answers import Answer, answer
 from graph_data.make import Data, load, make
 from graph_data.peers import LARGEST, PEERS
+from graph_data.questions import P50_FASTER as QUESTIONS_P50
+from graph_data.questions import P95_FASTER as QUESTIONS_P95
+from graph_data.questions import ask as ask_questions
 
 from clew.graph.kernel import implementation
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
@@ -40,6 +43,7 @@ from clew.records.run import RunInfo
 EXAMPLES = """examples:
   python benchmarks/graph.py --size 1M                          every library, seconds
   python benchmarks/graph.py --size 12M                         the random queries as they were published
+  python benchmarks/graph.py --size 12M --questions 600         and slices backward, of many roots and along some edges
   python benchmarks/graph.py --size 150M --queries 0            the large slice: 8 GB, some minutes
   python benchmarks/graph.py --size 150M --queries 0 --within 1.2G  and the same within a graph eight times as large
 """
@@ -134,9 +138,9 @@ def ask(graph: ExecutionGraph, root: int) -> AggregateGraph:
 
 
 def timed(work: Callable[..., Any], *given: Any) -> tuple[float, Any]:
-    start = time.perf_counter()
+    start = time.process_time()
     result = work(*given)
-    return time.perf_counter() - start, result
+    return time.process_time() - start, result
 
 
 # What runs in a process of its own; each gives what is printed as JSON.
@@ -237,6 +241,16 @@ def queries(data: Data, count: int) -> dict[str, Any]:
     }
 
 
+def questions(data: Data, count: int) -> dict[str, Any]:
+    """Slices of other kinds, beside scipy's of the same."""
+    graph = execution_graph(data, Structure.load(data.folder / "structure"))
+    points = (50, 95, 99)
+    return {
+        name: [(np.percentile(seconds, points) * 1e3).tolist() for seconds in both]
+        for name, *both in ask_questions(data, graph, count)
+    }
+
+
 def cold(data: Data) -> dict[str, Any]:
     """Opening, checks included, and the first slice, beside reading the same files; neither is in the system's cache."""
     folder = data.folder / "structure"
@@ -289,7 +303,8 @@ def work(task: str, data: Data, count: int) -> dict[str, Any]:
     tasks = {"build": build, "ours": ours, "cold": cold}
     if task in tasks:
         return tasks[task](data)
-    return queries(data, count) if task == "queries" else peer(data, task)
+    counted = {"queries": queries, "questions": questions}
+    return counted[task](data, count) if task in counted else peer(data, task)
 
 
 Row = dict[str, Any]
@@ -369,6 +384,20 @@ def random_queries(data: Data, count: int) -> list[Row]:
     return rows
 
 
+def random_questions(data: Data, count: int) -> list[Row]:
+    rows = []
+    for name, (mine, theirs) in in_own_process(data, "questions", count).items():
+        print(
+            f"  {count} slices {name}: p50 {mine[0]:.4f} ms, p95 {mine[1]:.4f} ms, p99 {mine[2]:.4f} ms; scipy "
+            f"{theirs[0]:.3f}, {theirs[1]:.3f} and {theirs[2]:.3f} ms: {theirs[0] / mine[0]:,.0f} and "
+            f"{theirs[1] / mine[1]:,.0f} times as long; answers equal",
+            flush=True,
+        )
+        for at, point, faster in ((0, 50, QUESTIONS_P50), (1, 95, QUESTIONS_P95)):
+            rows.append(row(f"slices {name}, p{point}", "ms", mine[at], ("scipy", theirs[at]), theirs[at] / faster))
+    return rows
+
+
 def within(mine: dict[str, Any], options: argparse.Namespace, folder: Path) -> list[Row]:
     """The same question to a graph that has other jobs beside; times are compared by event of the slice."""
     _, larger = prepare(options.within, folder, options.seed)
@@ -387,6 +416,7 @@ def main() -> None:
     parser.add_argument("--size", type=size, default=size("1M"), help="events (default: 1M)")
     parser.add_argument("--within", type=size, help="ask the same of a graph of so many events")
     parser.add_argument("--queries", type=int, default=5770, help="random questions, 0 for none (default: 5770)")
+    parser.add_argument("--questions", type=int, default=0, help="slices of other kinds, so many each (default: none)")
     parser.add_argument(
         "--peers", default=",".join(PEERS), help="libraries to ask (default: all that can hold the size)"
     )
@@ -412,6 +442,8 @@ def main() -> None:
         rows.append(row("structure plane", "bytes/event", mine["bytes"] / data.events, ("", None), BYTES_PER_EVENT))
         if options.queries:
             rows += random_queries(data, options.queries)
+        if options.questions:
+            rows += random_questions(data, options.questions)
         apart = in_own_process(data, "cold")
         print(f"  cold: opened and first slice {apart['opened']:.3f} s, files read {apart['read']:.3f} s")
         read = ("reading the plane", apart["read"])

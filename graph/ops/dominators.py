@@ -39,6 +39,8 @@ class Dominators:
     """Per stretch the one that dominates it immediately, -1 for none."""
     reached: I64
     """The stretches, those that dominate before those that are dominated."""
+    ways: tuple[I64, I64]
+    """Between stretches, in the slice's direction: along edges, and on in the same region."""
 
     def immediate(self, event: int) -> int | None:
         """The event that every path passes last before this one; None for a root, or where paths have nothing in common.
@@ -78,7 +80,7 @@ class Dominators:
         In a slice of causes, asked about their origin: whichever way one goes back, one comes by here.
         """
         stretch, _ = self._place(event)
-        source, target = self._ways
+        source, target = self.ways
         leads = _leading_to(stretch, source, target, len(self.start))
         # Per stretch how many others its ways on lead to that lead there.
         onward = leads[target]
@@ -102,15 +104,11 @@ class Dominators:
     @cached_property
     def _common(self) -> list[int]:
         """The stretches of `common`."""
-        ends = np.setdiff1d(np.arange(len(self.start)), self._ways[0]).tolist()
+        ends = np.setdiff1d(np.arange(len(self.start)), self.ways[0]).tolist()
         meet = ends[0] if ends else -1
         for end in ends[1:]:
             meet = _meet(meet, end, self.above, self._rank)
         return self._chain(meet)
-
-    @cached_property
-    def _ways(self) -> tuple[I64, I64]:
-        return _flow(self.slice, self.region, self.start)
 
     @cached_property
     def _rank(self) -> list[int]:
@@ -155,14 +153,13 @@ def dominators(slice_: Slice) -> Dominators:
     # Positions ascend with regions: a stretch ends where the next begins, or with what the slice has of its region.
     stop = np.minimum(np.append(start[1:], np.iinfo(np.int64).max), high[home])
     region = touched[home]
-    source, target = _flow(slice_, region, start)
+    source, target = _ways(region, start, source, target, forward=forward)
     entries = np.unique(np.searchsorted(start, roots, "right") - 1)
     ends = (np.ascontiguousarray(column, np.uint32) for column in (source, target, entries))
     above, reached = kernel.dominators(len(start), *ends)
-    dominator = np.frombuffer(above, np.int32)  # none is the largest number, unsigned, and -1
-    return Dominators(
-        slice_, region, start, stop, dominator.tolist(), np.frombuffer(reached, np.uint32).astype(np.int64)
-    )
+    # None is the largest number, unsigned, and -1.
+    dominator, order = np.frombuffer(above, np.int32).tolist(), np.frombuffer(reached, np.uint32).astype(np.int64)
+    return Dominators(slice_, region, start, stop, dominator, order, (source, target))
 
 
 def _positions(slice_: Slice, rows: I64) -> I64:
@@ -176,11 +173,11 @@ def _edges(slice_: Slice) -> tuple[I64, I64]:
     return (source, target) if slice_.forward else (target, source)
 
 
-def _flow(slice_: Slice, region: I64, start: I64) -> tuple[I64, I64]:
-    """The ways between stretches, in the slice's direction: along edges, and on in the same region."""
-    source, target = (np.searchsorted(start, ends, "right") - 1 for ends in _edges(slice_))
+def _ways(region: I64, start: I64, source: I64, target: I64, *, forward: bool) -> tuple[I64, I64]:
+    """The ways between stretches, of edges between positions."""
+    source, target = (np.searchsorted(start, ends, "right") - 1 for ends in (source, target))
     on = np.flatnonzero(region[1:] == region[:-1])
-    before, after = (on, on + 1) if slice_.forward else (on + 1, on)
+    before, after = (on, on + 1) if forward else (on + 1, on)
     return np.concatenate((source, before)), np.concatenate((target, after))
 
 

@@ -25,7 +25,7 @@ class Explanation:
     """What every way back from the event comes by once they have parted; None when it is the root, or there is none."""
 
 
-MOST_EDGES = 200_000
+MOST_EDGES = 300_000
 """A slice with more is not searched for what all its ways have in common."""
 
 
