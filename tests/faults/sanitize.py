@@ -28,6 +28,7 @@ EXTENSIONS = {
     "instrument/probes": {"_entry": "entry.c"},
     "graph": {"_kernel": "kernel.c", "_ingest": "ingest.c"},
 }
+"""But for the graph's `_scratch`, which stands in for malloc as the sanitizers do."""
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
 KINDS = {
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],

@@ -73,7 +73,7 @@ makers = [
     lambda size: c.aligned_alloc(PAGE, (size + PAGE - 1) // PAGE * PAGE), c.valloc, c.pvalloc,
     lambda size: c.reallocarray(None, size, 1), lambda size: posix(128, size), lambda size: posix(1 << 14, size),
 ]
-for step in range(1000):
+for step in range(700):
     seed = chance.randrange(251)
     if live and chance.random() < 0.45:
         at = chance.choice(list(live))
@@ -113,7 +113,7 @@ def test_blocks_of_many_threads_are_apart(tmp_path):
     code = """
 import numpy as np
 def work(number):
-    for step in range(40):
+    for step in range(15):
         blocks = [np.full(LEAST + step * 8, number * 1000 + step) for _ in range(3)]
         blocks.append(np.sort(blocks[0] - blocks[1]))
         assert not blocks.pop().any() and all((block == number * 1000 + step).all() for block in blocks)
