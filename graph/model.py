@@ -269,9 +269,10 @@ class ExecutionGraph:
         """What operators keep of the graph for the next question, under names of their own."""
         return {}
 
-    def passing(self) -> AbstractContextManager[None]:
-        """For a question that looks at all of the graph once: of a large stored one what is read meanwhile is not kept."""
-        return nullcontext()
+    def passing(self) -> AbstractContextManager[Callable[[], None]]:
+        """For a question that looks at all of the graph once: of a large stored one what is read meanwhile is not kept, and let
+        go earlier where the question says so."""
+        return nullcontext(lambda: None)
 
     @cached_property
     def strand_process(self) -> U32:

@@ -196,12 +196,18 @@ class StoredGraph(ExecutionGraph):
         )
 
     @contextmanager
-    def passing(self) -> Iterator[None]:
+    def passing(self) -> Iterator[Callable[[], None]]:
         known = set(self.__dict__)
-        yield
-        if len(self) > LARGE:
-            for name in set(self.__dict__) - known - _SMALL:
-                del self.__dict__[name]
+
+        def let_go() -> None:
+            if len(self) > LARGE:
+                for name in set(self.__dict__) - known - _SMALL:
+                    self.__dict__.pop(name, None)
+
+        try:
+            yield let_go
+        finally:
+            let_go()
 
     # One event at a time
 

@@ -38,23 +38,27 @@ class CategoryKey(NamedTuple):
 
 def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction, *, coalesce: bool) -> dict[str, Any]:
     """The fields of `Flows` but for its runs."""
-    frames = find_frames(graph)
-    roots = frames.roots(requests)
-    label, labels = _labels(frames, level)
-    of = _own(frames)
-    parent, mine = frames.parent, None
-    if level != "function":
-        parent, mine = _merge(parent, label, roots)
-        of = of._replace(
-            work=_summed(mine, of.work), waiting=_summed(mine, of.waiting), failures=_summed(mine, of.failed)
-        )
-    order = order_flows(parent, label, of.begin, labels, roots, coalesce=coalesce)
-    columns = _calls(frames, of, order, label, labels)
-    columns |= _logs(frames, order, mine)
-    columns |= _requests(graph, requests, order)
+    with graph.passing() as let_go:
+        frames = find_frames(graph)
+        roots = frames.roots(requests)
+        label, labels = _labels(frames, level)
+        of = _own(frames, label)
+        parent, mine = frames.parent, None
+        if level != "function":
+            parent, mine = _merge(parent, label, roots)
+            of = of._replace(
+                work=_summed(mine, of.work), waiting=_summed(mine, of.waiting), failures=_summed(mine, of.failed)
+            )
+        order = order_flows(parent, label, of.begin, labels, roots, coalesce=coalesce)
+        columns = _logs(frames, order, mine) | _requests(graph, requests, order) | _names(frames, labels)
+        outside = np.flatnonzero(frames.is_outside(roots))
+        # What is made now is as large as what the graph is looked at for.
+        del frames, parent, label
+        let_go()
+    columns |= _calls(of, order)
     columns["errors"] = _errors(of.failures, order, columns)
     response = of.total[roots]
-    for request in np.flatnonzero(frames.is_outside(roots)).tolist():
+    for request in outside.tolist():
         at = slice(int(order.first[request]), int(order.first[request + 1]))
         response[request] = (columns["begin_ns"][at] + columns["total_ns"][at]).max()
     start = of.begin[roots] + graph.info.started
@@ -71,17 +75,28 @@ class _Own(NamedTuple):
     failed: Mask
     failures: npt.NDArray[Any]
     """How many of the calls that it stands for failed."""
+    delay: I64
+    event: npt.NDArray[np.signedinteger]
+    label: I32
+    channel: Codes
+    instance: Codes
 
 
-def _own(frames: Frames) -> _Own:
+def _own(frames: Frames, label: I32) -> _Own:
     graph, visits = frames.graph, frames.visits
+    event = graph.calls.enter.astype(graph.call.dtype)
+    if len(visits.region):
+        event = np.concatenate((event, graph.regions.first[visits.region].astype(event.dtype)))
+    more = (
+        frames.delay, event, label, _channels(frames)[1], _instances(graph)[1][graph.strand[event]],
+    )  # fmt: skip
     calls = graph.calls
     ended = calls.exit >= 0
     failed = np.zeros(len(frames), bool)
     failed[: frames.calls][ended] = graph.kind[calls.exit[ended]] == Kind.UNWIND
     begin = graph.ts[calls.enter]
     if not len(visits.region):
-        return _Own(begin, calls.total_ns, calls.self_ns, calls.waiting_ns, failed, failed)
+        return _Own(begin, calls.total_ns, calls.self_ns, calls.waiting_ns, failed, failed, *more)
     first, last = graph.regions.first[visits.region], graph.regions.last[visits.region]
     exits = np.where(visits.call >= 0, calls.exit[np.maximum(visits.call, 0)] if frames.calls else -1, -1)
     here = np.flatnonzero(exits >= 0)
@@ -95,6 +110,7 @@ def _own(frames: Frames) -> _Own:
         np.concatenate((calls.waiting_ns, waiting)),
         failed,
         failed,
+        *more,
     )
 
 
@@ -170,36 +186,35 @@ def _summed(mine: I32, column: npt.NDArray[Any]) -> I64:
     return total
 
 
-def _calls(frames: Frames, of: _Own, order: Ordered, label: I32, labels: tuple[str, ...]) -> dict[str, Any]:
-    graph, frame = frames.graph, order.frame
-    event = graph.calls.enter.astype(graph.call.dtype)
-    if len(frames.visits.region):
-        event = np.concatenate((event, graph.regions.first[frames.visits.region].astype(event.dtype)))
-    event = event[frame]
-    instances, of_strand = _instances(graph)
-    channels, channel = _coded(frames.channel, ["", *graph.strings])
+def _names(frames: Frames, labels: tuple[str, ...]) -> dict[str, Any]:
+    return {"labels": labels, "channels": _channels(frames)[0], "instances": _instances(frames.graph)[0]}
+
+
+def _channels(frames: Frames) -> tuple[tuple[str, ...], Codes]:
+    return _coded(frames.channel, ["", *frames.graph.strings])
+
+
+def _calls(of: _Own, order: Ordered) -> dict[str, Any]:
+    frame = order.frame
     begin = of.begin[frame]
     begin -= np.repeat(begin[order.first[:-1]], lengths(order.first))
     columns: dict[str, Any] = {
-        "labels": labels,
-        "channels": channels,
-        "instances": instances,
         "first": order.first,
-        "label": label[frame],
+        "label": of.label[frame],
         "parent": order.parent,
-        "channel": channel[frame],
-        "instance": of_strand[graph.strand[event]],
+        "channel": of.channel[frame],
+        "instance": of.instance[frame],
         "begin_ns": begin,
         "total_ns": of.total[frame],
         "self_ns": of.work[frame],
         "waiting_ns": of.waiting[frame],
-        "delay_ns": frames.delay[frame],
+        "delay_ns": of.delay[frame],
         "failed": of.failed[frame],
-        "event": event,
+        "event": of.event[frame],
         "repeats": np.broadcast_to(np.int32(1), len(frame)),
     }
     if len(order.again):
-        sums = (("total_ns", of.total), ("self_ns", of.work), ("waiting_ns", of.waiting), ("delay_ns", frames.delay))
+        sums = (("total_ns", of.total), ("self_ns", of.work), ("waiting_ns", of.waiting), ("delay_ns", of.delay))
         for name, column in sums:
             np.add.at(columns[name], order.where, column[order.again])
         columns["failed"][order.where[of.failed[order.again]]] = True

@@ -230,7 +230,6 @@ def _nothing() -> Flows:
 
 def flows_of(run: OpenRun, requests: I64, level: str | LabelFunction = "function", *, coalesce: bool = False) -> Flows:
     """The flows of some requests of a run, given as their REQUEST events."""
-    with run.graph.passing():
-        made = columns_of(run.graph, requests, level, coalesce=coalesce)
+    made = columns_of(run.graph, requests, level, coalesce=coalesce)
     number = np.zeros(len(requests), np.int32)
     return Flows(runs=(run,), run=number, **made)

@@ -48,6 +48,7 @@ TESTS = [
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
     "tests/graph/test_slice.py",
+    "tests/graph/test_flow_order.py",
     "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
     "tests/graph/test_strands.py",
@@ -64,6 +65,7 @@ TESTS = [
 QUICK = [
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
+    "tests/graph/test_flow_order.py",
     "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
     "tests/graph/test_strands.py",
