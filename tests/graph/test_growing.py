@@ -18,11 +18,11 @@ from clew.graph.build import build
 from clew.graph.growing import GROWING_FOLDER
 from clew.graph.store import load, open_graph
 from clew.records import header as h
-from clew.records import reader
+from clew.records import pack, reader
 from clew.records.definitions import define
 from clew.records.event import Kind, pack_extension, pack_word
 from clew.records.packed import PackedFiles
-from clew.records.run import STORE_FOLDER, finish_run, load_run, trace_files
+from clew.records.run import STORE_FOLDER, finish_run, load_run, packed_files, trace_files
 
 START = 1_000_000_000
 ROOM = h.CHUNK_SIZE - h.CHUNK_HEADER_SIZE
@@ -254,8 +254,8 @@ def test_only_what_was_added_is_read(run, read):
     growing.write()
     opened(growing.folder)
     whole = read[0]
-    for pack in (False, True, True, False):
-        if pack:
+    for packs in (False, True, True, False):
+        if packs:
             live.pack()
         read.clear()
         work(thread, 1)
@@ -385,19 +385,26 @@ def test_records_that_were_read_and_are_others_now_are_read_anew(run, read):
         slot.data = slot.data[:at] + bytes([slot.data[at] ^ 1]) + slot.data[at + 1 :]
         live.write(run.info.started)
         opened(growing.folder)
-    # A packed one, in a frame that is whole.
-    packed = next(growing.folder.glob("*.clewz"))
-    data = packed.read_bytes()
-    packed.unlink()
-    live.packed = PackedFiles(live.path)
-    from clew.records import pack
-
-    for _, frame in pack.frames(data):
-        chunk = frame.unpack()
-        if chunk[4] == h.ChunkKind.EVENTS:
-            chunk = chunk[:68] + bytes([chunk[68] ^ 1]) + chunk[69:]
-        live.packed.append(chunk)
-    opened(growing.folder)
+        for thread in live.process.threads.values():
+            work(thread, 1)
+        growing.write()
+        opened(growing.folder)
+    # Packed ones, in frames that are whole: fewer records, then more and other numbers.
+    chunks = [frame.unpack() for path in packed_files(live.path) for _, frame in pack.frames(path.read_bytes())]
+    for change in (
+        lambda chunk: chunk[:80].ljust(len(chunk), b"\0"),
+        lambda chunk: chunk[:68] + bytes([chunk[68] ^ 1]) + chunk[69:],
+    ):
+        for path in packed_files(live.path):
+            path.unlink()
+        live.packed = PackedFiles(live.path)
+        for chunk in chunks:
+            live.packed.append(change(chunk) if chunk[4] == h.ChunkKind.EVENTS else chunk)
+        opened(growing.folder)
+        for thread in live.process.threads.values():
+            work(thread, 1)
+        growing.write()
+        opened(growing.folder)
 
 
 def test_what_a_killed_writer_leaves_is_removed(run):
