@@ -1,11 +1,7 @@
 """Runs that are opened while they grow: each graph is the one that is built from nothing."""
 
-import json
 import shutil
-import subprocess
-import sys
 import threading
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +18,7 @@ from clew.records import pack, reader
 from clew.records.definitions import define
 from clew.records.event import Kind, pack_extension, pack_word
 from clew.records.packed import PackedFiles
-from clew.records.run import STORE_FOLDER, finish_run, load_run, packed_files, trace_files
+from clew.records.run import STORE_FOLDER, finish_run, packed_files
 
 START = 1_000_000_000
 ROOM = h.CHUNK_SIZE - h.CHUNK_HEADER_SIZE
@@ -464,70 +460,3 @@ def test_a_run_that_was_left_behind_goes_with_the_next_look_at_the_store(run):
         (growing.folder / GROWING_FOLDER / name).write_bytes(data)
     opened(growing.folder)
     assert not (growing.folder / GROWING_FOLDER).exists()
-
-
-PROGRAM = """
-import asyncio, logging, os, queue, sys, threading
-logging.basicConfig(level=logging.INFO)
-
-async def work(number, results):
-    await asyncio.sleep(0)
-    await results.put(number)
-
-async def main():
-    results = asyncio.Queue()
-    number = 0
-    while not sys.stdin.closed and os.path.exists(sys.argv[1]):
-        await asyncio.gather(*[work(number + more, results) for more in range(20)])
-        while not results.empty():
-            await results.get()
-        number += 20
-        if number % 400 == 0:
-            logging.info("at %d", number)
-        if number == 2000 and not os.fork():
-            break
-        await asyncio.sleep(0.001)
-
-background = queue.Queue()
-worker = threading.Thread(target=lambda: [None for _ in iter(background.get, None)])
-worker.start()
-for number in range(100):
-    background.put(number)
-asyncio.run(main())
-background.put(None)
-if worker.is_alive():
-    worker.join(5)
-"""
-
-
-@pytest.mark.parametrize("keep", ["oldest", "newest"])
-def test_a_program_that_is_recorded_is_watched_until_its_end(tmp_path, keep):
-    (tmp_path / "app.py").write_text(PROGRAM)
-    goes_on = tmp_path / "goes-on"
-    goes_on.touch()
-    command = [sys.executable, "-m", "clew", "run", "-q", "--budget", "none", "--quota", "2MB", "--keep", keep, "--"]
-    with subprocess.Popen(
-        [*command, sys.executable, "app.py", str(goes_on)], cwd=tmp_path, stderr=subprocess.DEVNULL
-    ) as program:
-        folder = None
-        seen = []
-        while len(seen) < 8 or seen[-1] < 20_000:
-            time.sleep(0.1)
-            assert program.poll() is None
-            if folder is None:
-                found = [path.parent for path in tmp_path.glob(".clew/runs/*/run.json") if trace_files(path.parent)]
-                folder = found[0] if found else None
-                continue
-            graph, problems = open_graph(folder)
-            assert any("not over" in problem.what for problem in problems)
-            assert keep == "newest" or len(graph) >= max(seen, default=0)
-            seen.append(len(graph))
-            if keep == "newest" and len(seen) > 8:
-                break
-        goes_on.unlink()
-        assert program.wait(60) == 0
-    assert load_run(folder).finished
-    opened(folder)
-    assert not (folder / GROWING_FOLDER).exists()
-    state = json.loads((folder / STORE_FOLDER / "manifest.json").read_text().splitlines()[0])
-    assert state["format"]
