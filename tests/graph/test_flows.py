@@ -444,6 +444,20 @@ def test_a_part_and_parts_together_are_the_whole(new_run):
         ).all()
 
 
+def test_flows_of_a_large_stored_run_are_the_same_and_keep_none_of_its_columns(new_run, monkeypatch):
+    folder = random_run(new_run, 200).folder
+    whole = Flows.of(open_run(folder))
+    monkeypatch.setattr("clew.graph.stored.LARGE", 0)
+    stored = open_run(folder)
+    assert type(stored.graph).__name__ == "StoredGraph"
+    flows = Flows.of(stored)
+    assert not {"ts", "region", "calls", "call", "site"} & set(vars(stored.graph))
+    for column in ("request", "category", "errors", "first", *flows.matrix_columns, "log_call", "log_event"):
+        assert getattr(flows, column).tolist() == getattr(whole, column).tolist()
+    # Questions go on to be answered.
+    assert stored.graph.function(int(flows.event[0])) == flows.labels[flows.label[0]]
+
+
 def test_some_requests_by_name_and_by_a_test(run):
     thread = run.process().thread()
     for name in ("Get", "Put", "Get"):
