@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from clew.graph.query import EventQuery, QueryError, Run, open_run
+from clew import Run
+from clew import open as open_run
+from clew.graph.query import EventQuery, QueryError
 from clew.records.errors import ClewError, RunError
 from clew.records.event import Kind
 
