@@ -253,10 +253,11 @@ def test_private_memory_does_not_grow_with_the_run(tmp_path, in_files, monkeypat
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(store_module, "_write_graph", importlib.import_module("lessened").write)
     (few, small), (many, large) = (
-        peak(write_run(tmp_path / str(events), events, processes=1, threads=2)) for events in (120_000, 480_000)
+        peak(write_run(tmp_path / str(events), events, processes=1, threads=2)) for events in (120_000, 1_200_000)
     )
-    assert many > few * 3.9
-    assert (large - small) / (many - few) < 20
+    assert many > few * 9
+    # How many of Arrow's threads are busy at once differs by some 20 MB.
+    assert (large - small) / (many - few) < 40
 
 
 def test_a_full_disk_leaves_the_old_store_and_one_message(folder, in_memory):
