@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.columns import Column
-from clew.graph.model import I64, LEVEL_NAMES, Event, ExecutionGraph
+from clew.graph.event import LEVEL_NAMES, Event
+from clew.graph.model import I64, ExecutionGraph
 from clew.graph.nodes import Condition, QueryError
 from clew.graph.ops.find import LEVEL_NUMBERS, texts_pass
 from clew.graph.texts import TESTS

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.model import Event, ExecutionGraph, Site
+from clew.graph.event import Event
+from clew.graph.model import ExecutionGraph, Site
 from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.records.match import matches

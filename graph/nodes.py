@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from clew.graph.event import Event
 from clew.graph.levels import LabelFunction
-from clew.graph.model import I64, Event, ExecutionGraph
+from clew.graph.model import I64, ExecutionGraph
 from clew.graph.ops.aggregate import Reduce
 from clew.graph.ops.parts import Direction
 from clew.graph.ops.slice import EdgeFilter

@@ -30,12 +30,13 @@ from clew.graph.answers import (
 from clew.graph.columns import Table
 from clew.graph.comparing import comparison
 from clew.graph.display import ROWS, slice_svg
+from clew.graph.event import Event
 from clew.graph.execute import count_events, execute_events, slice_to_networkx
 from clew.graph.fields import FIELDS, check_condition, check_field
 from clew.graph.gaps import touching
 from clew.graph.imports import run_folder
 from clew.graph.levels import LabelFunction
-from clew.graph.model import Event, Gap
+from clew.graph.model import Gap
 from clew.graph.nodes import (
     Aggregate,
     Beside,

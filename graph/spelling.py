@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from clew.graph.event import LEVEL_NAMES
 from clew.graph.fields import OF_TEXT
-from clew.graph.model import LEVEL_NAMES
 from clew.graph.nodes import (
     Aggregate,
     Beside,

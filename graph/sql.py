@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.graph.answers import machine_table
+from clew.graph.event import LEVEL_NAMES
 from clew.graph.gaps import gap_table
-from clew.graph.model import LEVEL_NAMES, Calls, ExecutionGraph, RegionKind
+from clew.graph.model import Calls, ExecutionGraph, RegionKind
 from clew.graph.nodes import QueryError
 from clew.graph.stored import StoredGraph
 from clew.graph.tables import file_name

@@ -18,10 +18,10 @@ from clew.graph.engines.cut import Piece
 from clew.graph.engines.folder import Manifest, read_part
 from clew.graph.engines.nodes import Nodes, OfPart
 from clew.graph.engines.search import Ask, Mail, Search, search
+from clew.graph.event import Event
 from clew.graph.execute import matching, request_roots, requests_named
 from clew.graph.fields import column
 from clew.graph.levels import RUNTIME, LabelFunction, labels_of
-from clew.graph.model import Event
 from clew.graph.nodes import Condition
 from clew.graph.ops.condensing import Condensing
 from clew.graph.ops.slice import Slice

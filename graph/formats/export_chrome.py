@@ -12,11 +12,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from clew.graph.event import LEVEL_NAMES
 from clew.graph.formats.chrome import COUNTED, EVENT, GAP, STARTED, SUSPENDED
 from clew.graph.formats.source import to_json
 from clew.graph.formats.spans_of import SpansOf
 from clew.graph.gaps import gaps, stretch
-from clew.graph.model import LEVEL_NAMES, ExecutionGraph, edge_kind_name
+from clew.graph.model import ExecutionGraph, edge_kind_name
 from clew.records.event import Kind
 
 _INSTANTS = (Kind.LOG, Kind.MARK)

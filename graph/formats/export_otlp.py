@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from clew.graph.event import LEVEL_NAMES
 from clew.graph.formats.otlp import OWN_EDGES, OWN_EVENT, OWN_LINK, OWN_LOST, OWN_STRAND
 from clew.graph.formats.source import FormatError, to_json
 from clew.graph.formats.spans_of import Link, SpansOf
 from clew.graph.gaps import gaps
-from clew.graph.model import LEVEL_NAMES, ExecutionGraph, Gap
+from clew.graph.model import ExecutionGraph, Gap
 from clew.records.event import EdgeKind, Kind
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.model import LEVEL_NAMES, ExecutionGraph
+from clew.graph.event import LEVEL_NAMES
+from clew.graph.model import ExecutionGraph
 from clew.graph.ops.moments import NEAR_NS, moments
 from clew.graph.texts import TESTS
 from clew.records.event import FLAG_FAILED, Kind

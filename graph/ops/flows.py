@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import expand
+from clew.graph.event import Event
 from clew.graph.levels import LabelFunction
-from clew.graph.model import I64, Event, Rows
+from clew.graph.model import I64, Rows
 from clew.graph.nodes import OpenRun
 from clew.graph.ops.flow_columns import REPEATED, CategoryKey, columns_of
 from clew.records.event import Kind

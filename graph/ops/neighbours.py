@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.graph.columns import Column, Table
-from clew.graph.model import I64, Event, ExecutionGraph, edge_kind_name
+from clew.graph.event import Event
+from clew.graph.model import I64, ExecutionGraph, edge_kind_name
 
 NEXT = "next"
 """The kind of what is only an order: the event goes on, or went on from there."""

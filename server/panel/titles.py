@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from clew.graph.event import LEVEL_NAMES
 from clew.graph.gaps import between
-from clew.graph.model import LEVEL_NAMES, ExecutionGraph, RegionKind
+from clew.graph.model import ExecutionGraph, RegionKind
 from clew.records.event import EdgeKind, Kind
 from clew.server import wording
 

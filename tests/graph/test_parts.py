@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.model import Event
+from clew.graph.event import Event
 from clew.graph.ops.aggregate import aggregate
 from clew.graph.ops.parts import slice_parts
 from clew.graph.ops.slice import slice_events
