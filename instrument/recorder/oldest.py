@@ -1,6 +1,6 @@
 """Which finished chunk the recorder written in Python drops when the quota is reached and the newest records are to be kept.
 
-The twin of `chunk_oldest` in `csrc/store.h`. Invariants: a chunk of definitions is never dropped; one is dropped only under
+The twin of `chunk_oldest` in `csrc/chunks.h`. Invariants: a chunk of definitions is never dropped; one is dropped only under
 the kernel's lock on its header, which the collector takes, too; its records are counted, and it is marked, before the first
 of its bytes changes. A signal handler's exception may come out at any place: the chunk is dropped then, and the next one.
 """

@@ -1,9 +1,9 @@
 """The trace file of the recorder written in Python: its header page, the segments that map it, and the chunks in it.
 
-The twin of `csrc/store.h`, but for recycling: it marks chunks as finished, for the collector to pack, and takes none back
-from it, so the file grows, and a thread's last chunk is finished with the process only. At the quota it drops its own oldest
-one, if the newest are to be kept (`oldest.py`). Invariants: space is allocated before it is
-mapped; no descriptor of ours is open while the program runs; a forked child forgets the parent's file.
+The twin of `csrc/store.h`, `chunks.h` and `opening.h`, but for recycling: it marks chunks as finished, for the collector to
+pack, and takes none back from it, so the file grows, and a thread's last chunk is finished with the process only. At the quota
+it drops its own oldest one, if the newest are to be kept (`oldest.py`). Invariants: space is allocated before it is mapped; no
+descriptor of ours is open while the program runs; a forked child forgets the parent's file.
 """
 
 from __future__ import annotations

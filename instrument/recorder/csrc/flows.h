@@ -10,7 +10,7 @@
 #ifndef CLEW_FLOWS_H
 #define CLEW_FLOWS_H
 
-#include "store.h"
+#include "opening.h"
 
 #define FLOW_MARK 0xC1E55Au /* first 24 bits of a key that carries its state in its last two, to other processes */
 #define WAYS 4u
