@@ -67,17 +67,17 @@ def _solve(count: int, source: I64, target: I64, entries: list[int]) -> tuple[li
         for here in reached:
             if here in fixed:
                 continue
-            meet, any_ = -1, False
+            met, any_ = -1, False
             for other in comes[into[here] : into[here + 1]]:
                 if known[other]:
-                    meet = _meet(meet, other, above, rank) if any_ else other
+                    met = meet(met, other, above, rank) if any_ else other
                     any_ = True
-            if not known[here] or above[here] != meet:
-                known[here], above[here], changed = 1, meet, True
+            if not known[here] or above[here] != met:
+                known[here], above[here], changed = 1, met, True
     return above, np.array(reached, np.int64)
 
 
-def _meet(one: int, other: int, above: list[int], rank: list[int]) -> int:
+def meet(one: int, other: int, above: list[int], rank: list[int]) -> int:
     """The last stretch that both have in common on the way from the roots, -1 for none."""
     while one != other:
         if one < 0 or other < 0:

@@ -27,7 +27,7 @@ def rewrite(document: Path, runs: Runs, machine: str) -> None:
     text = document.read_text(encoding="utf-8")
     for name, table in tables(runs, machine).items():
         place = re.compile(rf"(<!-- measured: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text, places = place.subn(lambda found, table=table: f"{found[1]}{table}\n{found[2]}", text)  # type: ignore[misc]
+        text, places = place.subn(lambda found, table=table: f"{found[1]}{table}\n{found[2]}", text)
         if places != 1:
             raise SystemExit(f"{document}: `<!-- measured: {name} -->` is there {places} times, not once")
     document.write_text(text, encoding="utf-8")

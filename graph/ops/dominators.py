@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.dominators_reference import meet
 from clew.graph.kernel import kernel
 from clew.records.errors import ClewError
 
@@ -105,10 +106,10 @@ class Dominators:
     def _common(self) -> list[int]:
         """The stretches of `common`."""
         ends = np.setdiff1d(np.arange(len(self.start)), self.ways[0]).tolist()
-        meet = ends[0] if ends else -1
+        met = ends[0] if ends else -1
         for end in ends[1:]:
-            meet = _meet(meet, end, self.above, self._rank)
-        return self._chain(meet)
+            met = meet(met, end, self.above, self._rank)
+        return self._chain(met)
 
     @cached_property
     def _rank(self) -> list[int]:
@@ -190,15 +191,3 @@ def _leading_to(stretch: int, source: I64, target: I64, stretches: int) -> npt.N
     leads = np.zeros(stretches, bool)
     leads[breadth_first_order(back, stretch, return_predecessors=False)] = True
     return leads
-
-
-def _meet(one: int, other: int, above: list[int], rank: list[int]) -> int:
-    """The last stretch that both have in common on the way from the roots, -1 for none."""
-    while one != other:
-        if one < 0 or other < 0:
-            return -1
-        if rank[one] > rank[other]:
-            one = above[one]
-        else:
-            other = above[other]
-    return one
