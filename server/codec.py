@@ -1,4 +1,4 @@
-"""Turns JSON into the dataclasses of `protocol.py` and back; what comes from outside is checked field by field.
+"""Turns JSON into the dataclasses of `protocol` and back; what comes from outside is checked field by field.
 
 Invariant: `decode` returns a value whose every field has its declared type, or raises `RequestError` naming the field.
 """
@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from clew.records.errors import ClewError
-from clew.server import protocol
 
 T = TypeVar("T")
 
@@ -48,7 +47,7 @@ def encode(value: object) -> Any:
 
 def _hints(cls: type[Any]) -> dict[str, Any]:
     if cls not in _HINTS:
-        _HINTS[cls] = typing.get_type_hints(cls, vars(protocol))
+        _HINTS[cls] = typing.get_type_hints(cls)
     return _HINTS[cls]
 
 

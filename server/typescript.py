@@ -1,6 +1,6 @@
-"""Writes the TypeScript twin of `protocol.py`: `python -m clew.server.typescript`; `--check` exits 1 when it is stale.
+"""Writes the TypeScript twin of `protocol/`: `python -m clew.server.typescript`; `--check` exits 1 when it is stale.
 
-Invariant: the output is a function of `protocol.py` alone (types, docstrings, order of definition), so a stale twin is a
+Invariant: the output is a function of that package alone (types, docstrings, order of definition), so a stale twin is a
 failing check and never a matter of taste.
 """
 
@@ -15,8 +15,11 @@ import typing
 from pathlib import Path
 
 from clew.server import protocol
+from clew.server.protocol import diffs, hosts, paths, sessions, shared, slices
 
 OUTPUT = Path(__file__).resolve().parent.parent / "vscode-client" / "src" / "shared" / "protocol.ts"
+MODULES = (shared, sessions, slices, paths, diffs, hosts)
+"""In the order in which their types are written."""
 CONSTANTS = ("PROTOCOL_VERSION", "RUNS_CHANGED", "COMMANDS")
 UNIONS = ("HostMessage", "PanelMessage")
 SENT_BY_CLIENT = (protocol.ClientOptions, protocol.OpenMessage, protocol.CursorMessage, protocol.RevealMessage)
@@ -28,7 +31,7 @@ def generate() -> str:
     documents = _documents()
     optional = _reachable([params for params, _ in protocol.METHODS.values()] + list(SENT_BY_CLIENT))
     parts = [
-        "// Generated from server/protocol.py by `python -m clew.server.typescript`; edit that file instead.\n",
+        "// Generated from server/protocol/ by `python -m clew.server.typescript`; edit those files instead.\n",
         _comment(inspect.getdoc(protocol) or "", ""),
     ]
     for name in CONSTANTS:
@@ -57,7 +60,7 @@ def _methods(documents: dict[str, str]) -> str:
 
 
 def _interface(cls: type, documents: dict[str, str], *, with_defaults: bool) -> str:
-    hints = typing.get_type_hints(cls, vars(protocol))
+    hints = typing.get_type_hints(cls)
     lines = []
     for field in dataclasses.fields(cls):
         has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
@@ -88,7 +91,7 @@ def _type(hint: object) -> str:
     if origin is list:
         inner = _type(arguments[0])
         return f"({inner})[]" if " " in inner else f"{inner}[]"
-    raise TypeError(f"protocol.py uses {hint!r}, for which there is no TypeScript here; add it to _type")
+    raise TypeError(f"the protocol uses {hint!r}, for which there is no TypeScript here; add it to _type")
 
 
 def _literal(value: object) -> str:
@@ -108,7 +111,7 @@ def _reachable(roots: list[type]) -> set[type]:
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
             if hint not in found:
                 found.add(hint)
-                pending.extend(typing.get_type_hints(hint, vars(protocol)).values())
+                pending.extend(typing.get_type_hints(hint).values())
         else:
             pending.extend(typing.get_args(hint))
     return found
@@ -117,8 +120,9 @@ def _reachable(roots: list[type]) -> set[type]:
 def _dataclasses() -> list[type]:
     return [
         value
-        for value in vars(protocol).values()
-        if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == protocol.__name__
+        for module in MODULES
+        for value in vars(module).values()
+        if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == module.__name__
     ]
 
 
@@ -149,7 +153,8 @@ def _documents() -> dict[str, str]:
             ):
                 found[prefix + target.id] = inspect.cleandoc(following.value.value)
 
-    collect(ast.parse(inspect.getsource(protocol)).body, "")
+    for module in (protocol, *MODULES):
+        collect(ast.parse(inspect.getsource(module)).body, "")
     return found
 
 

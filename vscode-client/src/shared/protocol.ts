@@ -1,7 +1,7 @@
-// Generated from server/protocol.py by `python -m clew.server.typescript`; edit that file instead.
+// Generated from server/protocol/ by `python -m clew.server.typescript`; edit those files instead.
 
 /**
- * The panel's requests and answers as typed data; `clew.server.typescript` writes the TypeScript twin from this file.
+ * The panel's requests and answers as typed data; `clew.server.typescript` writes the TypeScript twin from this package.
  *
  * Field names go over the wire as they stand, in camel case, so that both sides read the same words. Times are nanoseconds
  * as JSON numbers (exact below 2**53, which a run's relative times stay under). Events are row numbers of the run's graph.
@@ -36,18 +36,6 @@ export interface RunRef {
   exitCode: number | null;
   command: string;
   problems: string[];
-}
-
-export type RunsParams = Record<string, never>;
-
-export interface RunsResult {
-  workspace: string;
-  runs: RunRef[];
-  selected: string;
-}
-
-export interface SelectRunParams {
-  run: string;
 }
 
 /** A stretch of a thread or task of which events are missing, so that nothing is known of it: it is not idle. */
@@ -99,6 +87,52 @@ export interface Target {
   location?: Location | null;
   /** `module:qualname`, all its calls. */
   function?: string | null;
+}
+
+/** What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback. */
+export interface ErrorResult {
+  message: string;
+}
+
+export type RunsParams = Record<string, never>;
+
+export interface RunsResult {
+  workspace: string;
+  runs: RunRef[];
+  selected: string;
+}
+
+export interface SelectRunParams {
+  run: string;
+}
+
+/** Which of a slice's functions is the cursor in? */
+export interface LocateParams {
+  location: Location;
+  run?: string;
+}
+
+export interface LocateResult {
+  /** `module:qualname`, empty when the line belongs to no recorded function. */
+  function: string;
+  location: Location | null;
+}
+
+/**
+ * Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
+ * and log files of the workspace, are shown.
+ */
+export interface SourceParams {
+  location: Location;
+  context?: number;
+  run?: string;
+}
+
+export interface SourceResult {
+  path: string;
+  firstLine: number;
+  lines: string[];
+  message: string;
 }
 
 export interface SliceParams {
@@ -328,40 +362,6 @@ export interface DiffResult {
   order: string;
   /** Which calls were only counted, so that their times are missing; "" for none. */
   counted: string;
-}
-
-/** Which of a slice's functions is the cursor in? */
-export interface LocateParams {
-  location: Location;
-  run?: string;
-}
-
-export interface LocateResult {
-  /** `module:qualname`, empty when the line belongs to no recorded function. */
-  function: string;
-  location: Location | null;
-}
-
-/**
- * Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
- * and log files of the workspace, are shown.
- */
-export interface SourceParams {
-  location: Location;
-  context?: number;
-  run?: string;
-}
-
-export interface SourceResult {
-  path: string;
-  firstLine: number;
-  lines: string[];
-  message: string;
-}
-
-/** What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback. */
-export interface ErrorResult {
-  message: string;
 }
 
 /** The language client's `initializationOptions`. */

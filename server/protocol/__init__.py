@@ -1,0 +1,66 @@
+"""The panel's requests and answers as typed data; `clew.server.typescript` writes the TypeScript twin from this package.
+
+Field names go over the wire as they stand, in camel case, so that both sides read the same words. Times are nanoseconds
+as JSON numbers (exact below 2**53, which a run's relative times stay under). Events are row numbers of the run's graph.
+A field with a default may be left out of a request; an answer has every field.
+"""
+
+from __future__ import annotations
+
+from clew.server.protocol.diffs import DiffEdge as DiffEdge
+from clew.server.protocol.diffs import DiffNode as DiffNode
+from clew.server.protocol.diffs import DiffParams as DiffParams
+from clew.server.protocol.diffs import DiffResult as DiffResult
+from clew.server.protocol.diffs import DiffRow as DiffRow
+from clew.server.protocol.hosts import ClientOptions as ClientOptions
+from clew.server.protocol.hosts import CursorMessage as CursorMessage
+from clew.server.protocol.hosts import HostMessage as HostMessage
+from clew.server.protocol.hosts import OpenMessage as OpenMessage
+from clew.server.protocol.hosts import PanelMessage as PanelMessage
+from clew.server.protocol.hosts import ReadyMessage as ReadyMessage
+from clew.server.protocol.hosts import RevealMessage as RevealMessage
+from clew.server.protocol.hosts import RunsChangedMessage as RunsChangedMessage
+from clew.server.protocol.paths import CriticalPathParams as CriticalPathParams
+from clew.server.protocol.paths import CriticalPathResult as CriticalPathResult
+from clew.server.protocol.paths import PathSegment as PathSegment
+from clew.server.protocol.sessions import LocateParams as LocateParams
+from clew.server.protocol.sessions import LocateResult as LocateResult
+from clew.server.protocol.sessions import RunsParams as RunsParams
+from clew.server.protocol.sessions import RunsResult as RunsResult
+from clew.server.protocol.sessions import SelectRunParams as SelectRunParams
+from clew.server.protocol.sessions import SourceParams as SourceParams
+from clew.server.protocol.sessions import SourceResult as SourceResult
+from clew.server.protocol.shared import ErrorResult as ErrorResult
+from clew.server.protocol.shared import Location as Location
+from clew.server.protocol.shared import MachineRef as MachineRef
+from clew.server.protocol.shared import MissingEvents as MissingEvents
+from clew.server.protocol.shared import ProcessRef as ProcessRef
+from clew.server.protocol.shared import RunRef as RunRef
+from clew.server.protocol.shared import Target as Target
+from clew.server.protocol.slices import ChainStep as ChainStep
+from clew.server.protocol.slices import GraphEdge as GraphEdge
+from clew.server.protocol.slices import GraphNode as GraphNode
+from clew.server.protocol.slices import Numbers as Numbers
+from clew.server.protocol.slices import SliceParams as SliceParams
+from clew.server.protocol.slices import SliceResult as SliceResult
+
+PROTOCOL_VERSION = 1
+
+METHODS: dict[str, tuple[type, type]] = {
+    "clew/runs": (RunsParams, RunsResult),
+    "clew/selectRun": (SelectRunParams, RunsResult),
+    "clew/slice": (SliceParams, SliceResult),
+    "clew/criticalPath": (CriticalPathParams, CriticalPathResult),
+    "clew/diff": (DiffParams, DiffResult),
+    "clew/locate": (LocateParams, LocateResult),
+    "clew/source": (SourceParams, SourceResult),
+}
+"""Every request of the panel: over the language server as a custom request, over HTTP as POST /rpc with
+{"method", "params"}."""
+
+RUNS_CHANGED = "clew/runsChanged"
+"""The server's only notification of its own, without data."""
+
+COMMANDS = ("clew.openSlice", "clew.why", "clew.selectRun")
+"""Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`; selectRun takes one
+`SelectRunParams`, or nothing and then asks."""

@@ -1,0 +1,57 @@
+"""Which runs there are and which is looked at; where a line of source belongs, and lines of source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.server.protocol.shared import Location, RunRef
+
+
+@dataclass(frozen=True)
+class RunsParams:
+    pass
+
+
+@dataclass(frozen=True)
+class RunsResult:
+    workspace: str
+    runs: list[RunRef]
+    selected: str = ""
+
+
+@dataclass(frozen=True)
+class SelectRunParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class LocateParams:
+    """Which of a slice's functions is the cursor in?"""
+
+    location: Location
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class LocateResult:
+    function: str
+    """`module:qualname`, empty when the line belongs to no recorded function."""
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class SourceParams:
+    """Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
+    and log files of the workspace, are shown."""
+
+    location: Location
+    context: int = 12
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    path: str
+    firstLine: int
+    lines: list[str]
+    message: str = ""
