@@ -60,6 +60,12 @@ class RunInfo(NamedTuple):
     """The run began in the middle of a program; its processes write its end, each if it is the last one."""
     imported: int = 0
     """When the run was made of a trace that others wrote, 0 for one that was recorded."""
+    tests: bool = False
+    """The run is a test session's."""
+    commit: str = ""
+    """The revision of the source that a test session is of, "" when that is not known."""
+    dirty: bool = False
+    """Files that the commit has were changed."""
     notes: list[str] = []  # noqa: RUF012  # never changed
     format: int = RUN_FORMAT
 
