@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.compare.pairing import Pairing
-from clew.compare.statistics import F64, Samples, benjamini_hochberg, ks_slower
+from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, ks_slower
 from clew.graph.ops.diff import duration
+from clew.graph.ops.flows import Flows
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,33 @@ class EdgeChange:
         return f"{self.target}{by} itself {duration(self.own_before_ns)} -> {duration(self.own_after_ns)}"
 
 
-class _Calls(NamedTuple):
-    """Of one side, requests by calls."""
+class CallTimes(NamedTuple):
+    """Of requests of one category, requests by calls."""
 
     begin: F64
     total: F64
     work: F64
     waiting: F64
     delay: F64
+    own: F64
+
+    @property
+    def edge(self) -> F64:
+        return np.asarray(self.total + self.delay)
+
+
+def call_times(flows: Flows, requests: I64) -> CallTimes:
+    """Raises `IndexError` for no requests, whose calls nobody knows."""
+    at = flows.places(int(requests[0]))
+    named = np.array([name != "" for name in flows.channels])
+    begin, total, work, waiting, delay = (
+        flows.matrix(column, requests).astype(np.float64)
+        for column in ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")
+    )
+    delay[:, 0] = 0  # is before the request
+    found = CallTimes(begin, total, work, waiting, delay, work + delay)
+    _add_waiting(found, flows.parent[at], named[flows.channel[at]])
+    return found
 
 
 def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[EdgeChange]:
@@ -62,16 +82,9 @@ def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[Edge
     flows, request = pairing.example(category)
     at = flows.places(request)
     parent, label, channel = flows.parent[at], flows.label[at].tolist(), flows.channel[at].tolist()
-    named = np.array([name != "" for name in flows.channels])
-    by_edge = named[flows.channel[at]]
-    columns = ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")
-    sides = [_Calls(*side) for side in zip(*(pairing.matrices(column, category) for column in columns), strict=True)]
-    for side in sides:
-        side.delay[:, 0] = 0  # is before the request
-    owns = [_own(side, parent, by_edge) for side in sides]
-    edges = [side.total + side.delay for side in sides]
-    p = benjamini_hochberg(ks_slower(*map(_by_call, owns)).p)
-    p_edge = benjamini_hochberg(ks_slower(*map(_by_call, edges)).p)
+    sides = [call_times(flows, pairing.requests(side, category)) for side, flows in enumerate(pairing.sides)]
+    owns, edges = [side.own for side in sides], [side.edge for side in sides]
+    p, p_edge = slower_by_call(*owns), slower_by_call(*edges)
     means = [[columns.mean(axis=0) for columns in pair] for pair in (owns, edges)]
     growth = means[0][1] - means[0][0]
     for place in np.argsort(-growth, kind="stable").tolist():
@@ -91,9 +104,13 @@ def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[Edge
             )
 
 
-def _own(calls: _Calls, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.bool_]) -> F64:
-    """Work, what lies on the edge, and the waiting in which nothing ran, or waited, that the call had led to."""
-    own = calls.work + calls.delay
+def slower_by_call(before: F64, after: F64) -> F64:
+    """How likely each column is no slower after, corrected for the number of columns."""
+    return benjamini_hochberg(ks_slower(_by_call(before), _by_call(after)).p)
+
+
+def _add_waiting(calls: CallTimes, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.bool_]) -> None:
+    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to."""
     start, end = calls.begin - calls.delay, calls.begin + calls.total
     width = len(parent)
     # Below each call what edges led to, at any depth, and what it called plainly; children come after their parents.
@@ -113,8 +130,7 @@ def _own(calls: _Calls, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.b
         twice = calls.work[:, place] + waiting + calls.total[:, kids].sum(1) - calls.total[:, place]
         inside = _covered(np.clip(start[:, every], low, high), np.clip(end[:, every], low, high))
         inside -= _covered(np.clip(start[:, kids], low, high), np.clip(end[:, kids], low, high))
-        own[:, place] += np.maximum(waiting - np.maximum(twice, 0) - inside, 0)
-    return own
+        calls.own[:, place] += np.maximum(waiting - np.maximum(twice, 0) - inside, 0)
 
 
 def _covered(low: F64, high: F64) -> F64:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.compare.statistics import F64, I64, Samples, by_group
+from clew.compare.statistics import I64, Samples, by_group
 from clew.graph.ops.flow_columns import CategoryKey
 from clew.graph.ops.flows import Flows
 
@@ -104,16 +104,6 @@ class Pairing:
     def text(self, category: int) -> str:
         flows, request = self.example(category)
         return flows.text(request)
-
-    def matrices(self, column: str, category: int) -> tuple[F64, F64]:
-        """A column of calls, requests by calls, on both sides; no rows where a side has none of the category."""
-        flows, request = self.example(category)
-        width = flows.places(request).stop - flows.places(request).start
-        before, after = (
-            flows.matrix(column, requests).astype(np.float64) if len(requests) else np.zeros((0, width))
-            for flows, requests in ((flows, self.requests(side, category)) for side, flows in enumerate(self.sides))
-        )
-        return before, after
 
 
 def _renumbered(sides: Sequence[tuple[list[int], npt.NDArray[Any]]]) -> tuple[I64, I64]:

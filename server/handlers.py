@@ -41,6 +41,12 @@ def _diff(session: Session, params: protocol.DiffParams, task: Task) -> protocol
     return diff_view(session, params, task)
 
 
+def _compare(session: Session, params: protocol.CompareParams, task: Task) -> protocol.CompareResult:
+    from clew.server.panel.compare import compare_view
+
+    return compare_view(session, params, task)
+
+
 def _locate(session: Session, params: protocol.LocateParams, task: Task) -> protocol.LocateResult:
     from clew.server.panel.locate import locate
 
@@ -60,6 +66,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/slice": _slice,
     "clew/criticalPath": _critical_path,
     "clew/diff": _diff,
+    "clew/compare": _compare,
     "clew/locate": _locate,
     "clew/source": _source,
 }

@@ -7,6 +7,16 @@ A field with a default may be left out of a request; an answer has every field.
 
 from __future__ import annotations
 
+from clew.server.protocol.compares import CompareCall as CompareCall
+from clew.server.protocol.compares import CompareDifference as CompareDifference
+from clew.server.protocol.compares import CompareEdge as CompareEdge
+from clew.server.protocol.compares import CompareGraph as CompareGraph
+from clew.server.protocol.compares import CompareNode as CompareNode
+from clew.server.protocol.compares import CompareParams as CompareParams
+from clew.server.protocol.compares import ComparePrecursor as ComparePrecursor
+from clew.server.protocol.compares import CompareResult as CompareResult
+from clew.server.protocol.compares import CompareRow as CompareRow
+from clew.server.protocol.compares import CompareThresholds as CompareThresholds
 from clew.server.protocol.diffs import DiffEdge as DiffEdge
 from clew.server.protocol.diffs import DiffNode as DiffNode
 from clew.server.protocol.diffs import DiffParams as DiffParams
@@ -52,6 +62,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/slice": (SliceParams, SliceResult),
     "clew/criticalPath": (CriticalPathParams, CriticalPathResult),
     "clew/diff": (DiffParams, DiffResult),
+    "clew/compare": (CompareParams, CompareResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/source": (SourceParams, SourceResult),
 }

@@ -364,6 +364,205 @@ export interface DiffResult {
   counted: string;
 }
 
+/** When a difference counts; `CompareResult.explanation` says it in words. */
+export interface CompareThresholds {
+  /** The share of what is named that may be there by chance. */
+  alpha?: number;
+  /** Slower by at least this share of what it took. */
+  slower?: number;
+  /** Times are compared where n·m / (n + m) of the samples on both sides is at least this. */
+  samples?: number;
+  /** New or more frequent by at least so many requests, */
+  more?: number;
+  /** and by this share of the requests of its name. */
+  share?: number;
+  /** What it may come from has lost at least this share of that. */
+  precursor?: number;
+}
+
+export interface CompareParams {
+  /** Runs by id, name or folder; `RUN@EVENT` is one request of a run, by the number of its REQUEST event. */
+  before: string[];
+  after: string[];
+  /** Only requests of this name. */
+  request?: string;
+  /** function, class, module, component, task, thread, process, machine, or the spec's. */
+  level?: string;
+  /** Count equal calls in a row as one. */
+  coalesce?: boolean;
+  /** Whose flows the graph shows, by `CompareRow.category`; "" for the first row's. */
+  category?: string;
+  /** Beside which flow, by `CompareRow.category`; "" for the likeliest precursor, or itself. */
+  precursor?: string;
+  maxRows?: number;
+  maxNodes?: number;
+  thresholds?: CompareThresholds;
+}
+
+/** A call that made a category slower. Times are means per request, without those of calls below. */
+export interface CompareCall {
+  label: string;
+  /** "" at the root. */
+  caller: string;
+  /** What led to it: queue, http, task, …; "" for a plain call. */
+  channel: string;
+  /** Work, delay on the way to it, and waiting for nothing that is in the flow. */
+  ownBeforeNs: number;
+  ownAfterNs: number;
+  /** What its caller sees: delay and all of the call. */
+  edgeBeforeNs: number;
+  edgeAfterNs: number;
+  /** Of the own times, corrected for the calls of the flow. */
+  p: number;
+  sentence: string;
+  location: Location | null;
+}
+
+/** A flow that there is less of than before, and that a new one may come from. */
+export interface ComparePrecursor {
+  category: string;
+  flow: string;
+  /** 1 for the same string, 0 where nothing is shared. */
+  likeness: number;
+  countBefore: number;
+  countAfter: number;
+  meanBeforeNs: number;
+  sentence: string;
+}
+
+/** What tells requests that changed from those that did not: where they ran, values, logs. */
+export interface CompareDifference {
+  kind: "instance" | "parameter" | "log" | "failure";
+  /** The call or the message. */
+  subject: string;
+  /** Of the requests that changed, how many it holds for, */
+  share: number;
+  /** and of the others. */
+  otherShare: number;
+  /** Corrected for all that was looked at. */
+  p: number;
+  sentence: string;
+}
+
+/** A category that changed in one way, or did not. One that changed in both ways is there twice. */
+export interface CompareRow {
+  /** Stable from run to run. */
+  category: string;
+  /** Of its requests. */
+  name: string;
+  /** "" for one that did not change. */
+  kind: "response-time" | "structural" | "";
+  /** Its calls as CALLER>CALLED, depth-first; cut where it is long. */
+  flow: string;
+  countBefore: number;
+  countAfter: number;
+  /** Requests there would be after, had it kept its share of its name's. */
+  expected: number;
+  medianBeforeNs: number | null;
+  medianAfterNs: number | null;
+  meanBeforeNs: number | null;
+  meanAfterNs: number | null;
+  /** Median of all differences between a request after and one before, */
+  shiftNs: number | null;
+  /** and the bounds it lies in, at 95 %. */
+  lowNs: number | null;
+  highNs: number | null;
+  /** Cliff's delta, -1 to 1. */
+  effect: number | null;
+  /** Corrected for the categories tested; null where it was not tested. */
+  p: number | null;
+  /** What the change costs all its requests after; rows are in this order, unchanged ones last. */
+  costNs: number;
+  sentence: string;
+  /** Those that got slower, what costs most first. */
+  calls: CompareCall[];
+  /** The likeliest first. */
+  precursors: ComparePrecursor[];
+  differences: CompareDifference[];
+}
+
+/** A call of either flow, or of both. Times are means per request; null on a side that does not have it. */
+export interface CompareNode {
+  id: string;
+  /** What fits a line; */
+  label: string;
+  /** all of it. */
+  name: string;
+  status: "both" | "before" | "after";
+  /** What led to it, "" for a plain call. */
+  channel: string;
+  /** The node above it, after where there is an after; "" at a root. */
+  parent: string;
+  depth: number;
+  /** Since the request's begin. */
+  beginBeforeNs: number | null;
+  beginAfterNs: number | null;
+  totalBeforeNs: number | null;
+  totalAfterNs: number | null;
+  ownBeforeNs: number | null;
+  ownAfterNs: number | null;
+  /** Of its own time. */
+  growthNs: number;
+  p: number | null;
+  /** Its own time surely grew. */
+  significant: boolean;
+  location: Location | null;
+}
+
+/** Who led to whom. Times are what the caller sees: delay and all of the call. */
+export interface CompareEdge {
+  source: string;
+  target: string;
+  status: "both" | "before" | "after";
+  channel: string;
+  beforeNs: number | null;
+  afterNs: number | null;
+  p: number | null;
+  significant: boolean;
+}
+
+/** Two flows, or one on both sides, as one graph. Nodes are in the order of both, callers first. */
+export interface CompareGraph {
+  category: string;
+  /** The category before. */
+  other: string;
+  title: string;
+  sentence: string;
+  countBefore: number;
+  countAfter: number;
+  /** Mean. */
+  responseBeforeNs: number;
+  responseAfterNs: number;
+  nodes: CompareNode[];
+  edges: CompareEdge[];
+  hiddenNodes: number;
+}
+
+export interface CompareResult {
+  before: RunRef[];
+  after: RunRef[];
+  level: string;
+  levels: string[];
+  /** Of requests, for `request`. */
+  names: string[];
+  /** What changed most, in plain words. */
+  sentence: string;
+  /** When a difference counts, in plain words. */
+  explanation: string;
+  thresholds: CompareThresholds;
+  requestsBefore: number;
+  requestsAfter: number;
+  categories: number;
+  /** Categories with enough samples for their times to be compared. */
+  tested: number;
+  rows: CompareRow[];
+  hiddenRows: number;
+  /** Null where there is nothing to show. */
+  graph: CompareGraph | null;
+  /** A sentence when there is nothing to compare, with what to do. */
+  message: string;
+}
+
 /** The language client's `initializationOptions`. */
 export interface ClientOptions {
   /**
@@ -419,6 +618,7 @@ export interface Methods {
   "clew/slice": { params: SliceParams; result: SliceResult };
   "clew/criticalPath": { params: CriticalPathParams; result: CriticalPathResult };
   "clew/diff": { params: DiffParams; result: DiffResult };
+  "clew/compare": { params: CompareParams; result: CompareResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/source": { params: SourceParams; result: SourceResult };
 }
@@ -431,6 +631,7 @@ export const METHODS: readonly Method[] = [
   "clew/slice",
   "clew/criticalPath",
   "clew/diff",
+  "clew/compare",
   "clew/locate",
   "clew/source",
 ];

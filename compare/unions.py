@@ -1,0 +1,173 @@
+"""Requests of one flow beside requests of another, or of the same one: the union of their calls, each with its times.
+
+Invariant: a call's *growth* is that of its own time (see `edges`), all of it for a call that only one side has, so that what
+grew most is where to look. One request beside one request is the special case in which nothing is tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from clew.compare.correspondence import Correspondence, UnionNode, correspond
+from clew.compare.edges import CallTimes, call_times, slower_by_call
+from clew.compare.statistics import I64
+from clew.graph.columns import Table, table_of
+from clew.graph.ops.diff import Status, duration
+from clew.graph.ops.flows import Flows
+
+ALPHA = 0.05
+
+
+class Times(NamedTuple):
+    """Means per request, ns."""
+
+    begin_ns: float
+    """Since the request's begin."""
+    total_ns: float
+    own_ns: float
+    edge_ns: float
+    """What its caller sees: its delay and all of it."""
+
+
+@dataclass(frozen=True)
+class UnionCall:
+    node: UnionNode
+    number: int
+    """In the union's nodes."""
+    before: Times | None
+    after: Times | None
+    p: float | None
+    """How likely its own time is no longer after, corrected for the calls of the flow; None where nothing was tested."""
+    p_edge: float | None
+    event: tuple[int, int]
+    """Place in the run list of its side, and row, of an example: after, else before."""
+
+    @property
+    def growth_ns(self) -> float:
+        return (self.after.own_ns if self.after else 0.0) - (self.before.own_ns if self.before else 0.0)
+
+    @property
+    def label(self) -> str:
+        return self.node.label
+
+    @property
+    def status(self) -> Status:
+        return self.node.status
+
+    @property
+    def own_before_ns(self) -> float | None:
+        return self.before.own_ns if self.before else None
+
+    @property
+    def own_after_ns(self) -> float | None:
+        return self.after.own_ns if self.after else None
+
+    def sentence(self) -> str:
+        by = f" (by {self.node.channel})" if self.node.channel else ""
+        if self.before is None or self.after is None:
+            side, times = ("after", self.after) if self.before is None else ("before", self.before)
+            assert times is not None
+            return f"{self.label}{by} is there only {side}, {duration(times.own_ns)} itself"
+        return f"{self.label}{by} itself {duration(self.before.own_ns)} -> {duration(self.after.own_ns)}"
+
+
+@dataclass(frozen=True)
+class Union:
+    correspondence: Correspondence
+    calls: tuple[UnionCall, ...]
+    """As the correspondence's nodes."""
+    counts: tuple[int, int]
+    """Requests before and after."""
+    response_before_ns: float
+    """Mean."""
+    response_after_ns: float
+    alpha: float
+
+    @property
+    def growth_ns(self) -> float:
+        return self.response_after_ns - self.response_before_ns
+
+    def significant(self, call: UnionCall) -> bool:
+        """Did its own time surely grow?"""
+        return call.p is not None and call.p <= self.alpha and call.growth_ns > 0
+
+    def changes(self) -> list[UnionCall]:
+        """The calls that changed the response time most, in its direction: surely, or not tested, or on one side only."""
+        sign = 1 if self.growth_ns >= 0 else -1
+        found = [
+            call
+            for call in self.calls
+            if call.growth_ns * sign > 0 and (call.status != "both" or call.p is None or self.significant(call))
+        ]
+        return sorted(found, key=lambda call: (-abs(call.growth_ns), call.number))
+
+    def sentence(self) -> str:
+        took = f"{duration(self.response_before_ns)} -> {duration(self.response_after_ns)}"
+        change = f"{'+' if self.growth_ns >= 0 else '−'}{duration(abs(self.growth_ns))}"
+        n, m = self.counts
+        if not n or not m:
+            side, ns = ("after", self.response_after_ns) if m else ("before", self.response_before_ns)
+            return f"{max(n, m):,} requests only {side}, {duration(ns)} each, {len(self.calls):,} calls"
+        many = "one request beside one request" if n == m == 1 else f"{n:,} beside {m:,} requests"
+        text = f"{many}: {took} ({change}), {self.correspondence.sentence()}"
+        first = self.changes()[:1]
+        return f"{text}; {first[0].sentence()}" if first else text
+
+    def table(self) -> Table:
+        """A row per call that changed, what changed the response most first."""
+        return table_of(
+            self.changes(), ("status", "label", "growth_ns", "own_before_ns", "own_after_ns", "p", "p_edge", "number")
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        graph = self.correspondence.to_json()
+        for node, call in zip(graph["nodes"], self.calls, strict=True):
+            node |= {
+                "before_times": call.before and call.before._asdict(),
+                "after_times": call.after and call.after._asdict(),
+                **{name: getattr(call, name) for name in ("growth_ns", "p", "p_edge")},
+            }
+        totals = {name: getattr(self, name) for name in ("counts", "response_before_ns", "response_after_ns", "alpha")}
+        return graph | totals | {"sentence": self.sentence()}
+
+
+def unite(before: Flows, one: I64, after: Flows, other: I64, alpha: float = ALPHA) -> Union:
+    """Some requests of one category before, beside some of one category, perhaps another, after. One side may have none."""
+    sides = (before, one), (after, other)
+    matched = correspond(before, _first(one), after, _first(other))
+    times = [call_times(flows, requests) if len(requests) else None for flows, requests in sides]
+    means = [_means(side) if side else [] for side in times]
+    both = [number for number, node in enumerate(matched.nodes) if node.status == "both"]
+    p: dict[int, tuple[float, float]] = {}
+    if times[0] and times[1] and len(one) > 1 and len(other) > 1 and both:
+        places = [matched.nodes[number].before for number in both], [matched.nodes[number].after for number in both]
+        own = slower_by_call(times[0].own[:, places[0]], times[1].own[:, places[1]])
+        edge = slower_by_call(times[0].edge[:, places[0]], times[1].edge[:, places[1]])
+        p = dict(zip(both, zip(own.tolist(), edge.tolist(), strict=True), strict=True))
+    calls = []
+    for number, node in enumerate(matched.nodes):
+        flows, requests, place = (after, other, node.after) if node.after >= 0 else (before, one, node.before)
+        request = int(requests[0])
+        calls.append(
+            UnionCall(
+                node=node,
+                number=number,
+                before=means[0][node.before] if node.before >= 0 else None,
+                after=means[1][node.after] if node.after >= 0 else None,
+                p=p[number][0] if number in p else None,
+                p_edge=p[number][1] if number in p else None,
+                event=(int(flows.run[request]), int(flows.event[flows.first[request] + place])),
+            )
+        )
+    took = [float(flows.response_ns[requests].mean()) if len(requests) else 0.0 for flows, requests in sides]
+    return Union(matched, tuple(calls), (len(one), len(other)), took[0], took[1], alpha)
+
+
+def _first(requests: I64) -> int | None:
+    return int(requests[0]) if len(requests) else None
+
+
+def _means(times: CallTimes) -> list[Times]:
+    columns = (column.mean(axis=0).tolist() for column in (times.begin, times.total, times.own, times.edge))
+    return [Times(*row) for row in zip(*columns, strict=True)]

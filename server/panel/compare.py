@@ -1,0 +1,234 @@
+"""The comparison of runs by the flows of their requests: what changed, and one category's flows as one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from clew.compare.edges import EdgeChange
+from clew.compare.mutations import Mutation
+from clew.compare.pairing import Pairing
+from clew.compare.precursors import Precursor
+from clew.graph.levels import level_names
+from clew.graph.ops.flow_columns import CategoryKey
+from clew.graph.ops.flows import Flows
+from clew.records.errors import ClewError
+from clew.server.panel.compare_graph import union_graph
+from clew.server.panel.compare_sides import Chosen, Compared, compared
+from clew.server.panel.slice import EVENT
+from clew.server.panel.titles import shorten
+from clew.server.protocol import (
+    CompareCall,
+    CompareGraph,
+    CompareParams,
+    ComparePrecursor,
+    CompareResult,
+    CompareRow,
+    Location,
+    RunRef,
+)
+from clew.server.session import Session, Task
+
+MAX_ROWS = 5000
+MAX_FLOW = 2000
+"""Characters of a flow."""
+
+
+def compare_view(session: Session, params: CompareParams, task: Task) -> CompareResult:
+    """Raises `ClewError` for a run, a request, a category or a level that is not there."""
+    if params.level == EVENT:
+        raise ClewError(
+            'requests have no events in common; compare them at "function", "class", "module" or "component"'
+        )
+    found = compared(session, params, task)
+    task.phase("explaining")
+    mutations = found.mutations
+    rows = _Rows(found)
+    limit = max(1, min(params.maxRows, MAX_ROWS))
+    shown = list(rows.changed())[:limit]
+    shown += list(rows.unchanged(limit - len(shown)))
+    category = params.category or (shown[0].category if shown else "")
+    levels = level_names(found.before[0].run.graph)
+    return CompareResult(
+        before=_refs(session, found.before),
+        after=_refs(session, found.after),
+        level=params.level,
+        levels=[name for name in levels if name != EVENT],
+        names=found.names,
+        sentence=mutations.sentence(),
+        explanation=mutations.explain(),
+        thresholds=params.thresholds,
+        requestsBefore=mutations.before,
+        requestsAfter=mutations.after,
+        categories=mutations.categories,
+        tested=mutations.tested,
+        rows=shown,
+        hiddenRows=len(mutations.rows) + mutations.categories - len(mutations.flagged) - len(shown),
+        graph=_graph(found, rows, category, params) if category else None,
+        message=_message(found),
+    )
+
+
+def _message(found: Compared) -> str:
+    if not found.mutations.before and not found.mutations.after:
+        runs = sorted({each.run.info.name for each in (*found.before, *found.after)})
+        return (
+            f"There are no requests in {' and '.join(runs)}. Mark the function that a request begins with in the spec: "
+            "`request MODULE:FUNCTION as NAME;`"
+        )
+    if set(found.before) == set(found.after):
+        return "Both sides are the same; choose another run to compare with."
+    return ""
+
+
+def _refs(session: Session, side: tuple[Chosen, ...]) -> list[RunRef]:
+    return [session.ref(run) for run in dict.fromkeys(each.run for each in side)]
+
+
+class _Rows:
+    """The comparison's categories as rows."""
+
+    def __init__(self, found: Compared) -> None:
+        self.mutations = found.mutations
+        self.pairing = found.mutations.pairing
+        self.samples = self.pairing.samples("response_ns")
+        self.means = [samples.means() for samples in self.samples]
+
+    def id_of(self, category: int) -> str:
+        return _id(self.pairing.keys[category])
+
+    def number(self, category: str) -> int:
+        """Raises `ClewError` where there is no such category."""
+        for number, key in enumerate(self.pairing.keys):
+            if _id(key) == category:
+                return number
+        raise ClewError(f"there is no category {category!r} in these runs any more; compare them again")
+
+    def changed(self) -> Iterator[CompareRow]:
+        for row in self.mutations.rows:
+            yield self._row(
+                row.category,
+                kind=row.kind,
+                expected=row.expected,
+                shiftNs=row.shift_ns,
+                lowNs=row.low_ns,
+                highNs=row.high_ns,
+                effect=row.effect,
+                p=_number(row.p),
+                costNs=row.cost_ns,
+                sentence=row.sentence(),
+                calls=list(self._calls(row)),
+                precursors=[self._precursor(each) for each in row.precursors],
+            )
+
+    def unchanged(self, limit: int) -> Iterator[CompareRow]:
+        """The largest ones."""
+        counts = np.add(*self.pairing.counts)
+        flagged = self.mutations.flagged
+        same = [number for number in np.argsort(-counts, kind="stable").tolist() if number not in flagged]
+        for category in same[: max(limit, 0)]:
+            before, after = (int(counts[category]) for counts in self.pairing.counts)
+            yield self._row(
+                category,
+                kind="",
+                expected=float(before),
+                shiftNs=None,
+                lowNs=None,
+                highNs=None,
+                effect=None,
+                p=None,
+                costNs=0.0,
+                sentence=f"{self.pairing.name_of(category)}: no change, {before:,} and {after:,} requests",
+            )
+
+    def _row(self, category: int, **more: Any) -> CompareRow:
+        counts = [int(counts[category]) for counts in self.pairing.counts]
+        medians = [
+            float(np.median(samples.of(category))) if n else None
+            for samples, n in zip(self.samples, counts, strict=True)
+        ]
+        means = [float(means[category]) if n else None for means, n in zip(self.means, counts, strict=True)]
+        return CompareRow(
+            category=self.id_of(category),
+            name=self.pairing.name_of(category),
+            flow=shorten(self.pairing.text(category), MAX_FLOW),
+            countBefore=counts[0],
+            countAfter=counts[1],
+            medianBeforeNs=medians[0],
+            medianAfterNs=medians[1],
+            meanBeforeNs=means[0],
+            meanAfterNs=means[1],
+            **more,
+        )
+
+    def _calls(self, row: Mutation) -> Iterator[CompareCall]:
+        flows, request = self.pairing.example(row.category)
+        for edge in row.edges:
+            yield _call(edge, place_of(flows, request, edge.place))
+
+    def _precursor(self, each: Precursor) -> ComparePrecursor:
+        return ComparePrecursor(
+            category=self.id_of(each.category),
+            flow=shorten(each.flow, MAX_FLOW),
+            likeness=1 - each.distance,
+            countBefore=each.count_before,
+            countAfter=each.count_after,
+            meanBeforeNs=each.mean_before_ns,
+            sentence=each.sentence(),
+        )
+
+
+def _graph(found: Compared, rows: _Rows, category: str, params: CompareParams) -> CompareGraph:
+    number = rows.number(category)
+    pairing = found.mutations.pairing
+    if params.precursor:
+        other = rows.number(params.precursor)
+    else:
+        precursors = [
+            row.precursors[0].category for row in found.mutations.rows if row.category == number and row.precursors
+        ]
+        other = _beside(pairing, number, precursors[0] if precursors else None)
+    return union_graph(pairing, (other, number), (rows.id_of(other), rows.id_of(number)), params)
+
+
+def _beside(pairing: Pairing, category: int, precursor: int | None) -> int:
+    """The category itself where both sides have it; else its precursor, or the largest of its name before."""
+    before, after = pairing.counts
+    if precursor is not None:
+        return precursor
+    if before[category] or not after[category]:
+        return category
+    same = np.flatnonzero((pairing.name == pairing.name[category]) & (before > 0))
+    return int(same[np.argmax(before[same])]) if len(same) else category
+
+
+def _id(key: CategoryKey) -> str:
+    return f"{key.name}:{key.shape:016x}"
+
+
+def _call(edge: EdgeChange, location: Location | None) -> CompareCall:
+    return CompareCall(
+        label=edge.target,
+        caller=edge.source,
+        channel=edge.channel,
+        ownBeforeNs=edge.own_before_ns,
+        ownAfterNs=edge.own_after_ns,
+        edgeBeforeNs=edge.edge_before_ns,
+        edgeAfterNs=edge.edge_after_ns,
+        p=edge.p,
+        sentence=edge.sentence(),
+        location=location,
+    )
+
+
+def place_of(flows: Flows, request: int, place: int) -> Location | None:
+    """Where the code of a call is."""
+    graph = flows.runs[int(flows.run[request])].graph
+    found = graph.location(int(flows.event[flows.first[request] + place]))
+    return Location(*found) if found else None
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -1,0 +1,125 @@
+"""Two flows as one graph: what only one side has, what both have, and how long it took on each.
+
+Invariant: of a large graph what changed most is kept, each call with those above it.
+"""
+
+from __future__ import annotations
+
+from clew.compare.pairing import Pairing
+from clew.compare.unions import Union, UnionCall, unite
+from clew.graph.ops.flows import Flows
+from clew.server.panel.draw_labels import short
+from clew.server.protocol import CompareEdge, CompareGraph, CompareNode, CompareParams, Location
+
+MAX_NODES = 2000
+
+
+def union_graph(pairing: Pairing, pair: tuple[int, int], ids: tuple[str, str], params: CompareParams) -> CompareGraph:
+    """The first category before, beside the second after; `ids` are theirs."""
+    other, category = pair
+    union = unite(
+        pairing.before,
+        pairing.requests(0, other),
+        pairing.after,
+        pairing.requests(1, category),
+        params.thresholds.alpha,
+    )
+    kept = _kept(union, max(1, min(params.maxNodes, MAX_NODES)))
+    name = pairing.name_of(category)
+    return CompareGraph(
+        category=ids[1],
+        other=ids[0],
+        title=f"{name} before and after"
+        if other == category
+        else f"{name}: a flow that changed, and what it may come from",
+        sentence=union.sentence(),
+        countBefore=union.counts[0],
+        countAfter=union.counts[1],
+        responseBeforeNs=union.response_before_ns,
+        responseAfterNs=union.response_after_ns,
+        nodes=[_node(union, call, depth, params.level, pairing) for call, depth in _deep(union) if call.number in kept],
+        edges=_edges(union, kept),
+        hiddenNodes=len(union.calls) - len(kept),
+    )
+
+
+def _kept(union: Union, limit: int) -> set[int]:
+    """What changed most, with all above it."""
+    parent = union.correspondence.parent
+    kept: set[int] = set()
+    for call in sorted(
+        union.calls,
+        key=lambda call: (not union.significant(call), call.status == "both", -abs(call.growth_ns), call.number),
+    ):
+        above = [call.number]
+        while parent[above[-1]] >= 0 and parent[above[-1]] not in kept:
+            above.append(parent[above[-1]])
+        if call.number in kept or len(kept) + len(above) > limit:
+            continue
+        kept.update(above)
+    return kept
+
+
+def _deep(union: Union) -> list[tuple[UnionCall, int]]:
+    """The calls with their depths."""
+    return [(union.calls[number], depth) for _, depth, number in union.correspondence.lines()]
+
+
+def _node(union: Union, call: UnionCall, depth: int, level: str, pairing: Pairing) -> CompareNode:
+    above = union.correspondence.parent[call.number]
+    before, after = call.before, call.after
+    return CompareNode(
+        id=str(call.number),
+        label=short(level, call.label),
+        name=call.label,
+        status=call.status,
+        channel=call.node.channel,
+        parent=str(above) if above >= 0 else "",
+        depth=depth,
+        beginBeforeNs=before.begin_ns if before else None,
+        beginAfterNs=after.begin_ns if after else None,
+        totalBeforeNs=before.total_ns if before else None,
+        totalAfterNs=after.total_ns if after else None,
+        ownBeforeNs=before.own_ns if before else None,
+        ownAfterNs=after.own_ns if after else None,
+        growthNs=call.growth_ns,
+        p=call.p,
+        significant=union.significant(call),
+        location=_location(call, pairing.after if after else pairing.before)
+        if level in ("function", "class")
+        else None,
+    )
+
+
+def _edges(union: Union, kept: set[int]) -> list[CompareEdge]:
+    made = []
+    for edge in union.correspondence.edges:
+        if edge.source not in kept or edge.target not in kept:
+            continue
+        call = union.calls[edge.target]
+        before = call.before.edge_ns if call.before and edge.status != "after" else None
+        after = call.after.edge_ns if call.after and edge.status != "before" else None
+        made.append(
+            CompareEdge(
+                source=str(edge.source),
+                target=str(edge.target),
+                status=edge.status,
+                channel=call.node.channel,
+                beforeNs=before,
+                afterNs=after,
+                p=call.p_edge if edge.status == "both" else None,
+                significant=edge.status == "both"
+                and call.p_edge is not None
+                and call.p_edge <= union.alpha
+                and before is not None
+                and after is not None
+                and after > before,
+            )
+        )
+    return made
+
+
+def _location(call: UnionCall, flows: Flows) -> Location | None:
+    run, row = call.event
+    found = flows.runs[run].graph.location(row)
+    return Location(*found) if found else None

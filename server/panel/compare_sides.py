@@ -1,0 +1,104 @@
+"""The two sides of a comparison: which runs, or which one request of a run, and their flows.
+
+Invariant: the last comparison is kept as long as its runs are the ones that are open, so that going from category to category
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.compare.mutations import Mutations, Thresholds, compare
+from clew.graph.ops.flows import Flows, concat, flows_of
+from clew.records.errors import ClewError
+from clew.records.event import Kind
+from clew.server.protocol import CompareParams
+from clew.server.session import Session, Task
+
+if TYPE_CHECKING:
+    from clew.graph.query import Run
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A run, or one request of it."""
+
+    run: Run
+    event: int | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    before: tuple[Chosen, ...]
+    after: tuple[Chosen, ...]
+    mutations: Mutations
+
+    @property
+    def flows(self) -> tuple[Flows, Flows]:
+        return self.mutations.pairing.sides
+
+    @property
+    def names(self) -> list[str]:
+        return sorted({name for flows in self.flows for name in flows.names})
+
+
+_LAST: weakref.WeakKeyDictionary[Session, tuple[object, Compared]] = weakref.WeakKeyDictionary()
+
+
+def compared(session: Session, params: CompareParams, task: Task) -> Compared:
+    """Raises `ClewError` for a run, a request or a level that is not there."""
+    sides = []
+    for which, given in (("before", params.before), ("after", params.after)):
+        if not given:
+            raise ClewError(f"name a run to compare {which}")
+        sides.append(tuple(_chosen(session, name, task) for name in given))
+    before, after = sides
+    question = (before, after, params.request, params.level, params.coalesce, params.thresholds)
+    known = _LAST.get(session)
+    if known is not None and known[0] == question:
+        return known[1]
+    task.phase("following requests")
+    flows = [_flows(side, params) for side in sides]
+    if params.request and not any(len(side) for side in flows):
+        raise _no_such_request(before + after, params.request)
+    task.phase("comparing")
+    found = Compared(before, after, compare(flows[0], flows[1], Thresholds(**asdict(params.thresholds))))
+    _LAST[session] = question, found
+    return found
+
+
+def _chosen(session: Session, name: str, task: Task) -> Chosen:
+    which, mark, number = name.rpartition("@")
+    if not mark or not number.isdecimal():
+        return Chosen(session.open(name, task))
+    run, event = session.open(which, task), int(number)
+    if event >= len(run.graph) or run.graph.at("kind", event) != Kind.REQUEST:
+        raise ClewError(
+            f"{name}: event {event:,} of run {run.info.name} is no request; "
+            f"`clew slice --run {which} --where kind=request --direction forward --select id,channel,ts` lists them"
+        )
+    return Chosen(run, event)
+
+
+def _flows(side: Sequence[Chosen], params: CompareParams) -> Flows:
+    names = [params.request] if params.request else None
+    options: dict[str, Any] = {"level": params.level, "coalesce": params.coalesce}
+    return concat(
+        *(
+            Flows.of(each.run, names=names, **options)
+            if each.event is None
+            else flows_of(each.run, np.array([each.event], np.int64), **options)
+            for each in side
+        )
+    )
+
+
+def _no_such_request(chosen: Sequence[Chosen], name: str) -> ClewError:
+    known = sorted({found for each in chosen for found in Flows.of(each.run).names})
+    there = f"there are {', '.join(known)}" if known else "there are none at all"
+    return ClewError(f"no run has a request of the name {name!r}; {there}")

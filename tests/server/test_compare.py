@@ -1,0 +1,165 @@
+"""The comparison of runs by flows: rows, the union graph of a category, and what cannot be compared."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import clew
+from clew.compare.mutations import Thresholds
+from clew.records.errors import ClewError
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, save_run
+from clew.server import protocol
+from clew.server.codec import decode, encode
+from clew.server.handlers import HANDLERS
+from clew.server.protocol import CompareParams, CompareThresholds
+from clew.server.session import Session, Task
+from tests.graph.conftest import RunFolder
+
+NAMES = ("list", "show", "buy")
+
+
+def record(workspace, name, seed, *, slow=None, more=None, requests=30):
+    """Requests of three names; `slow` is one whose store is 20 % slower, `more` one that has one call more."""
+    chance = random.Random(seed)
+    folder, info = create_run(workspace, name=name, command=["app"], spec="", plan=dump(Plan()), cwd=workspace)
+    save_run(folder, info)
+    run = RunFolder(folder, info)
+    main, worker = (process := run.process()).thread(), process.thread("worker")
+
+    def wait(mean):
+        run.clock.now += round(chance.gauss(mean, mean / 20)) * 1000
+
+    for request in range(requests * len(NAMES)):
+        kind = NAMES[request % len(NAMES)]
+        main.enter("serve").request(kind).enter("parse")
+        wait(50)
+        main.exit("parse").send(request, "queue")
+        worker.receive(request, "queue").enter(f"{kind}_store")
+        wait(240 if kind == slow else 200)
+        worker.send(("done", request), "queue").exit(f"{kind}_store")
+        main.join(("done", request), "queue")
+        if kind == more:
+            main.enter("audit")
+            wait(30)
+            main.exit("audit")
+        main.exit("serve")
+    return run.write()
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compared")
+    record(folder, "before", 1)
+    record(folder, "before-2", 2)
+    record(folder, "slow", 3, slow="show")
+    record(folder, "slow-2", 4, slow="show")
+    record(folder, "more", 5, more="buy")
+    record(folder, "empty", 6, requests=0)
+    return folder
+
+
+@pytest.fixture
+def session(workspace):
+    return Session(workspace)
+
+
+def ask(session, before, after, **more):
+    sides = ([side] if isinstance(side, str) else side for side in (before, after))
+    result = HANDLERS["clew/compare"](session, CompareParams(*sides, **more), Task())
+    assert isinstance(result, protocol.CompareResult)
+    # What goes over the wire is what the types say.
+    assert decode(protocol.CompareResult, encode(result)) == result
+    return result
+
+
+def test_the_slower_category_is_first_with_the_call_that_made_it_so_and_its_graph(session):
+    result = ask(session, "before", "slow")
+    first = result.rows[0]
+    assert (first.kind, first.name, first.countBefore, first.countAfter) == ("response-time", "show", 30, 30)
+    assert first.calls[0].label == "app:show_store" and first.calls[0].location.line > 0
+    assert first.medianBeforeNs < first.medianAfterNs and first.lowNs < first.shiftNs < first.highNs
+    assert [row.kind for row in result.rows] == ["response-time", "", ""] and result.hiddenRows == 0
+    assert result.sentence.startswith("1 slower") and "Kolmogorov" in result.explanation
+    graph = result.graph
+    assert (graph.category, graph.other) == (first.category, first.category)
+    assert {node.status for node in graph.nodes} == {"both"} and graph.hiddenNodes == 0
+    assert [node.name for node in graph.nodes if node.significant] == ["app:show_store"]
+    assert [(edge.channel, edge.significant) for edge in graph.edges] == [("", False), ("queue", True)]
+    assert graph.responseAfterNs - graph.responseBeforeNs == pytest.approx(40_000, rel=0.3)
+    assert sum(node.growthNs for node in graph.nodes) == pytest.approx(
+        graph.responseAfterNs - graph.responseBeforeNs, abs=100
+    )
+
+
+def test_a_new_flow_is_drawn_beside_its_precursor(session):
+    result = ask(session, "before", "more")
+    first = result.rows[0]
+    assert (first.kind, first.name, first.countBefore, first.countAfter) == ("structural", "buy", 0, 30)
+    assert first.precursors[0].category == result.graph.other != result.graph.category == first.category
+    (new,) = (node for node in result.graph.nodes if node.status != "both")
+    assert (new.name, new.status, new.totalBeforeNs, new.depth) == ("app:audit", "after", None, 1)
+    (edge,) = (edge for edge in result.graph.edges if edge.status != "both")
+    assert edge.target == new.id and edge.beforeNs is None and edge.afterNs > 0
+    assert new.parent == edge.source
+
+
+def test_any_category_can_be_drawn_beside_any_other(session):
+    rows = {row.name: row for row in ask(session, "before", "slow").rows}
+    graph = ask(session, "before", "slow", category=rows["buy"].category).graph
+    assert graph.category == graph.other == rows["buy"].category
+    beside = ask(session, "before", "slow", category=rows["buy"].category, precursor=rows["list"].category).graph
+    assert {node.status for node in beside.nodes} == {"both", "before", "after"}
+    # A category is known by its name in other runs, too.
+    assert rows["buy"].category in {row.category for row in ask(session, "before-2", "slow-2").rows}
+    with pytest.raises(ClewError, match="no category 'nonsense'"):
+        ask(session, "before", "slow", category="nonsense")
+
+
+def test_several_runs_a_side_one_name_and_other_thresholds(session):
+    result = ask(session, ["before", "before-2"], ["slow", "slow-2"], request="show")
+    assert [run.name for run in result.before + result.after] == ["before", "before-2", "slow", "slow-2"]
+    assert (result.requestsBefore, result.requestsAfter, result.categories) == (60, 60, 1)
+    assert result.rows[0].name == "show" and set(result.names) == {"show"}
+    strict = ask(session, "before", "slow", thresholds=CompareThresholds(slower=0.5))
+    assert {row.kind for row in strict.rows} == {""} and "at least 50%" in strict.explanation
+
+
+def test_one_request_beside_one_request(session, workspace):
+    first, last = (
+        clew.open(name, workspace=workspace).requests.named("buy").flows().request[0] for name in ("before", "more")
+    )
+    result = ask(session, f"before@{first}", f"more@{last}", thresholds=CompareThresholds(more=1))
+    assert (result.requestsBefore, result.requestsAfter) == (1, 1)
+    assert result.graph.sentence.startswith("one request beside one request")
+    assert [node.name for node in result.graph.nodes if node.status == "after"] == ["app:audit"]
+    assert all(node.p is None for node in result.graph.nodes)
+    with pytest.raises(ClewError, match="event 0 of run before is no request"):
+        ask(session, "before@0", "more")
+
+
+def test_a_large_graph_is_cut_and_what_changed_stays(session):
+    graph = ask(session, "before", "slow", maxNodes=2).graph
+    assert [node.name for node in graph.nodes] == ["app:serve", "app:show_store"] and graph.hiddenNodes == 1
+    rows = ask(session, "before", "slow", maxRows=1)
+    assert len(rows.rows) == 1 and rows.hiddenRows == 2
+
+
+def test_what_cannot_be_compared_says_what_to_do(session):
+    assert "request MODULE:FUNCTION as NAME" in ask(session, "empty", "empty").message
+    assert "choose another run" in ask(session, "before", "before").message
+    one_sided = ask(session, "empty", "before")
+    assert {row.kind for row in one_sided.rows} == {"structural"} and one_sided.graph.countBefore == 0
+    assert {node.status for node in one_sided.graph.nodes} == {"after"}
+    with pytest.raises(ClewError, match="no run has a request of the name 'sell'; there are buy, list, show"):
+        ask(session, "before", "slow", request="sell")
+    with pytest.raises(ClewError, match="name a run to compare before"):
+        ask(session, [], "slow")
+    with pytest.raises(ClewError, match="events in common"):
+        ask(session, "before", "slow", level="event")
+
+
+def test_the_thresholds_of_the_protocol_are_those_of_the_comparison():
+    assert vars(CompareThresholds()) == vars(Thresholds())
