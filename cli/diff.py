@@ -1,4 +1,4 @@
-"""`clew diff`: which functions got slower between two runs; one sentence, then the figures."""
+"""`clew diff`: which functions got slower between two runs; one sentence, then the figures. Or the tests of two revisions."""
 
 from __future__ import annotations
 
@@ -16,29 +16,56 @@ from clew.cli.common import (
     table,
     workspace_option,
 )
+from clew.cli.sessions import REFS, diff_sessions
+from clew.records.limits import HELP, Limits, parse_limits
+from clew.records.run import the_workspace
 
 
 @click.command()
 @click.argument("before")
-@click.argument("after")
+@click.argument("after", required=False)
 @click.option(
     "--level", default="function", show_default=True, help="function, class, module, component, … or the spec's."
 )
 @click.option("--rows", type=click.IntRange(1), default=15, show_default=True, help="How many lines of figures.")
+@click.option("--fail-on", metavar="WHAT", default="", help=f"Of REF..REF: exit with 3 if a test is {HELP}.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Of REF..REF: print Markdown, for a pull request.")
 @workspace_option
 @json_option
-def diff(*, before: str, after: str, level: str, rows: int, workspace: Path | None, as_json: bool) -> None:
+def diff(
+    *,
+    before: str,
+    after: str | None,
+    level: str,
+    rows: int,
+    fail_on: str,
+    as_markdown: bool,
+    workspace: Path | None,
+    as_json: bool,
+) -> int | None:
     """Say which functions got slower (or faster) from run BEFORE to run AFTER.
 
     A run is given by its id, its name (the newest of that name) or its folder. Compared is the time in each function's own
     code; waiting, and time in other recorded functions, does not count.
 
+    BEFORE..AFTER instead are two revisions (main, HEAD~3, a run's id) whose tests `pytest --clew` recorded: which tests' flows
+    changed, or their time, and by which functions. Without AFTER it is the newest session, without BEFORE HEAD's.
+
     \b
     Examples:
       clew diff before after
+      clew diff main..HEAD
+      clew diff main.. --fail-on slower:20%,structure --markdown
       clew diff before after --level component
       clew diff before after --json | jq '.rows[0]'
     """
+    if after is None and REFS in before:
+        limits = parse_limits(fail_on) if fail_on else Limits()
+        return diff_sessions(before, the_workspace(workspace), limits, as_json=as_json, as_markdown=as_markdown)
+    if after is None:
+        raise click.UsageError(f"what is {before!r} to be compared with? Give two runs, or two revisions: main..HEAD")
+    if fail_on or as_markdown:
+        raise click.UsageError("--fail-on and --markdown are for the tests of two revisions: main..HEAD")
     from clew.server import wording
     from clew.server.panel.diff import diff_view
     from clew.server.protocol import DiffParams
@@ -47,12 +74,12 @@ def diff(*, before: str, after: str, level: str, rows: int, workspace: Path | No
     found = diff_view(open_session(workspace), DiffParams(before, after, level, rows), Task())
     if as_json:
         print_json(found)
-        return
+        return None
     click.echo(found.sentence)
     if found.message:
         click.echo(found.message)
     if not found.rows:
-        return
+        return None
     click.echo()
     figures = table(
         "change", "self before", "self after", "calls before", "after", "per call before", "after", level, "source",
@@ -84,3 +111,4 @@ def diff(*, before: str, after: str, level: str, rows: int, workspace: Path | No
     )
     for run in (found.before, found.after):
         print_notes([f"run {run.name}: {note}" for note in run.problems])
+    return None

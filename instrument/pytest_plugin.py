@@ -1,5 +1,6 @@
 """The pytest plugin: `pytest --clew` records the tests into a run of its own, each test a request.
 
+Options are named alike on the command line (`--clew-keep 5`) and in pytest's configuration (`clew_keep = 5`).
 Invariant: without the option nothing is loaded beside this file, and pytest does what it did.
 """
 
@@ -12,27 +13,41 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+_OPTIONS = (
+    ("plan", "FILE", "", "what to record, as `clew check --plan FILE app.esl` writes it; default: the functions below rootdir"),
+    ("baseline", "REF", "", "compare with the sessions kept of a revision (main, HEAD~3, a run's id): what changed"),
+    ("fail-on", "WHAT", "", "let the session fail by what changed: slower, slower:20%%, structure, or several with commas"),
+    ("summary", "FILE", "", "write the comparison as Markdown; default: where $GITHUB_STEP_SUMMARY says"),
+    ("keep", "N", "20", "sessions to keep without uncommitted changes, and as many with"),
+)  # fmt: skip
+"""Name, value, default, help."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("clew", "clew: record why things happen")
     group.addoption(
         "--clew",
         action="store_true",
+        default=None,
         help="record the tests into .clew of the root folder, each as a request; see `clew why`, `clew view`",
     )
-    group.addoption(
-        "--clew-plan",
-        metavar="FILE",
-        help="what to record, as `clew check --plan FILE app.esl` writes it; default: the functions below the root folder",
-    )
+    group.addoption("--no-clew", dest="clew", action="store_false", help="do not, whatever the configuration says")
+    parser.addini("clew", "record the tests, as --clew does", type="bool", default=False)
+    for name, value, default, text in _OPTIONS:
+        group.addoption(f"--clew-{name}", metavar=value, help=text)
+        parser.addini(f"clew_{name.replace('-', '_')}", text.replace("%%", "%"), default=default)
 
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Begins before the first conftest is imported: what it imports is recorded, too."""
-    options = early_config.known_args_namespace
-    if options.clew or options.clew_plan:
-        from clew.instrument import tested
+    given = early_config.known_args_namespace
+    wanted = given.clew
+    if wanted is None:
+        asked = given.clew_plan is not None or given.clew_baseline is not None
+        wanted = asked or early_config.getini("clew")
+    if wanted:
+        from clew.instrument.testing import session
 
-        tested.begin(early_config, options.clew_plan)
+        session.begin(early_config)
     yield

@@ -55,12 +55,14 @@ def session_runs(workspace: Path) -> list[SessionRun]:
 
 
 def find_sessions(workspace: Path, name: str, *, without: Collection[str] = ()) -> Chosen:
-    """The sessions of a revision, or the one of an id. Of a revision those without changes; if it has none, those of the nearest
-    one before it. "" stands for the newest session. Runs of the ids `without` do not count. Raises `RevisionError`."""
+    """The sessions of a revision, or the one of an id. Of a revision those without changes; if it has none, those of the
+    nearest one before it. "" stands for the newest session. Runs of the ids `without` do not count. Raises `RevisionError`."""
     runs = [run for run in session_runs(workspace) if run[1].id not in without]
     if not name:
         if not runs:
-            raise revision.RevisionError(f"no test session is kept in {workspace / FOLDER}; record one: `pytest --clew`")
+            raise revision.RevisionError(
+                f"no test session is kept in {workspace / FOLDER}; record one: `pytest --clew`"
+            )
         return Chosen("", runs[:1])
     for run in runs:
         if run[1].id == name:
@@ -72,7 +74,9 @@ def find_sessions(workspace: Path, name: str, *, without: Collection[str] = ()) 
         if candidate in known:
             return Chosen(name, [run for run in clean if run[1].commit == candidate], behind)
     commits = list(dict.fromkeys(info.commit[:SHORT] for _, info in clean))
-    there = f"; there are sessions of {', '.join(commits[:NAMED])}{', …' if len(commits) > NAMED else ''}" * bool(commits)
+    there = f"; there are sessions of {', '.join(commits[:NAMED])}{', …' if len(commits) > NAMED else ''}" * bool(
+        commits
+    )
     raise revision.RevisionError(
         f"no test session of {name} ({commit[:SHORT]}) without changes is kept in {workspace / FOLDER}, nor of the "
         f"{revision.BEHIND} commits before it{there}; check it out and record one: `pytest --clew`"

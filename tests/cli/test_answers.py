@@ -166,7 +166,7 @@ def test_diff_at_another_level_and_as_json(shop):
     [
         (["before", "nope"], "no run is called 'nope'"),
         (["before", "after", "--level", "moduel"], "did you mean 'module'?"),
-        (["before"], "missing argument 'AFTER'"),
+        (["before"], "what is 'before' to be compared with?"),
     ],
 )
 def test_what_cannot_be_compared_is_named(shop, arguments, text):

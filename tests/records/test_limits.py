@@ -20,7 +20,9 @@ def test_words_are_understood(text, limits):
     assert parse_limits(text) == limits
 
 
-@pytest.mark.parametrize("text", ["", "faster", "slower:", "slower:fast", "slower:5", "structure:1", "slower,,structure"])
+@pytest.mark.parametrize(
+    "text", ["", "faster", "slower:", "slower:fast", "slower:5", "structure:1", "slower,,structure"]
+)
 def test_other_words_are_refused_by_name(text):
     with pytest.raises(LimitError, match="nothing to fail on; known: slower"):
         parse_limits(text)

@@ -1,0 +1,61 @@
+"""`clew diff REF..REF`: the tests of two revisions, as `pytest --clew` recorded them.
+
+Invariant: what a name stands for is said, also where it is not quite what was asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clew.cli.common import print_json, print_notes
+from clew.records.limits import Limits
+from clew.records.sessions import Chosen, find_sessions
+
+REFS = ".."
+MOST = 10
+"""Sessions of a revision that are compared, the newest ones."""
+FAILED = 3
+"""The exit code of a comparison that shows what it must not."""
+
+
+def diff_sessions(names: str, workspace: Path, limits: Limits, *, as_json: bool, as_markdown: bool) -> int:
+    """Of `BEFORE..AFTER`, each a revision or a session's id; the newest session for none. Prints the answer; the exit code."""
+    import clew
+    from clew.compare.suite_report import by_test, failed, markdown, report
+    from clew.compare.suites import compare_suites
+
+    before_name, _, after_name = names.partition(REFS)
+    after = find_sessions(workspace, after_name)
+    before = find_sessions(workspace, before_name or "HEAD", without=[info.id for _, info in after.runs])
+    sides = [[clew.open(folder) for folder, _ in chosen.runs[:MOST]] for chosen in (before, after)]
+    suites = compare_suites(sides[0], sides[1])
+    title, root, why = _title(before), str(workspace), failed(suites, limits)
+    if as_json:
+        answer: dict[str, Any] = {"baseline": title, "failed": why, **suites.to_json()}
+        print_json(
+            answer
+            | {
+                "report": report(suites, title, root),
+                "markdown": markdown(suites, title, root),
+                "tests": by_test(suites),
+            }
+        )
+    elif as_markdown:
+        click.echo(markdown(suites, title, root), nl=False)
+    else:
+        for line in report(suites, title, root):
+            click.echo(line)
+        print_notes(
+            [f"run {run.info.id}: {problem.what}" for side in sides for run in side for problem in run.problems]
+        )
+    if why and not as_json:
+        click.echo(f"clew: {why}", err=True)
+    return FAILED if why else 0
+
+
+def _title(chosen: Chosen) -> str:
+    many = min(len(chosen.runs), MOST)
+    return f"{chosen.title}, {many} session{'s' * (many > 1)}"

@@ -1,0 +1,180 @@
+"""The comparison of test sessions in words: lines for a terminal, Markdown for a pull request, what a build fails by.
+
+Invariant: what is cut off is counted.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from clew.compare.responsible import CallChange, Responsible
+from clew.compare.suites import FASTER, OUTCOME, SLOWER, STRUCTURE, Suites, TestChange
+from clew.graph.ops.diff import duration, times
+from clew.records.limits import Limits
+
+SHOWN = 12
+"""Changes on a terminal."""
+SHOWN_MARKDOWN = 40
+NAMED = 3
+BELOW = 4
+"""Functions or calls below one change."""
+_TITLES = {SLOWER: "slower", STRUCTURE: "flow", OUTCOME: "outcome", FASTER: "faster"}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A call that came, went or changed in number, and the tests in whose flow it did."""
+
+    call: CallChange
+    """As in the first of them."""
+    tests: tuple[str, ...]
+
+    def sentence(self, named: int) -> str:
+        names = f"{', '.join(self.tests[:named])}{_more(len(self.tests) - named)}"
+        return f"{self.call.sentence()}: {f'in {len(self.tests):,} tests: ' if len(self.tests) > 1 else ''}{names}"
+
+
+def causes(suites: Suites) -> list[Cause]:
+    """Changed flows by what they have in common, what most tests have first."""
+    found: dict[tuple[str, str, bool], list[tuple[CallChange, str]]] = {}
+    for row in suites.of(STRUCTURE):
+        for call in row.calls:
+            tests = found.setdefault((call.label, call.caller, call.after > call.before), [])
+            if not tests or tests[-1][1] != row.name:
+                tests.append((call, row.name))
+    made = [Cause(of[0][0], tuple(test for _, test in of)) for of in found.values()]
+    return sorted(made, key=lambda cause: (-len(cause.tests), cause.call.label))
+
+
+def report(suites: Suites, title: str, root: str) -> list[str]:
+    """For a terminal; `title` says what was compared with, paths are shown from `root` on."""
+    lines = [f"compared with {title}", _counts(suites)]
+    blocks = [_block(row, root) for row in suites.of(SLOWER)]
+    blocks += [[f"flow     {cause.sentence(NAMED)}{_at(cause.call.location, root)}"] for cause in causes(suites)]
+    blocks += [_block(row, root) for row in suites.of(OUTCOME, FASTER)]
+    lines += [line for block in blocks[:SHOWN] for line in block]
+    if len(blocks) > SHOWN:
+        lines.append(f"and {len(blocks) - SHOWN:,} more; `clew diff` with the same names and --json has them all")
+    if len(suites.of(SLOWER)) > 1:
+        lines += ["responsible for what is slower:"]
+        lines += [f"  {function.sentence()}{_at(function.location, root)}" for function in suites.functions[:BELOW]]
+    return lines + suites.certainty()
+
+
+def markdown(suites: Suites, title: str, root: str) -> str:
+    """GitHub's flavour."""
+    lines = [f"### clew: {_counts(suites)}", "", f"Compared with {_escaped(title)}.", ""]
+    timed = [row for row in suites.rows if row.kind in (SLOWER, FASTER)][:SHOWN_MARKDOWN]
+    if timed:
+        lines += [
+            "| | test | before | after | ratio (95 %) | p | responsible |",
+            "| --- | --- | ---: | ---: | --- | ---: | --- |",
+        ]
+        for row in timed:
+            assert row.ratio and row.low and row.high and row.p is not None
+            ratio = f"{times(row.ratio)} ({times(row.low)} – {times(row.high)})"
+            functions = "<br>".join(
+                f"`{_cell(it.label)}` {_growth(it)}{_at(it.location, root)}" for it in row.functions[:BELOW]
+            )
+            lines.append(
+                f"| {_TITLES[row.kind]} | `{_cell(row.name)}` | {duration(row.before_ns or 0)} | "
+                f"{duration(row.after_ns or 0)} | {ratio} | {row.p:.2g} | {functions} |"
+            )
+        lines.append("")
+    found = causes(suites)
+    if found:
+        lines += ["| flow | tests |", "| --- | --- |"]
+        for cause in found[:SHOWN_MARKDOWN]:
+            tests = "<br>".join(f"`{_cell(test)}`" for test in cause.tests[:BELOW]) + _more(
+                len(cause.tests) - BELOW, "<br>"
+            )
+            lines.append(f"| {_cell(cause.call.sentence())}{_at(cause.call.location, root)} | {tests} |")
+        lines.append("")
+    others = suites.of(OUTCOME)[:SHOWN_MARKDOWN]
+    if others:
+        lines += ["| outcome | what changed |", "| --- | --- |"]
+        for row in others:
+            what = "<br>".join(_cell(text) for text in [row.sentence(), *_below(row, root)])
+            lines.append(f"| `{_cell(row.name)}` | {what} |")
+        lines.append("")
+    hidden = len(suites.of(SLOWER, FASTER, OUTCOME)) - len(timed) - len(others) + max(len(found) - SHOWN_MARKDOWN, 0)
+    if hidden:
+        lines += [f"And {hidden:,} more.", ""]
+    lines += ["<details><summary>How sure is this?</summary>", ""]
+    lines += [f"- {_escaped(text)}" for text in suites.certainty()]
+    return "\n".join([*lines, "", _escaped(suites.explain()), "", "</details>", ""])
+
+
+def failed(suites: Suites, limits: Limits) -> str:
+    """Why a build fails; "" when it does not."""
+    reasons = []
+    if limits.slower is not None:
+        slow = [row for row in suites.of(SLOWER) if row.ratio and row.ratio - 1 >= limits.slower]
+        by = f" by {limits.slower:.0%} or more" if limits.slower else ""
+        reasons += [f"{_subjects(slow)} slower{by}"] * bool(slow)
+    if limits.structure:
+        other = suites.of(STRUCTURE)
+        reasons += [f"{_subjects(other)} with another flow"] * bool(other)
+    return f"failed: {' and '.join(reasons)}" if reasons else ""
+
+
+def by_test(suites: Suites) -> list[dict[str, Any]]:
+    """Per test, by its id, what to say of it: properties of a JUnit report."""
+    found: dict[str, dict[str, str]] = {}
+    for row in suites.rows:
+        of = "" if row.subject.kind == "test" or row.kind == OUTCOME else f"{row.subject.kind}: "
+        said = found.setdefault(row.subject.name, {})
+        name = f"clew_{row.kind}"
+        said[name] = f"{said[name]}; {of}{row.sentence()}" if name in said else of + row.sentence()
+    return [{"name": name, "sentences": said} for name, said in found.items()]
+
+
+def _counts(suites: Suites) -> str:
+    """The sentence without its example, which follows anyway."""
+    return suites.sentence().partition("; first, ")[0]
+
+
+def _block(row: TestChange, root: str) -> list[str]:
+    return [f"{_TITLES[row.kind]:8} {row.name}: {_figures(row)}", *(f"           {text}" for text in _below(row, root))]
+
+
+def _more(count: int, before: str = " ") -> str:
+    return f"{before}and {count:,} more" if count > 0 else ""
+
+
+def _figures(row: TestChange) -> str:
+    return row.sentence().partition("): ")[0] + ")" * ("): " in row.sentence())
+
+
+def _below(row: TestChange, root: str) -> list[str]:
+    shown: list[CallChange | Responsible] = [*row.functions, *row.calls]
+    lines = [f"{it.sentence()}{_at(it.location, root)}" for it in shown[:BELOW]]
+    return lines + [f"and {len(shown) - BELOW:,} more"] * (len(shown) > BELOW)
+
+
+def _subjects(rows: list[TestChange] | tuple[TestChange, ...]) -> str:
+    first = str(rows[0].subject)
+    return f"{first} is" if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more are"
+
+
+def _growth(function: Responsible) -> str:
+    return f"{'+' if function.growth_ns > 0 else '−'}{duration(abs(function.growth_ns))}"
+
+
+def _at(location: tuple[str, int] | None, root: str) -> str:
+    if location is None or not location[0]:
+        return ""
+    inside = os.path.relpath(location[0], root) if location[0].startswith(root + os.sep) else location[0]
+    return f" ({inside}:{location[1]})"
+
+
+def _escaped(text: str) -> str:
+    for mark in ("<", "*", "_"):
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,218 @@
+"""What of test sessions is compared with each other: each test's own call, its fixtures, and the fixtures that tests share.
+
+A shared fixture is set up within whichever test comes first, so its calls are no test's. Invariant: every call belongs to one
+unit at most; a function of which some calls were only counted is left out on all sides, as if its callees had been called by
+its caller.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.arrays import expand
+from clew.graph.nodes import OpenRun
+from clew.graph.ops.flows import Flows, Mask
+from clew.records.event import Kind
+
+I64 = npt.NDArray[np.int64]
+
+# As the pytest plugin names them.
+_TEST = re.compile(r" \(test\)$")
+_SHARED = re.compile(r" \((class|module|package|session) fixture\)$")
+_FIXTURE = re.compile(r" \(fixture\)$")
+_SETUP, _CALL = "pytest:setup", "pytest:call"
+_OUTCOME = "outcome"
+PASSED = "passed"
+TEST, FIXTURES, SHARED = "test", "fixtures", "shared fixture"
+
+
+class Subject(NamedTuple):
+    """What is compared; the same in every session."""
+
+    kind: str
+    """"test", "fixtures" (of a test, without shared ones) or "shared fixture"."""
+    name: str
+    """Of a test its id, of a shared fixture `module:name`."""
+
+    def __str__(self) -> str:
+        return f"fixtures of {self.name}" if self.kind == FIXTURES else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Columns: a unit is one subject as it was once run. Times in ns."""
+
+    flows: Flows
+    """Of the tests alone."""
+    subjects: tuple[Subject, ...]
+    subject: I64
+    run: I64
+    request: I64
+    call: I64
+    """Place of the call that it is."""
+    time_ns: npt.NDArray[np.float64]
+    outcome: tuple[str, ...]
+    """Of its test: "passed", "failed", "skipped", "failed at setup", …"""
+
+    call_unit: I64
+    """Per call of the flows the unit that it is part of, -1 for none,"""
+    call_context: I64
+    """and its context: the calls that it is in, from its unit on; 0 is the unit itself."""
+    context_parent: I64
+    context_label: I64
+    counted: tuple[str, ...]
+    """Functions that are left out."""
+
+    def path(self, context: int) -> list[str]:
+        """The labels of a context, outermost first."""
+        found = []
+        while context > 0:
+            found.append(self.flows.labels[self.context_label[context]])
+            context = int(self.context_parent[context])
+        return found[::-1]
+
+
+def units_of(flows: Flows) -> Units:
+    """Of all requests of some sessions' runs."""
+    flows = flows.take(_which(flows, _TEST)[flows.label[flows.first[:-1]]])
+    counted = {run.graph.sites[site].label for run in flows.runs for site in run.graph.counted}
+    owner = flows.of_call(np.arange(len(flows.label)))
+    above = np.where(flows.parent >= 0, flows.parent + flows.first[owner], -1)
+    walk = _Walk(flows, above, owner, np.array([label in counted for label in flows.labels], bool))
+    names = {subject: number for number, subject in enumerate(dict.fromkeys(walk.subjects))}
+    outcomes = _outcomes(flows)
+    return Units(
+        flows=flows,
+        subjects=tuple(names),
+        subject=np.array([names[subject] for subject in walk.subjects], np.int64),
+        run=flows.run[walk.requests].astype(np.int64) if walk.requests else np.zeros(0, np.int64),
+        request=np.array(walk.requests, np.int64),
+        call=walk.begun,
+        time_ns=_times(flows, above, walk),
+        outcome=tuple(outcomes[request] for request in walk.requests),
+        call_unit=walk.unit,
+        call_context=walk.context,
+        context_parent=np.array([context for context, _ in walk.contexts], np.int64),
+        context_label=np.array([label for _, label in walk.contexts], np.int64),
+        counted=tuple(sorted(counted)),
+    )
+
+
+def _which(flows: Flows, pattern: re.Pattern[str]) -> Mask:
+    """Per label whether it is of a kind."""
+    return np.array([pattern.search(label) is not None for label in flows.labels], bool)
+
+
+class _Walk:
+    """From the tests down, all calls of one depth at a time."""
+
+    def __init__(self, flows: Flows, above: I64, owner: I64, counted: Mask) -> None:
+        self.unit = np.full(len(above), -1, np.int64)
+        self.context = np.zeros(len(above), np.int64)
+        self.subjects: list[Subject] = []
+        self.requests: list[int] = []
+        self.contexts: list[tuple[int, int]] = [(-1, -1)]
+        self._begun: list[I64] = []
+        self._known: dict[int, int] = {}
+        self._flows, self._owner = flows, owner
+        shared = _which(flows, _SHARED)
+        phases = [np.array([label == name for label in flows.labels], bool) for name in (_CALL, _SETUP)]
+        order = np.argsort(above, kind="stable")
+        parents = above[order]
+        level = np.flatnonzero(above < 0)
+        top = True
+        while len(level):
+            level = np.sort(
+                order[expand(np.searchsorted(parents, level, "left"), np.searchsorted(parents, level, "right"))]
+            )
+            label, parent = flows.label[level], above[level]
+            self.unit[level] = self.unit[parent]
+            self.context[level] = self.context[parent]
+            begun = np.zeros(len(level), bool)
+            if top:
+                for is_phase, kind in zip(phases, (TEST, FIXTURES), strict=True):
+                    begun |= self._begin(level, is_phase[label], kind)
+            begun |= self._begin(level, shared[label], SHARED)
+            self._go_on(level[~begun & ~counted[label] & (self.unit[level] >= 0)], above)
+            top = False
+
+    @property
+    def begun(self) -> I64:
+        """Per unit the call that it begins with."""
+        return np.concatenate(self._begun) if self._begun else np.zeros(0, np.int64)
+
+    def _begin(self, level: I64, those: Mask, kind: str) -> Mask:
+        calls, flows = level[those], self._flows
+        self.unit[calls] = np.arange(len(calls)) + len(self.subjects)
+        self.context[calls] = 0
+        requests = self._owner[calls].tolist()
+        names = [flows.names[code] for code in flows.name[requests].tolist()]
+        if kind == SHARED:
+            names = [flows.labels[code] for code in flows.label[calls].tolist()]
+        self.subjects += [Subject(kind, name) for name in names]
+        self.requests += requests
+        self._begun.append(calls)
+        return those
+
+    def _go_on(self, calls: I64, above: I64) -> None:
+        key = self.context[above[calls]] * len(self._flows.labels) + self._flows.label[calls]
+        keys, which = np.unique(key, return_inverse=True)
+        numbers = np.zeros(len(keys), np.int64)
+        for place, value in enumerate(keys.tolist()):
+            number = self._known.setdefault(value, len(self.contexts))
+            if number == len(self.contexts):
+                self.contexts.append(divmod(value, len(self._flows.labels)))
+            numbers[place] = number
+        self.context[calls] = numbers[which.reshape(-1)]
+
+
+def _times(flows: Flows, above: I64, walk: _Walk) -> npt.NDArray[np.float64]:
+    """Of a test's call and a shared fixture all of it, of fixtures theirs alone; without units inside."""
+    time = np.zeros(len(walk.subjects))
+    setup = np.array([label == _SETUP for label in flows.labels], bool)
+    is_setup = setup[flows.label]
+    mine = walk.begun[~is_setup[walk.begun]]
+    time[walk.unit[mine]] = flows.total_ns[mine]
+    inside = above >= 0
+    inside[inside] = is_setup[above[inside]]
+    fixtures = np.flatnonzero(inside & _which(flows, _FIXTURE)[flows.label] & (walk.unit >= 0))
+    np.add.at(time, walk.unit[fixtures], flows.total_ns[fixtures])
+    nested = mine[~inside[mine]]
+    around = walk.unit[above[nested]]
+    np.subtract.at(time, around[around >= 0], flows.total_ns[nested[around >= 0]])
+    return time
+
+
+def _outcomes(flows: Flows) -> list[str]:
+    """Per request, as the plugin left it in the trace."""
+    found = [""] * len(flows)
+    for number, run in enumerate(flows.runs):
+        graph = run.graph
+        if _OUTCOME not in graph.channel_ids:
+            continue
+        rows = graph.rows_of([Kind.PAYLOAD])
+        rows = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids[_OUTCOME]]
+        said: dict[int, list[str]] = {}
+        for request, row in zip(_request_of(run, rows), rows.tolist(), strict=True):
+            said.setdefault(request, []).append(graph.text(row))
+        for place in np.flatnonzero(flows.run == number).tolist():
+            texts = said.get(int(flows.request[place]), [])
+            found[place] = next((text for text in texts if text != PASSED), PASSED if texts else "")
+    return found
+
+
+def _request_of(run: OpenRun, rows: I64) -> list[int]:
+    """Of outcomes the REQUEST that they are of, the last one of the same test in the same thread; -1 for none."""
+    graph = run.graph
+    begun: dict[tuple[int, int], list[int]] = {}
+    for row in graph.rows_of([Kind.REQUEST]).tolist():
+        begun.setdefault((int(graph.strand[row]), int(graph.site[row])), []).append(row)
+    of = (begun.get((int(graph.strand[row]), int(graph.site[row])), []) for row in rows.tolist())
+    found = ((mine, bisect.bisect(mine, row)) for mine, row in zip(of, rows.tolist(), strict=True))
+    return [mine[place - 1] if place else -1 for mine, place in found]

@@ -1,0 +1,41 @@
+"""Adds to a JUnit report, once it is written: of the session which run it is, of each test what changed.
+
+Invariant: the report is replaced whole or stays as pytest wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+from clew.instrument.testing.requests import IDENTITY
+
+
+def annotate(file: str, about: Mapping[str, str], tests: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Properties of the session, and by a test's id of the test. What went wrong, as lines."""
+    beside = f"{file}.part"
+    try:
+        tree = ElementTree.parse(file)
+        for suite in tree.iter("testsuite"):
+            _add(suite, about)
+        for case in tree.iter("testcase"):
+            identity = case.find(f"properties/property[@name='{IDENTITY}']")
+            if identity is not None:
+                _add(case, tests.get(identity.get("value", ""), {}))
+        tree.write(beside, encoding="utf-8", xml_declaration=True)
+        os.replace(beside, file)
+    except (OSError, ElementTree.ParseError) as error:
+        return [f"{file}: cannot be added to ({error})"]
+    return []
+
+
+def _add(element: ElementTree.Element, values: Mapping[str, str]) -> None:
+    if not values:
+        return
+    properties = element.find("properties")
+    if properties is None:
+        properties = ElementTree.Element("properties")
+        element.insert(0, properties)
+    for name, value in values.items():
+        ElementTree.SubElement(properties, "property", name=name, value=value)

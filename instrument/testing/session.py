@@ -1,0 +1,188 @@
+"""How `pytest --clew` begins and ends the run of a session, which sessions are kept, and what is said at the end.
+
+The session's own process starts recording here, as what it starts (xdist's workers, programs under test) does through the
+environment. A session in a process that is recorded already (a worker, or pytest under `clew run`) adds its tests to that run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from clew.instrument.bootstrap import start_from_environment
+from clew.instrument.launch import environment
+from clew.instrument.recorder import lifecycle
+from clew.instrument.recorder.select import core
+from clew.instrument.testing.requests import Tests
+from clew.instrument.testing.verdict import Verdict, ask
+from clew.records import revision
+from clew.records.collector import Attendant
+from clew.records.counted import counted_notes
+from clew.records.default import default_plan
+from clew.records.errors import ClewError
+from clew.records.limits import parse_limits
+from clew.records.plan import Plan, dump, load
+from clew.records.run import RUN_VARIABLE, create_run, finish_run, save_run
+from clew.records.sessions import find_sessions, keep_sessions
+
+_CHANGED = (RUN_VARIABLE, "PYTHONPATH")
+
+
+class Options(NamedTuple):
+    """What the command line says, else pytest's configuration."""
+
+    plan: str
+    baseline: str
+    fail_on: str
+    summary: str
+    """Where to write it; "" for nowhere."""
+    keep: int
+    report: str
+    """JUnit's, "" for none."""
+
+
+def begin(config: pytest.Config) -> None:
+    """Records from here on. Raises `pytest.UsageError` when an option means nothing, or the run's folder is not to be had."""
+    try:
+        options = _options(config)
+        if not core.active():
+            if os.environ.get("PYTEST_XDIST_WORKER"):
+                return  # it runs where the environment does not reach; whoever started it says so
+            session = Session(config.rootpath, options)
+            if not session.recording:
+                return
+            config.pluginmanager.register(session, "clew-session")
+        elif options.baseline and not os.environ.get("PYTEST_XDIST_WORKER"):
+            config.pluginmanager.register(Elsewhere(), "clew-session")
+    except ClewError as error:
+        raise pytest.UsageError(f"--clew: {error}") from None
+    config.pluginmanager.register(Tests(with_identity=bool(options.report)), "clew-tests")
+
+
+def _options(config: pytest.Config) -> Options:
+    given = config.known_args_namespace
+
+    def chosen(name: str) -> str:
+        value = getattr(given, name)
+        if value is None:
+            value = config.getini(name)
+            if value and name in ("clew_plan", "clew_summary"):
+                return str(config.rootpath / value)
+        return str(value)
+
+    keep = chosen("clew_keep")
+    if not keep.isdigit() or not int(keep):
+        raise ClewError(f"clew_keep: {keep!r} is no number of runs to keep; give 1 or more")
+    fail_on = chosen("clew_fail_on")
+    if fail_on:
+        parse_limits(fail_on)
+    report = getattr(given, "xmlpath", None)
+    summary = chosen("clew_summary") or os.environ.get("GITHUB_STEP_SUMMARY", "")
+    return Options(
+        chosen("clew_plan"), chosen("clew_baseline"), fail_on, os.path.abspath(summary) if summary else "", int(keep),
+        os.path.abspath(os.path.expanduser(os.path.expandvars(report))) if report else "",
+    )  # fmt: skip
+
+
+def _plan(workspace: Path, file: str) -> Plan:
+    if not file:
+        return default_plan(workspace)
+    try:
+        return load(Path(file).read_text(encoding="utf-8"), file)
+    except OSError as error:
+        raise ClewError(
+            f"{file}: cannot be read ({error.strerror}); `clew check --plan {file} app.esl` writes it"
+        ) from None
+
+
+class Session:
+    """The run of a session that was not recorded before, from now to its end."""
+
+    def __init__(self, root: Path, options: Options) -> None:
+        self._root, self._options = root, options
+        plan = _plan(root, options.plan)
+        at = revision.current(root)
+        if options.baseline:
+            _check_baseline(root, options.baseline)
+        self._folder, info = create_run(
+            root, name=f"{root.name or 'tests'}-tests", command=list(sys.orig_argv), spec="", plan=dump(plan)
+        )
+        self._info = info._replace(tests=True, commit=at.commit if at else "", dirty=bool(at and at.dirty))
+        save_run(self._folder, self._info)
+        given = environment(self._folder)
+        self._before = {name: os.environ.get(name) for name in _CHANGED}
+        os.environ.update({name: given[name] for name in _CHANGED})
+        self.recording = start_from_environment()
+        self._verdict: Verdict | None = None
+        self._tests_ran = False
+        if not self.recording:
+            self._restore()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _restore(self) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def pytest_runtest_logreport(self) -> None:
+        self._tests_ran = True
+
+    # The innermost wrapper: xdist's workers have ended by then and the JUnit report is written, the summary is not.
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
+        yield
+        self._end(int(exitstatus))
+        if self._tests_ran:
+            keep_sessions(self._root, self._options.keep)
+            self._verdict = ask(self._root, self._info, self._options)
+            if self._verdict.failed and not session.exitstatus:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        recorded = f"clew: recorded as run {self._info.id}; next: `clew view` or `clew why TEXT`"
+        if self._verdict is None or not self._verdict.lines:
+            terminalreporter.write_line(recorded)
+            return
+        terminalreporter.section("clew")
+        for line in self._verdict.lines:
+            terminalreporter.write_line(line, red=line == self._verdict.failed)
+        terminalreporter.write_line(recorded)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        self._end(int(pytest.ExitCode.USAGE_ERROR))  # a session that never began has no end either
+
+    def _end(self, exit_code: int) -> None:
+        if not self.recording:
+            return
+        self.recording = False
+        lifecycle.stop()
+        self._restore()
+        # Not while tests run: they may wait for any child of theirs.
+        Attendant(self._folder).finish()
+        self._info = finish_run(self._folder, self._info, exit_code, counted_notes(self._folder))
+
+
+class Elsewhere:
+    """Of a session that adds its tests to a run that others end."""
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(
+            "clew: not compared: the session is part of a run that goes on; use pytest --clew by itself"
+        )
+
+
+def _check_baseline(root: Path, name: str) -> None:
+    """Raises `RevisionError` for what is no revision and no session; that there is no session of it yet is no mistake."""
+    try:
+        find_sessions(root, name)
+    except revision.RevisionError:
+        revision.resolve(root, name)

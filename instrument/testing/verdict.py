@@ -1,0 +1,90 @@
+"""What changed since a baseline, at the end of a session: asked of `clew diff`, told on the terminal, in Markdown and JUnit.
+
+Comparing loads numpy and graphs, which a process under test never does, so another process compares. Invariant: whatever
+keeps two sessions from being compared is one line, and no test fails by it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clew.instrument.testing.junit import annotate
+from clew.records.run import RunInfo
+
+if TYPE_CHECKING:
+    from clew.instrument.testing.session import Options
+
+_FOUND = (0, 3)
+"""Exit codes of `clew diff` with an answer: as it should be, and with what was to fail on."""
+
+
+class Verdict(NamedTuple):
+    lines: list[str]
+    """For the terminal."""
+    failed: str = ""
+    """The line that says why the session fails."""
+
+
+def ask(root: Path, info: RunInfo, options: Options) -> Verdict:
+    """Of a session that has ended; without a baseline it has nothing to say but to the JUnit report."""
+    about = {"clew_run": info.id} | ({"clew_commit": info.commit + "-dirty" * info.dirty} if info.commit else {})
+    found: dict[str, Any] = {}
+    lines: list[str] = []
+    failed = ""
+    if options.baseline:
+        found, why = _compared(root, info, options)
+        lines = found.get("report", []) or [f"not compared with {options.baseline}: {why}"]
+        failed = found.get("failed", "")
+        lines += [failed] if failed else []
+        about |= {
+            "clew_baseline": found.get("baseline", options.baseline),
+            "clew_summary": found.get("sentence", lines[0]),
+        }
+    if options.report:
+        tests = {test["name"]: test["sentences"] for test in found.get("tests", [])}
+        lines += annotate(options.report, about, tests)
+    if options.summary and options.baseline:
+        lines += _write(options.summary, found.get("markdown") or f"**clew**: {lines[0]}\n")
+    return Verdict(lines, failed)
+
+
+def _compared(root: Path, info: RunInfo, options: Options) -> tuple[dict[str, Any], str]:
+    """What `clew diff` says, or why it says nothing."""
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "clew",
+        "diff",
+        f"{options.baseline}..{info.id}",
+        "--workspace",
+        str(root),
+        "--json",
+    ]
+    if options.fail_on:
+        words += ["--fail-on", options.fail_on]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode in _FOUND:
+            answer: dict[str, Any] = json.loads(done.stdout)
+            return answer, ""
+    except (OSError, ValueError) as error:
+        return {}, str(error)
+    said = done.stderr.strip().splitlines()
+    return {}, said[-1].removeprefix("clew: ").removeprefix("error: ") if said else f"exit code {done.returncode}"
+
+
+def _write(file: str, markdown: str) -> list[str]:
+    """What is wrong with it. Steps of a job on GitHub share one file, which each adds to."""
+    mode = "a" if file == os.path.abspath(os.environ.get("GITHUB_STEP_SUMMARY") or os.devnull) else "w"
+    try:
+        with open(file, mode, encoding="utf-8") as stream:
+            stream.write(markdown)
+    except OSError as error:
+        return [f"{file}: the summary cannot be written ({error.strerror})"]
+    return []
