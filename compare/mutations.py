@@ -12,10 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from clew.compare.differences import Differences, what_differs
+from clew.compare.differences import Thresholds as Telling
 from clew.compare.edges import EdgeChange, edge_changes
 from clew.compare.pairing import Pairing
 from clew.compare.precursors import Precursor, find_precursors
 from clew.compare.statistics import F64, benjamini_hochberg, ks_slower, mann_whitney, normal_above, shifts
+from clew.compare.unions import Union, unite
 from clew.graph.columns import Table, table_of
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
@@ -137,6 +140,34 @@ class Mutations:
     def explain(self) -> str:
         """In plain words, when a difference counts."""
         return self.thresholds.explain()
+
+    def differences(self, row: Mutation, thresholds: Telling | None = None) -> Differences:
+        """What tells the requests that changed from those that did not; see `clew.compare.differences`."""
+        return what_differs(self.pairing, row, thresholds)
+
+    def union(self, category: int, other: int | None = None) -> Union:
+        """The flow of a category after, beside another's before: by default what it may come from, or its own."""
+        pairing = self.pairing
+        beside = self.beside(category) if other is None else other
+        return unite(
+            pairing.before,
+            pairing.requests(0, beside),
+            pairing.after,
+            pairing.requests(1, category),
+            self.thresholds.alpha,
+        )
+
+    def beside(self, category: int) -> int:
+        """The likeliest precursor of a structural mutation; else the category itself where both sides have it, or else the
+        largest of its name before."""
+        for row in self.of("structural"):
+            if row.category == category and row.precursors:
+                return row.precursors[0].category
+        before, after = self.pairing.counts
+        same = np.flatnonzero((self.pairing.name == self.pairing.name[category]) & (before > 0))
+        if before[category] or not after[category] or not len(same):
+            return category
+        return int(same[np.argmax(before[same])])
 
     def table(self) -> Table:
         """A row per mutation."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from clew.compare.differences import Difference
 from clew.compare.edges import EdgeChange
 from clew.compare.mutations import Mutation
-from clew.compare.pairing import Pairing
 from clew.compare.precursors import Precursor
 from clew.graph.levels import level_names
 from clew.graph.ops.flow_columns import CategoryKey
@@ -21,6 +21,7 @@ from clew.server.panel.slice import EVENT
 from clew.server.panel.titles import shorten
 from clew.server.protocol import (
     CompareCall,
+    CompareDifference,
     CompareGraph,
     CompareParams,
     ComparePrecursor,
@@ -34,6 +35,8 @@ from clew.server.session import Session, Task
 MAX_ROWS = 5000
 MAX_FLOW = 2000
 """Characters of a flow."""
+EXPLAINED = 10
+"""So many of the first rows, and that of the graph, are told what differs besides their calls."""
 
 
 def compare_view(session: Session, params: CompareParams, task: Task) -> CompareResult:
@@ -45,7 +48,7 @@ def compare_view(session: Session, params: CompareParams, task: Task) -> Compare
     found = compared(session, params, task)
     task.phase("explaining")
     mutations = found.mutations
-    rows = _Rows(found)
+    rows = _Rows(found, params.category)
     limit = max(1, min(params.maxRows, MAX_ROWS))
     shown = list(rows.changed())[:limit]
     shown += list(rows.unchanged(limit - len(shown)))
@@ -90,7 +93,8 @@ def _refs(session: Session, side: tuple[Chosen, ...]) -> list[RunRef]:
 class _Rows:
     """The comparison's categories as rows."""
 
-    def __init__(self, found: Compared) -> None:
+    def __init__(self, found: Compared, chosen: str) -> None:
+        self.chosen = chosen
         self.mutations = found.mutations
         self.pairing = found.mutations.pairing
         self.samples = self.pairing.samples("response_ns")
@@ -107,7 +111,8 @@ class _Rows:
         raise ClewError(f"there is no category {category!r} in these runs any more; compare them again")
 
     def changed(self) -> Iterator[CompareRow]:
-        for row in self.mutations.rows:
+        for place, row in enumerate(self.mutations.rows):
+            told = place < EXPLAINED or self.id_of(row.category) == self.chosen
             yield self._row(
                 row.category,
                 kind=row.kind,
@@ -121,6 +126,7 @@ class _Rows:
                 sentence=row.sentence(),
                 calls=list(self._calls(row)),
                 precursors=[self._precursor(each) for each in row.precursors],
+                differences=[_difference(each) for each in self.mutations.differences(row).rows] if told else [],
             )
 
     def unchanged(self, limit: int) -> Iterator[CompareRow]:
@@ -182,26 +188,8 @@ class _Rows:
 
 def _graph(found: Compared, rows: _Rows, category: str, params: CompareParams) -> CompareGraph:
     number = rows.number(category)
-    pairing = found.mutations.pairing
-    if params.precursor:
-        other = rows.number(params.precursor)
-    else:
-        precursors = [
-            row.precursors[0].category for row in found.mutations.rows if row.category == number and row.precursors
-        ]
-        other = _beside(pairing, number, precursors[0] if precursors else None)
-    return union_graph(pairing, (other, number), (rows.id_of(other), rows.id_of(number)), params)
-
-
-def _beside(pairing: Pairing, category: int, precursor: int | None) -> int:
-    """The category itself where both sides have it; else its precursor, or the largest of its name before."""
-    before, after = pairing.counts
-    if precursor is not None:
-        return precursor
-    if before[category] or not after[category]:
-        return category
-    same = np.flatnonzero((pairing.name == pairing.name[category]) & (before > 0))
-    return int(same[np.argmax(before[same])]) if len(same) else category
+    other = rows.number(params.precursor) if params.precursor else found.mutations.beside(number)
+    return union_graph(found.mutations, (other, number), (rows.id_of(other), rows.id_of(number)), params)
 
 
 def _id(key: CategoryKey) -> str:
@@ -220,6 +208,17 @@ def _call(edge: EdgeChange, location: Location | None) -> CompareCall:
         p=edge.p,
         sentence=edge.sentence(),
         location=location,
+    )
+
+
+def _difference(each: Difference) -> CompareDifference:
+    return CompareDifference(
+        kind=each.kind,
+        subject=each.subject,
+        share=each.share,
+        otherShare=each.other_share,
+        p=each.p,
+        sentence=each.sentence(),
     )
 
 

@@ -5,8 +5,9 @@ Invariant: of a large graph what changed most is kept, each call with those abov
 
 from __future__ import annotations
 
+from clew.compare.mutations import Mutations
 from clew.compare.pairing import Pairing
-from clew.compare.unions import Union, UnionCall, unite
+from clew.compare.unions import Union, UnionCall
 from clew.graph.ops.flows import Flows
 from clew.server.panel.draw_labels import short
 from clew.server.protocol import CompareEdge, CompareGraph, CompareNode, CompareParams, Location
@@ -14,16 +15,13 @@ from clew.server.protocol import CompareEdge, CompareGraph, CompareNode, Compare
 MAX_NODES = 2000
 
 
-def union_graph(pairing: Pairing, pair: tuple[int, int], ids: tuple[str, str], params: CompareParams) -> CompareGraph:
+def union_graph(
+    mutations: Mutations, pair: tuple[int, int], ids: tuple[str, str], params: CompareParams
+) -> CompareGraph:
     """The first category before, beside the second after; `ids` are theirs."""
     other, category = pair
-    union = unite(
-        pairing.before,
-        pairing.requests(0, other),
-        pairing.after,
-        pairing.requests(1, category),
-        params.thresholds.alpha,
-    )
+    pairing = mutations.pairing
+    union = mutations.union(category, other)
     kept = _kept(union, max(1, min(params.maxNodes, MAX_NODES)))
     name = pairing.name_of(category)
     return CompareGraph(

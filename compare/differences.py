@@ -1,0 +1,278 @@
+"""Low-level differences (Spectroscope): what, besides calls and times, tells requests that changed from those that did not.
+
+A decision tree by information gain over the traits of `features`: at each step the sentence that tells most. Invariant: a split
+is no chance (G-test, corrected for all sentences that were tried) and leaves no handful on either side; what told slow requests
+from others before is not named, as it does not explain why there are more of them now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.compare.edges import call_times
+from clew.compare.features import Members, Trait, TraitKind, traits_of
+from clew.compare.pairing import Pairing
+from clew.compare.statistics import F64, I64
+from clew.graph.columns import Table, table_of
+
+if TYPE_CHECKING:
+    from clew.compare.mutations import Mutation
+
+Mask = npt.NDArray[np.bool_]
+NEW = 0.2
+"""Where a trait holds, the share of slow requests must have grown by so much more, or less, than elsewhere."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When a sentence tells something. `explain()` says it in plain words."""
+
+    alpha: float = 0.01
+    """How likely a sentence that tells nothing may be named, of all that were tried."""
+    depth: int = 3
+    """So many sentences joined by "and" at most."""
+    leaf: int = 4
+    """What is said holds for at least so many requests, and so does the contrary."""
+    told: float = 0.1
+    """It tells at least this share of all there is to tell."""
+    requests: int = 4000
+    """Of more requests evenly spaced ones are looked at."""
+
+    def explain(self) -> str:
+        return (
+            f"Requests that changed are told from others by where calls ran, their values, failures and logs. A sentence is "
+            f"named when it tells at least {self.told:.0%} of what there is to tell, holds for at least {self.leaf} requests "
+            f"and not for as many, and would be named by chance in at most {self.alpha:.0%} of cases; up to {self.depth} are "
+            f"joined."
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Conditions that hold for requests that changed more often than for others."""
+
+    conditions: tuple[str, ...]
+    kind: TraitKind
+    """Of the first,"""
+    subject: str
+    """and its call or message."""
+    changed: int
+    """Requests that changed for which all hold,"""
+    of_changed: int
+    """of so many;"""
+    others: int
+    of_others: int
+    told: float
+    """The share of what there is to tell that the first condition tells."""
+    p: float
+    """That it tells nothing, corrected for all that were tried."""
+
+    @property
+    def share(self) -> float:
+        return self.changed / self.of_changed
+
+    @property
+    def other_share(self) -> float:
+        return self.others / self.of_others
+
+    def sentence(self) -> str:
+        return (
+            f"{' and '.join(self.conditions)} in {self.share:.0%} of the requests that changed "
+            f"({self.changed:,} of {self.of_changed:,}), in {self.other_share:.0%} of the others"
+        )
+
+
+@dataclass(frozen=True)
+class Differences:
+    rows: tuple[Difference, ...]
+    """Those that hold for most of what changed first."""
+    thresholds: Thresholds
+    tried: int
+    """Sentences."""
+    changed: int
+    others: int
+    """Requests that were looked at."""
+
+    def sentence(self) -> str:
+        if self.rows:
+            return self.rows[0].sentence()
+        if not self.changed or not self.others:
+            return "there is nothing that the requests that changed could be told from"
+        return f"none of {self.tried:,} sentences tells the {self.changed:,} requests that changed from {self.others:,} others"
+
+    def explain(self) -> str:
+        return self.thresholds.explain()
+
+    def table(self) -> Table:
+        return table_of(self.rows, ("kind", "subject", "conditions", "share", "other_share", "told", "p"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence(),
+            "explanation": self.explain(),
+            "thresholds": asdict(self.thresholds),
+            **{name: getattr(self, name) for name in ("tried", "changed", "others")},
+            "differences": [asdict(row) for row in self.rows],
+        }
+
+
+def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | None = None) -> Differences:
+    """Of a structural mutation: its requests after, against those of its likeliest precursor, on both sides. Of a response-time
+    mutation: those after that are slower than most before, in the call that got slower most, against all others of the
+    category."""
+    chosen = thresholds or Thresholds()
+    if mutation.kind == "structural":
+        groups = [Members(pairing.after, pairing.requests(1, mutation.category))]
+        changed = [np.ones(len(groups[0].requests), bool)]
+        for other in mutation.precursors[:1]:
+            for side, flows in enumerate(pairing.sides):
+                requests = pairing.requests(side, other.category)
+                groups.append(Members(flows, requests))
+                changed.append(np.zeros(len(requests), bool))
+        return tell_apart(groups, changed, chosen)
+    groups = [Members(flows, pairing.requests(side, mutation.category)) for side, flows in enumerate(pairing.sides)]
+    before, after = (_took(group, mutation) for group in groups)
+    bound = _apart(before, after)
+    return tell_apart(
+        groups, [np.zeros(len(before), bool), after > bound], chosen, slow=(before > bound, after > bound)
+    )
+
+
+def _took(group: Members, mutation: Mutation) -> F64:
+    """Per request what the call that got slower most took itself, or, of no call, the whole."""
+    if mutation.edges:
+        return call_times(*group).own[:, mutation.edges[0].place]
+    return group.flows.response_ns[group.requests].astype(np.float64)
+
+
+def _apart(before: F64, after: F64) -> float:
+    """The value that most of one sample are below and most of the other above: where Kolmogorov and Smirnov's distance is."""
+    values = np.unique(np.concatenate((before, after)))
+    lead = np.searchsorted(np.sort(before), values, "right") / len(before)
+    lead -= np.searchsorted(np.sort(after), values, "right") / len(after)
+    return float(values[np.argmax(lead)])
+
+
+def tell_apart(
+    groups: list[Members],
+    changed: list[Mask],
+    thresholds: Thresholds | None = None,
+    *,
+    slow: tuple[Mask, Mask] | None = None,
+) -> Differences:
+    """What holds for the requests that `changed`, of groups of one category each. `slow` says which requests of the two groups
+    before and after are slow, so that what was slow before, too, is not named."""
+    chosen = thresholds or Thresholds()
+    picked = [_spaced(len(group.requests), chosen.requests) for group in groups]
+    groups = [Members(group.flows, group.requests[which]) for group, which in zip(groups, picked, strict=True)]
+    target = np.concatenate([mask[which] for mask, which in zip(changed, picked, strict=True)])
+    found = traits_of(groups, chosen.leaf)
+    tree = _Tree(found.traits, found.true, target, chosen)
+    if slow is not None:
+        tree.late = np.concatenate([np.full(len(which), side == 1) for side, which in enumerate(picked)])
+        tree.slow = np.concatenate([mask[which] for mask, which in zip(slow, picked, strict=True)])
+    rows = sorted(tree.leaves(), key=lambda row: (-row.changed, row.others, row.conditions))
+    count = int(target.sum())
+    return Differences(tuple(rows), chosen, len(found.traits), count, len(target) - count)
+
+
+def _spaced(count: int, most: int) -> I64:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64)) if count else np.zeros(0, np.int64)
+
+
+@dataclass
+class _Tree:
+    traits: list[Trait]
+    true: Mask
+    target: Mask
+    thresholds: Thresholds
+    late: Mask | None = None
+    """Per request: is it after?"""
+    slow: Mask | None = None
+
+    def leaves(self) -> Iterator[Difference]:
+        yield from self._below(np.ones(len(self.target), bool), ())
+
+    def _below(
+        self, members: Mask, path: tuple[tuple[int, bool], ...], first: tuple[float, float] = (0, 1)
+    ) -> Iterator[Difference]:
+        """The leaves below a node, which `members` are in: those in which more changed than at the root."""
+        split = self._split(members, path) if len(path) < self.thresholds.depth else None
+        if split is None:
+            if path and self.target[members].mean() > self.target.mean():
+                yield self._difference(members, path, *first)
+            return
+        trait, told, p = split
+        for value in (True, False):
+            inside = members & (self.true[:, trait] == value)
+            yield from self._below(inside, (*path, (trait, value)), first if path else (told, p))
+
+    def _split(self, members: Mask, path: tuple[tuple[int, bool], ...]) -> tuple[int, float, float] | None:
+        """The trait that tells most, the share of what there is to tell that it tells, and how likely it tells nothing."""
+        total, hits = int(members.sum()), int(self.target[members].sum())
+        if not hits or hits == total or not len(self.traits):
+            return None
+        true = self.true[members]
+        inside = true.sum(0)
+        hit = true[self.target[members]].sum(0)
+        fit = (inside >= self.thresholds.leaf) & (total - inside >= self.thresholds.leaf)
+        every = float(_bits(np.array([hits / total]))[0])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rest = (inside * _bits(hit / inside) + (total - inside) * _bits((hits - hit) / (total - inside))) / total
+        gain = np.where(fit, every - rest, -1.0)
+        # Of two that tell the same the one that is true of what changed is said.
+        for trait in np.lexsort((np.arange(len(gain)), hit * total < hits * inside, -gain.round(12))).tolist():
+            told = float(gain[trait]) / every
+            p = min(1.0, _chance(2 * np.log(2) * total * float(gain[trait])) * int(fit.sum()))
+            if told < self.thresholds.told or p > self.thresholds.alpha:
+                return None
+            if self._is_new(members, self.true[:, trait]):
+                return trait, told, p
+        return None
+
+    def _is_new(self, members: Mask, true: Mask) -> bool:
+        """Is what is slow where the trait is true (or false) slow only since, or more than elsewhere?"""
+        if self.late is None or self.slow is None:
+            return True
+        growth = []
+        for value in (True, False):
+            inside = members & (true == value)
+            now, then = (self.slow[inside & (self.late == late)] for late in (True, False))
+            if not len(now) or not len(then):
+                return True  # is there on one side only
+            growth.append(now.mean() - then.mean())
+        return bool(abs(growth[0] - growth[1]) >= NEW)
+
+    def _difference(self, members: Mask, path: tuple[tuple[int, bool], ...], told: float, p: float) -> Difference:
+        count, hits = int(self.target.sum()), int(self.target[members].sum())
+        first = self.traits[path[0][0]]
+        return Difference(
+            conditions=tuple(self.traits[trait].holds if value else self.traits[trait].fails for trait, value in path),
+            kind=first.kind,
+            subject=first.subject,
+            changed=hits,
+            of_changed=count,
+            others=int(members.sum()) - hits,
+            of_others=len(self.target) - count,
+            told=told,
+            p=p,
+        )
+
+
+def _bits(share: F64) -> F64:
+    """The entropy of a yes or no."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = [np.where(p > 0, -p * np.log2(p), 0.0) for p in (share, 1 - share)]
+    return np.asarray(parts[0] + parts[1])
+
+
+def _chance(g: float) -> float:
+    """How likely the G statistic is as large with one degree of freedom."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(1, max(g, 0.0)))

@@ -1,0 +1,166 @@
+"""Two flows as one graph: the alignment is the cheapest there is, and the union holds both flows and nothing else."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.compare import correspondence
+from clew.compare.correspondence import Match, align, correspond
+from clew.graph.ops.flows import Flows
+
+
+def cheapest(one, other, edit):
+    """By trying everything."""
+    a, b = ([tuple(column) for column in side.T.tolist()] for side in (one, other))
+
+    @lru_cache(None)
+    def cost(i, j):
+        if i == len(a) or j == len(b):
+            return (len(a) - i + len(b) - j) * edit
+        found = min(cost(i + 1, j), cost(i, j + 1)) + edit
+        if a[i][0] == b[j][0]:
+            found = min(found, cost(i + 1, j + 1) + sum(x != y for x, y in zip(a[i][1:], b[j][1:], strict=True)))
+        return found
+
+    return cost(0, 0)
+
+
+def cost_of(matches, one, other, edit):
+    total = 0
+    for match in matches:
+        if -1 in match:
+            total += edit
+        else:
+            assert one[0, match.before] == other[0, match.after]
+            total += int((one[1:, match.before] != other[1:, match.after]).sum())
+    return total
+
+
+def columns(values):
+    return np.array(values, np.int64).reshape(-1, 3).T
+
+
+sequences = st.lists(st.tuples(*[st.integers(0, 2)] * 3), max_size=24).map(columns)
+
+
+@given(sequences, sequences, st.sampled_from([1, 40, 1 << 24]))
+def test_an_alignment_is_complete_in_order_and_the_cheapest_there_is(one, other, cells):
+    edit = 3 * (one.shape[1] + other.shape[1]) + 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correspondence, "CELLS", cells)
+        matches = align(one, other)
+    assert [match.before for match in matches if match.before >= 0] == list(range(one.shape[1]))
+    assert [match.after for match in matches if match.after >= 0] == list(range(other.shape[1]))
+    assert cost_of(matches, one, other, edit) == cheapest(one, other, edit)
+
+
+def test_a_long_sequence_is_aligned_with_itself_and_with_what_was_cut_out_of_it():
+    chance = np.random.default_rng(3)
+    one = chance.integers(0, 40, (3, 20_000))
+    assert align(one, one) == [Match(place, place) for place in range(20_000)]
+    kept = np.delete(np.arange(20_000), [5, 700, 701, 19_000])
+    alone = [match for match in align(one, one[:, kept]) if -1 in match]
+    assert len(alone) == 4 and all(match.after < 0 for match in alone)
+
+
+trees = st.recursive(
+    st.sampled_from("abcd").map(lambda name: (name, ())),
+    lambda below: st.tuples(st.sampled_from("abcd"), st.lists(below, max_size=3).map(tuple)),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def flows_of_trees(make_run):
+    """One request per tree, in one run."""
+    known: dict[object, Flows] = {}
+
+    def record(*trees):
+        run = make_run("trees")
+        thread = run.process().thread()
+
+        def call(tree, root):
+            thread.enter(tree[0])
+            if root:
+                thread.request("r")
+            for below in tree[1]:
+                call(below, False)
+            thread.exit(tree[0])
+
+        for tree in trees:
+            call(tree, True)
+        return clew.open(run.write()).requests.flows()
+
+    def flows(one, other):
+        return known.setdefault((one, other), record(one, other))
+
+    return flows
+
+
+def graph_of(flows, request):
+    """Who called whom, as the tree of a request."""
+    at = flows.places(request)
+    return flows.label[at].tolist(), flows.parent[at].tolist()
+
+
+@settings(max_examples=50)
+@given(trees, trees)
+def test_a_union_holds_each_flow_once_with_its_edges_and_nothing_else(flows_of_trees, one, other):
+    flows = flows_of_trees(one, other)
+    union = correspond(flows, 0, flows, 1)
+    for side, request in (("before", 0), ("after", 1)):
+        labels, parents = graph_of(flows, request)
+        place = {getattr(node, side): number for number, node in enumerate(union.nodes) if getattr(node, side) >= 0}
+        assert sorted(place) == list(range(len(labels)))
+        assert [union.nodes[place[call]].label for call in range(len(labels))] == [
+            flows.labels[code] for code in labels
+        ]
+        drawn = {(edge.source, edge.target) for edge in union.edges if edge.status in ("both", side)}
+        assert drawn == {(place[above], place[call]) for call, above in enumerate(parents) if above >= 0}
+    for node in union.nodes:
+        assert node.status == ("before" if node.after < 0 else "after" if node.before < 0 else "both")
+    # Callers come before what they called.
+    assert all(edge.source < edge.target for edge in union.edges)
+    assert all(above < number for number, above in enumerate(union.parent))
+    assert union.edits == len(union.nodes) - len(union.of("both"))
+    json.dumps(union.to_json())
+
+
+@settings(max_examples=30)
+@given(trees)
+def test_a_flow_beside_itself_is_itself(flows_of_trees, tree):
+    flows = flows_of_trees(tree, tree)
+    union = correspond(flows, 0, flows, 1)
+    assert union.edits == 0 and {edge.status for edge in union.edges} <= {"both"}
+    assert union.sentence().startswith("the same flow")
+
+
+def test_a_call_that_was_added_is_the_only_one_that_is_not_in_both(flows_of_trees):
+    flows = flows_of_trees(("a", (("b", ()), ("b", (("c", ()),)))), ("a", (("b", ()), ("b", (("c", ()), ("d", ()))))))
+    union = correspond(flows, 0, flows, 1)
+    assert [(node.label, node.status) for node in union.nodes if node.status != "both"] == [("app:d", "after")]
+    assert union.sentence() == "4 calls in both, 1 more (app:d)"
+    back = correspond(flows, 1, flows, 0)
+    assert back.sentence() == "4 calls in both, 1 fewer (app:d)"
+    assert sorted(row.label for row in union.table().rows) == ["app:a", "app:b", "app:b", "app:c", "app:d"]
+
+
+def test_a_call_under_another_caller_is_in_both_with_two_edges(flows_of_trees):
+    flows = flows_of_trees(("a", (("b", (("d", ()),)), ("c", ()))), ("a", (("b", ()), ("d", ()), ("c", ()))))
+    union = correspond(flows, 0, flows, 1)
+    target = next(number for number, node in enumerate(union.nodes) if node.label == "app:d" and node.status != "after")
+    ends = {edge.status for edge in union.edges if edge.target == target}
+    assert ends in ({"before", "after"}, {"before"})
+
+
+def test_one_side_may_be_empty(flows_of_trees):
+    flows = flows_of_trees(("a", (("b", ()),)), ("c", ()))
+    assert {node.status for node in correspond(flows, None, flows, 0).nodes} == {"after"}
+    assert {node.status for node in correspond(flows, 0, flows, None).nodes} == {"before"}
