@@ -23,6 +23,10 @@ def _select_run(session: Session, params: protocol.SelectRunParams, _task: Task)
     return session.select(params.run)
 
 
+def _choose_baseline(session: Session, params: protocol.ChooseBaselineParams, _task: Task) -> protocol.RunsResult:
+    return session.choose_baseline(params.run)
+
+
 def _slice(session: Session, params: protocol.SliceParams, task: Task) -> protocol.SliceResult:
     from clew.server.panel.slice import slice_view
 
@@ -63,6 +67,7 @@ def _source(session: Session, params: protocol.SourceParams, task: Task) -> prot
 HANDLERS: dict[str, Handler] = {
     "clew/runs": _runs,
     "clew/selectRun": _select_run,
+    "clew/chooseBaseline": _choose_baseline,
     "clew/slice": _slice,
     "clew/criticalPath": _critical_path,
     "clew/diff": _diff,

@@ -28,10 +28,12 @@ from clew.records.errors import ClewError
 from clew.records.run import workspace_of
 from clew.server import handlers, protocol
 from clew.server.codec import decode
-from clew.server.features import code_lens, commands, definition, diagnostics, hover
+from clew.server.features import code_lens, commands, configuration, definition, diagnostics, hover
+from clew.server.features.comparison import Comparison
 from clew.server.files import same_file_key
 from clew.server.positions import path_of
 from clew.server.session import Cancelled, Session, Task
+from clew.server.settings import Settings
 from clew.server.watch import Watcher
 
 T = TypeVar("T")
@@ -56,6 +58,8 @@ class ClewServer(LanguageServer):
         super().__init__("clew", __version__, converter_factory=_converter)
         self.session = Session(Path.cwd())
         self.options = protocol.ClientOptions()
+        self.settings = Settings()
+        self.comparison = Comparison(self)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clew-work")
         self._watcher: Watcher | None = None
         self._told: set[str] = set()
@@ -123,6 +127,10 @@ class ClewServer(LanguageServer):
     def runs_changed(self) -> None:
         self._told.clear()
         self.protocol.notify(protocol.RUNS_CHANGED, {})
+        self.refresh_lenses()
+        self.comparison.refresh()
+
+    def refresh_lenses(self) -> None:
         workspace = self.client_capabilities.workspace
         if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
@@ -130,6 +138,7 @@ class ClewServer(LanguageServer):
     def shutdown(self) -> None:
         if self._watcher is not None:
             self._watcher.stop()
+        self.comparison.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
         super().shutdown()  # type: ignore[no-untyped-call]  # pygls has no annotation here
 
@@ -189,10 +198,11 @@ def make_server() -> ClewServer:
     @server.feature(types.INITIALIZED)
     async def initialized(_params: types.InitializedParams) -> None:
         server.watch()
+        await configuration.begin(server)
 
     for method in protocol.METHODS:
         server.feature(method)(_request(server, method))
-    for feature in (code_lens, hover, definition, diagnostics):
+    for feature in (code_lens, hover, definition, diagnostics, configuration):
         feature.register(server)
     return server
 
@@ -211,7 +221,7 @@ def _request(server: ClewServer, method: str) -> Callable[[dict[str, Any]], Any]
                 f"clew could not answer {method} ({type(error).__name__}: {error}); this is a mistake in clew, and the "
                 "language server's output shows where"
             ) from None
-        if method == "clew/selectRun":
+        if method in ("clew/selectRun", "clew/chooseBaseline"):
             server.runs_changed()
         return result
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from clew.records.alive import died, is_abandoned
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
-from clew.server import wording
+from clew.server import baseline, wording
 from clew.server.protocol import RunRef, RunsResult
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class Session:
         self.importing: Callable[[str, int, int], None] = lambda _name, _done, _size: None
         """Hears how far it is while a foreign file is imported or a graph is built: what is read or made, how much is done and
         how much there is; the name is "" at the end."""
+        self.default_baseline = ""
+        """The run that the user's settings name as the one to compare with."""
         self._selected = ""
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._folder_locks: dict[Path, threading.Lock] = {}
@@ -92,7 +94,11 @@ class Session:
             selected = find_run(self.workspace, self._selected or None).name
         except ClewError:
             selected = ""
-        return RunsResult(str(self.workspace), [run_ref(folder, info) for folder, info in listed], selected)
+        try:
+            baseline = self.baseline()
+        except ClewError:
+            baseline = ""  # whoever compares is told
+        return RunsResult(str(self.workspace), [run_ref(folder, info) for folder, info in listed], selected, baseline)
 
     def has_runs(self) -> bool:
         return any(isinstance(info, RunInfo) for _, info in list_runs(self.workspace))
@@ -103,6 +109,39 @@ class Session:
         with self._lock:
             self._selected = selected
         return self.runs()
+
+    def choose_baseline(self, which: str) -> RunsResult:
+        """Compares with this run from now on, also in later sessions; "" goes back to what the settings say. Raises `RunError`
+        when there is no such run."""
+        baseline.remember(self.workspace, self._id(self._found(which)) if which else "")
+        return self.runs()
+
+    def baseline(self) -> str:
+        """The run to compare with, by id, "" when there is to be none. Raises `RunError` when a set one is not there;
+        a chosen one that was removed is forgotten."""
+        chosen = baseline.remembered(self.workspace)
+        if chosen:
+            try:
+                return self._id(find_run(self.workspace, chosen))
+            except ClewError:
+                baseline.remember(self.workspace, "")
+        return self._id(find_run(self.workspace, self.default_baseline)) if self.default_baseline else ""
+
+    def _id(self, folder: Path) -> str:
+        """A run's id; of one of another workspace its folder."""
+        return folder.name if folder.parent == self.workspace / FOLDER / "runs" else str(folder)
+
+    def compared(self) -> str:
+        """The id of the run that is compared with the baseline: the selected one, else the newest; "" unless it is over."""
+        selected = self._selected
+        for folder, info in list_runs(self.workspace):
+            if (
+                isinstance(info, RunInfo)
+                and (not selected or folder == Path(selected))
+                and run_ref(folder, info).finished
+            ):
+                return folder.name
+        return ""
 
     def folder(self, which: str = "") -> Path:
         """The folder of a run by id, name or path; without one the selected, else the newest. Raises `RunError`."""

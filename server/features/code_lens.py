@@ -34,9 +34,12 @@ def register(server: ClewServer) -> None:
             if is_log(path):
                 return log_lines.lenses(path, text)
             if path.endswith(".py"):
-                return await server.work(
-                    "clew: code lenses", lambda task: function_lenses(server.session, path, text, task)
-                )
+                found = []
+                if server.settings.code_lens:
+                    found = await server.work(
+                        "clew: code lenses", lambda task: function_lenses(server.session, path, text, task)
+                    )
+                return found + server.comparison.lenses(path, text)
         except ClewError as error:
             _tell(server, error)
         return []

@@ -13,13 +13,21 @@ from clew.records.errors import ClewError
 from clew.server.codec import decode
 from clew.server.handlers import HANDLERS
 from clew.server.positions import line_range, uri_of
-from clew.server.protocol import SelectRunParams, SliceParams, SliceResult
+from clew.server.protocol import (
+    ChooseBaselineParams,
+    CompareParams,
+    CompareResult,
+    SelectRunParams,
+    SliceParams,
+    SliceResult,
+)
 from clew.server.session import Cancelled
 
 if TYPE_CHECKING:
     from clew.server.server import ClewServer
 
 MAX_CHOICES = 12
+NO_BASELINE = "None: compare with nothing"
 
 
 def register(server: ClewServer) -> None:
@@ -31,9 +39,17 @@ def register(server: ClewServer) -> None:
     async def open_slice(*arguments: Any) -> None:
         await _explain(server, arguments)
 
+    @server.command("clew.openCompare")
+    async def open_compare(*arguments: Any) -> None:
+        await _compare(server, arguments)
+
     @server.command("clew.selectRun")
     async def select_run(*arguments: Any) -> None:
         await _select(server, arguments)
+
+    @server.command("clew.chooseBaseline")
+    async def choose_baseline(*arguments: Any) -> None:
+        await _choose_baseline(server, arguments)
 
 
 async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
@@ -57,12 +73,28 @@ async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
         )
 
 
+async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:
+    """Tells what changed in the category that a lens is about, and when a difference counts."""
+    try:
+        params = decode(CompareParams, arguments[0] if arguments else {})
+        result = await server.work(
+            "clew: comparing", lambda task: HANDLERS["clew/compare"](server.session, params, task)
+        )
+    except ClewError as error:
+        _tell(server, error)
+        return
+    assert isinstance(result, CompareResult)
+    rows = [row for row in result.rows if row.category == params.category] or result.rows[:1]
+    said = [row.sentence for row in rows] or [result.message or result.sentence]
+    server.tell("\n".join([*said, result.explanation]))
+
+
 async def _select(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     try:
         if arguments and arguments[0]:
             which = decode(SelectRunParams, arguments[0]).run
         else:
-            chosen = await _ask(server)
+            chosen = await _ask(server, "The run to look at")
             if chosen is None:
                 return
             which = chosen
@@ -73,16 +105,33 @@ async def _select(server: ClewServer, arguments: tuple[Any, ...]) -> None:
         server.runs_changed()
 
 
-async def _ask(server: ClewServer) -> str | None:
+async def _choose_baseline(server: ClewServer, arguments: tuple[Any, ...]) -> None:
+    try:
+        if arguments and arguments[0]:
+            which = decode(ChooseBaselineParams, arguments[0]).run
+        else:
+            chosen = await _ask(server, "The run to compare with", {NO_BASELINE: ""})
+            if chosen is None:
+                return
+            which = chosen
+        server.session.choose_baseline(which)
+    except ClewError as error:
+        _tell(server, error)
+    else:
+        server.runs_changed()
+
+
+async def _ask(server: ClewServer, what: str, more: dict[str, str] | None = None) -> str | None:
+    """The id of a run; None when the user gives up. `more` are further answers by their title."""
     runs = server.session.runs().runs[:MAX_CHOICES]
     if not runs:
         server.tell("no run yet; record one with `clew run -- python your_program.py`")
         return None
-    titles = {f"{run.name} ({run.id})": run.id for run in runs}
+    titles = {f"{run.name} ({run.id})": run.id for run in runs} | (more or {})
     answer = await server.window_show_message_request_async(
         types.ShowMessageRequestParams(
             type=types.MessageType.Info,
-            message="The run to look at",
+            message=what,
             actions=[types.MessageActionItem(title=title) for title in titles],
         )
     )

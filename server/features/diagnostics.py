@@ -40,6 +40,7 @@ def register(server: ClewServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
+        await server.comparison.text_changed(params.text_document.uri, params.text_document.version)
         if params.text_document.uri.endswith(SUFFIX):
             await asyncio.sleep(PAUSE)
             document = server.open_document(params.text_document.uri)
@@ -48,6 +49,7 @@ def register(server: ClewServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        server.comparison.publish()
         # A saved Python file may have given a rule what it means, or taken it away.
         for document in list(server.workspace.text_documents.values()):
             await publish(server, checker, document.uri)

@@ -101,12 +101,12 @@ class _Rows:
         self.means = [samples.means() for samples in self.samples]
 
     def id_of(self, category: int) -> str:
-        return _id(self.pairing.keys[category])
+        return category_id(self.pairing.keys[category])
 
     def number(self, category: str) -> int:
         """Raises `ClewError` where there is no such category."""
         for number, key in enumerate(self.pairing.keys):
-            if _id(key) == category:
+            if category_id(key) == category:
                 return number
         raise ClewError(f"there is no category {category!r} in these runs any more; compare them again")
 
@@ -192,7 +192,7 @@ def _graph(found: Compared, rows: _Rows, category: str, params: CompareParams) -
     return union_graph(found.mutations, (other, number), (rows.id_of(other), rows.id_of(number)), params)
 
 
-def _id(key: CategoryKey) -> str:
+def category_id(key: CategoryKey) -> str:
     return f"{key.name}:{key.shape:016x}"
 
 

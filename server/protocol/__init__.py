@@ -33,6 +33,7 @@ from clew.server.protocol.hosts import RunsChangedMessage as RunsChangedMessage
 from clew.server.protocol.paths import CriticalPathParams as CriticalPathParams
 from clew.server.protocol.paths import CriticalPathResult as CriticalPathResult
 from clew.server.protocol.paths import PathSegment as PathSegment
+from clew.server.protocol.sessions import ChooseBaselineParams as ChooseBaselineParams
 from clew.server.protocol.sessions import LocateParams as LocateParams
 from clew.server.protocol.sessions import LocateResult as LocateResult
 from clew.server.protocol.sessions import RunsParams as RunsParams
@@ -59,6 +60,7 @@ PROTOCOL_VERSION = 1
 METHODS: dict[str, tuple[type, type]] = {
     "clew/runs": (RunsParams, RunsResult),
     "clew/selectRun": (SelectRunParams, RunsResult),
+    "clew/chooseBaseline": (ChooseBaselineParams, RunsResult),
     "clew/slice": (SliceParams, SliceResult),
     "clew/criticalPath": (CriticalPathParams, CriticalPathResult),
     "clew/diff": (DiffParams, DiffResult),
@@ -72,6 +74,6 @@ METHODS: dict[str, tuple[type, type]] = {
 RUNS_CHANGED = "clew/runsChanged"
 """The server's only notification of its own, without data."""
 
-COMMANDS = ("clew.openSlice", "clew.why", "clew.selectRun")
-"""Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`; selectRun takes one
-`SelectRunParams`, or nothing and then asks."""
+COMMANDS = ("clew.openSlice", "clew.why", "clew.openCompare", "clew.selectRun", "clew.chooseBaseline")
+"""Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
+`CompareParams`; selectRun takes one `SelectRunParams` and chooseBaseline one `ChooseBaselineParams`, or nothing: they ask."""

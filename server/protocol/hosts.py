@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from clew.server.protocol.compares import CompareParams
 from clew.server.protocol.diffs import DiffParams
 from clew.server.protocol.paths import CriticalPathParams
 from clew.server.protocol.shared import Location
@@ -28,8 +29,8 @@ class OpenMessage:
     """To the panel: show this view."""
 
     type: Literal["open"]
-    view: Literal["slice", "diff", "path"]
-    params: SliceParams | DiffParams | CriticalPathParams
+    view: Literal["slice", "diff", "path", "compare"]
+    params: SliceParams | DiffParams | CriticalPathParams | CompareParams
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,19 @@ class RunsResult:
     workspace: str
     runs: list[RunRef]
     selected: str = ""
+    baseline: str = ""
+    """The id of the run that the editor compares with, "" for none."""
 
 
 @dataclass(frozen=True)
 class SelectRunParams:
+    run: str
+
+
+@dataclass(frozen=True)
+class ChooseBaselineParams:
+    """Compares with this run from now on; "" with the one that the settings name, if they do."""
+
     run: str
 
 

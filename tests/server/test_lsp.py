@@ -13,6 +13,7 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, 
 
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, finish_run
+from clew.server.protocol import COMMANDS
 
 # One server serves all tests about the recorded program.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -32,6 +33,10 @@ def make_client():
     @client.feature("clew/runsChanged")
     def _(_params):
         client.runs_changed.set()
+
+    @client.feature(types.CLIENT_REGISTER_CAPABILITY)
+    def _(params):
+        client.registered = [one.method for one in params.registrations]
 
     @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
     def _(_params):
@@ -88,7 +93,12 @@ async def test_a_client_with_the_panel_keeps_its_commands(client):
 
 
 async def test_runs_are_listed_and_a_new_one_is_announced(client, workspace):
-    assert await ask(client, "clew/runs", {}) == {"workspace": str(workspace), "runs": [], "selected": ""}
+    assert await ask(client, "clew/runs", {}) == {
+        "workspace": str(workspace),
+        "runs": [],
+        "selected": "",
+        "baseline": "",
+    }
     folder = record(workspace, "first")
     await asyncio.wait_for(client.runs_changed.wait(), 20)
     answer = await ask(client, "clew/runs")
@@ -372,7 +382,7 @@ async def plain_editor(lsp_client: LanguageClient, shop):
 
 
 async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_editor, shop):
-    assert set(plain_editor.offered) == {"clew.why", "clew.openSlice", "clew.selectRun"}
+    assert set(plain_editor.offered) == set(COMMANDS)
     await plain_editor.workspace_execute_command_async(
         types.ExecuteCommandParams("clew.why", [{"target": {"text": "Order failed"}}])
     )
@@ -392,3 +402,26 @@ async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_
         types.ExecuteCommandParams("clew.selectRun", [{"run": "before"}])
     )
     assert (await ask(plain_editor, "clew/runs"))["selected"].endswith("-before")
+
+
+async def test_without_the_panel_a_comparison_is_told_by_a_message(plain_editor, shop):
+    try:
+        await plain_editor.workspace_execute_command_async(
+            types.ExecuteCommandParams("clew.chooseBaseline", [{"run": "before"}])
+        )
+        runs = await ask(plain_editor, "clew/runs")
+        assert runs["baseline"].endswith("-before")
+        await plain_editor.workspace_execute_command_async(
+            types.ExecuteCommandParams("clew.openCompare", [{"before": [runs["baseline"]], "after": ["after"]}])
+        )
+        text = plain_editor.messages[-1].message
+        assert text.startswith("order: ") and "20 and 20 requests" in text and "A category is slower when" in text
+        await plain_editor.workspace_execute_command_async(
+            types.ExecuteCommandParams("clew.chooseBaseline", [{"run": "gone"}])
+        )
+        assert "no run is called 'gone'" in plain_editor.messages[-1].message
+    finally:
+        await plain_editor.workspace_execute_command_async(
+            types.ExecuteCommandParams("clew.chooseBaseline", [{"run": ""}])
+        )
+    assert (await ask(plain_editor, "clew/runs"))["baseline"] == ""

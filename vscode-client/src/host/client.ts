@@ -5,9 +5,8 @@
  */
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, RevealOutputChannelOn, State } from "vscode-languageclient/node";
-import { type ClientOptions, type Method, type Methods, RUNS_CHANGED } from "../shared/protocol";
+import { type ClientOptions, COMMANDS, type Method, type Methods, RUNS_CHANGED } from "../shared/protocol";
 import { findInterpreter, serverEnvironment } from "./python";
-import * as settings from "./settings";
 
 export type ServerState = "stopped" | "starting" | "running" | "failed";
 
@@ -116,10 +115,7 @@ export class Server implements vscode.Disposable {
       initializationOptions,
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
-      markdown: { isTrusted: { enabledCommands: ["clew.openSlice", "clew.why", "clew.selectRun"] } },
-      middleware: {
-        provideCodeLenses: (document, token, next) => (settings.codeLensEnabled() ? next(document, token) : []),
-      },
+      markdown: { isTrusted: { enabledCommands: [...COMMANDS] } },
     };
   }
 

@@ -1,9 +1,17 @@
 /** The extension's commands, each a few lines over the server and the panel. */
 import * as vscode from "vscode";
-import type { CriticalPathParams, DiffParams, SelectRunParams, SliceParams, Target } from "../shared/protocol";
+import type {
+  ChooseBaselineParams,
+  CompareParams,
+  CriticalPathParams,
+  DiffParams,
+  SelectRunParams,
+  SliceParams,
+  Target,
+} from "../shared/protocol";
 import type { Server } from "./client";
 import type { PanelHost } from "./panel";
-import { pickRun } from "./runs";
+import { pickBaseline, pickRun } from "./runs";
 
 export function registerCommands(server: Server, panel: PanelHost): vscode.Disposable {
   const commands: Record<string, (...values: never[]) => unknown> = {
@@ -21,6 +29,11 @@ export function registerCommands(server: Server, panel: PanelHost): vscode.Dispo
       const params: CriticalPathParams = { target: cursorTarget() ?? {} };
       if (await server.start(false)) panel.open({ type: "open", view: "path", params });
     },
+    "clew.openCompare": async (params?: CompareParams) => {
+      const asked = params ?? { before: [], after: [] };
+      if (await server.start(false)) panel.open({ type: "open", view: "compare", params: asked });
+    },
+    "clew.chooseBaseline": (params?: ChooseBaselineParams) => chooseBaseline(server, params),
     "clew.selectRun": (params?: SelectRunParams) => selectRun(server, params),
     "clew.compareRuns": () => compareRuns(server, panel),
     "clew.restartServer": () => server.restart(),
@@ -44,6 +57,11 @@ export function registerCommands(server: Server, panel: PanelHost): vscode.Dispo
 async function selectRun(server: Server, params: SelectRunParams | undefined): Promise<void> {
   const run = params?.run ?? (await pickRun(await server.ask("clew/runs", {}), "The run to look at"))?.id;
   if (run) await server.ask("clew/selectRun", { run });
+}
+
+async function chooseBaseline(server: Server, params: ChooseBaselineParams | undefined): Promise<void> {
+  const run = params?.run ?? (await pickBaseline(await server.ask("clew/runs", {})));
+  if (run !== undefined) await server.ask("clew/chooseBaseline", { run });
 }
 
 async function compareRuns(server: Server, panel: PanelHost): Promise<void> {

@@ -32,7 +32,8 @@ export class RunStatus implements vscode.Disposable {
     try {
       const answer = await this.server.ask("clew/runs", {});
       const run = answer.runs.find((one) => one.id === answer.selected);
-      if (run) this.show(`$(type-hierarchy-super) ${run.name}`, tooltip(run));
+      const baseline = answer.runs.find((one) => one.id === answer.baseline);
+      if (run) this.show(`$(type-hierarchy-super) ${run.name}`, tooltip(run, baseline));
       else this.show("$(type-hierarchy-super) no run", NO_RUN);
     } catch (error) {
       this.show("$(warning) clew", error instanceof Error ? error.message : String(error), "clew.showOutput");
@@ -64,6 +65,22 @@ export async function pickRun(answer: RunsResult, title: string, without?: strin
   return choice?.run;
 }
 
+/** Asks for the run to compare with: its id, empty for none, undefined when the user gives up. */
+export async function pickBaseline(answer: RunsResult): Promise<string | undefined> {
+  if (answer.runs.length === 0) {
+    void vscode.window.showInformationMessage(`clew: ${NO_RUN}`);
+    return undefined;
+  }
+  const none: vscode.QuickPickItem = { label: "$(circle-slash) None", description: "or what the setting names" };
+  const runs = answer.runs.map((run) => describe(run, answer.baseline));
+  const choice = await vscode.window.showQuickPick<vscode.QuickPickItem | RunItem>([none, ...runs], {
+    title: "The run to compare with, in code lenses and diagnostics",
+    matchOnDescription: true,
+    matchOnDetail: true,
+  });
+  return choice && ("run" in choice ? choice.run.id : "");
+}
+
 function describe(run: RunRef, selected: string): RunItem {
   const state = !run.finished ? "still running" : run.exitCode === 0 ? "" : `exit code ${run.exitCode ?? "unknown"}`;
   return {
@@ -74,11 +91,12 @@ function describe(run: RunRef, selected: string): RunItem {
   };
 }
 
-function tooltip(run: RunRef): vscode.MarkdownString {
+function tooltip(run: RunRef, baseline: RunRef | undefined): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   text.appendMarkdown("**clew run** ").appendText(`${run.name}\n`);
   text.appendText(`recorded ${new Date(run.started).toLocaleString()}\n`);
   if (run.command) text.appendCodeblock(run.command, "shellscript");
+  if (baseline) text.appendText(`compared with ${baseline.name}\n`);
   for (const problem of run.problems) text.appendText(`${problem}\n`);
   return text.appendMarkdown("\n\nClick to select another run.");
 }

@@ -1,14 +1,10 @@
-/** The extension's settings as typed values; nothing else reads the configuration. */
+/** The settings that the extension itself goes by, as typed values; the server asks for its own. */
 import * as vscode from "vscode";
 
 const SECTION = "clew";
 
 export function python(folder: vscode.WorkspaceFolder | undefined): string {
   return vscode.workspace.getConfiguration(SECTION, folder).get<string>("python", "").trim();
-}
-
-export function codeLensEnabled(): boolean {
-  return vscode.workspace.getConfiguration(SECTION).get<boolean>("codeLens.enabled", true);
 }
 
 export function maxNodes(): number {

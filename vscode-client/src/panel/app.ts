@@ -7,11 +7,11 @@ import { html, nothing, render } from "lit";
 import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
 import type {
   CriticalPathParams,
-  DiffParams,
   HostMessage,
   Location,
   Method,
   Methods,
+  OpenMessage,
   SliceParams,
 } from "../shared/protocol";
 import type { SettingsMessage } from "../shared/wire";
@@ -21,7 +21,16 @@ import { notice } from "./draw/parts";
 import { isRun } from "./draw/runs";
 import { gapPattern } from "./draw/shapes";
 import { showMarkedLine, sourceDrawer } from "./draw/source";
-import { decode, DEFAULT_MAX_NODES, encode, type Place, sameQuestion, type ViewName } from "./model/place";
+import {
+  askedRun,
+  decode,
+  DEFAULT_MAX_NODES,
+  encode,
+  isOfOneRun,
+  type Place,
+  sameQuestion,
+  type ViewName,
+} from "./model/place";
 import { Store } from "./store";
 import type { Transport } from "./transport";
 import { type Context, makeViews, type View } from "./views/view";
@@ -112,8 +121,8 @@ export class Panel implements Context, HeaderActions {
 
   private async loadRuns(): Promise<void> {
     try {
-      const { runs, selected, workspace } = await this.request("clew/runs", {});
-      this.store.update({ runs, selectedRun: selected, workspace, runsKnown: true });
+      const { runs, selected, baseline, workspace } = await this.request("clew/runs", {});
+      this.store.update({ runs, selectedRun: selected, baseline, workspace, runsKnown: true });
     } catch (error) {
       this.store.update({ error: error instanceof Error ? error.message : String(error) });
     }
@@ -125,7 +134,7 @@ export class Panel implements Context, HeaderActions {
         this.store.update({ maxNodes: message.maxNodes });
         break;
       case "open":
-        this.goTo(message.view, message.params);
+        this.goTo(message);
         break;
       case "cursor":
         await this.followCursor(message.location);
@@ -135,10 +144,8 @@ export class Panel implements Context, HeaderActions {
     }
   }
 
-  private goTo(view: ViewName, params: SliceParams | DiffParams | CriticalPathParams): void {
-    if (view === "diff") this.go({ view, diff: params as DiffParams });
-    else if (view === "path") this.go({ view, path: params as CriticalPathParams });
-    else this.go({ view, slice: params as SliceParams });
+  private goTo({ view, params }: OpenMessage): void {
+    this.go({ view, [view]: params });
   }
 
   private async followCursor(location: Location): Promise<void> {
@@ -157,7 +164,7 @@ export class Panel implements Context, HeaderActions {
     const running = before.runs.some((run) => !run.finished && isRun(run, this.run));
     await this.loadRuns();
     const after = this.store.state;
-    if (after.selectedRun !== before.selectedRun && after.place.view !== "diff") this.changeRun("");
+    if (after.selectedRun !== before.selectedRun && isOfOneRun(after.place.view)) this.changeRun("");
     else if (before.runs.length === 0 || (running && after.runs.some((run) => run.finished && isRun(run, this.run)))) {
       await this.ask();
     }
@@ -166,8 +173,7 @@ export class Panel implements Context, HeaderActions {
   /** The run that the present view shows, or will show: by id or name. */
   get run(): string {
     const { place, selectedRun } = this.store.state;
-    const asked = place.view === "diff" ? place.diff.after : place[place.view].run;
-    return [this.view?.shownRun(), asked, selectedRun].find(Boolean) ?? "";
+    return [this.view?.shownRun(), askedRun(place), selectedRun].find(Boolean) ?? "";
   }
 
   private changeRun(run: string): void {

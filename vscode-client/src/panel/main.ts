@@ -5,6 +5,7 @@ import { connect } from "./transport";
 import "./views/slice";
 import "./views/criticalPath";
 import "./views/diff";
+import "./views/compare";
 
 const root = document.getElementById("app");
 if (root) void new Panel(root, connect()).start();

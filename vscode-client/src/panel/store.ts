@@ -12,6 +12,8 @@ export interface Shared {
   runs: RunRef[];
   /** The run that the editor's code lenses show. */
   selectedRun: string;
+  /** The run that the editor compares with, empty for none. */
+  baseline: string;
   runsKnown: boolean;
   /** Requests under way. */
   busy: number;
@@ -33,6 +35,7 @@ export class Store {
       workspace: "",
       runs: [],
       selectedRun: "",
+      baseline: "",
       runsKnown: false,
       busy: 0,
       error: "",

@@ -14,10 +14,10 @@ export const PROTOCOL_VERSION = 1;
 export const RUNS_CHANGED = "clew/runsChanged";
 
 /**
- * Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`; selectRun takes one
- * `SelectRunParams`, or nothing and then asks.
+ * Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
+ * `CompareParams`; selectRun takes one `SelectRunParams` and chooseBaseline one `ChooseBaselineParams`, or nothing: they ask.
  */
-export const COMMANDS = ["clew.openSlice", "clew.why", "clew.selectRun"] as const;
+export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.selectRun", "clew.chooseBaseline"] as const;
 
 /** A place in source. `line` counts from 1, as people and tracebacks do; the language server converts. */
 export interface Location {
@@ -100,9 +100,16 @@ export interface RunsResult {
   workspace: string;
   runs: RunRef[];
   selected: string;
+  /** The id of the run that the editor compares with, "" for none. */
+  baseline: string;
 }
 
 export interface SelectRunParams {
+  run: string;
+}
+
+/** Compares with this run from now on; "" with the one that the settings name, if they do. */
+export interface ChooseBaselineParams {
   run: string;
 }
 
@@ -578,8 +585,8 @@ export interface ClientOptions {
 /** To the panel: show this view. */
 export interface OpenMessage {
   type: "open";
-  view: "slice" | "diff" | "path";
-  params: SliceParams | DiffParams | CriticalPathParams;
+  view: "slice" | "diff" | "path" | "compare";
+  params: SliceParams | DiffParams | CriticalPathParams | CompareParams;
 }
 
 /** To the panel: the editor's cursor moved. */
@@ -615,6 +622,7 @@ export type PanelMessage = RevealMessage | ReadyMessage;
 export interface Methods {
   "clew/runs": { params: RunsParams; result: RunsResult };
   "clew/selectRun": { params: SelectRunParams; result: RunsResult };
+  "clew/chooseBaseline": { params: ChooseBaselineParams; result: RunsResult };
   "clew/slice": { params: SliceParams; result: SliceResult };
   "clew/criticalPath": { params: CriticalPathParams; result: CriticalPathResult };
   "clew/diff": { params: DiffParams; result: DiffResult };
@@ -628,6 +636,7 @@ export type Method = keyof Methods;
 export const METHODS: readonly Method[] = [
   "clew/runs",
   "clew/selectRun",
+  "clew/chooseBaseline",
   "clew/slice",
   "clew/criticalPath",
   "clew/diff",

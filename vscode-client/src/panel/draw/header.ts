@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
 import { thousands } from "../model/format";
-import { DEFAULT_LEVEL, describeTarget, type Place, type ViewName } from "../model/place";
+import { DEFAULT_LEVEL, describeTarget, isOfOneRun, type Place, type ViewName } from "../model/place";
 import type { Shared } from "../store";
 import type { View } from "../views/view";
 import { icon } from "./icons";
@@ -32,6 +32,7 @@ export function drawHeader(
         (view) =>
           html`<button
             type="button"
+            title=${view.hint}
             aria-current=${view === current ? "page" : "false"}
             @click=${() => {
               actions.showView(view.name);
@@ -43,7 +44,7 @@ export function drawHeader(
     </nav>
     ${current?.canUnhandle() ? backButton(current) : nothing}
     ${
-      place.view === "diff" || runs.length === 0
+      !isOfOneRun(place.view) || runs.length === 0
         ? nothing
         : html`<label class="picker run"
             ><span class="word">Run</span>
@@ -88,9 +89,7 @@ function levelPicker(place: Place, known: readonly string[], actions: HeaderActi
   const chosen = place[place.view].level ?? DEFAULT_LEVEL;
   const levels = known.includes(chosen) ? known : [chosen, ...known];
   const change = (level: string): void => {
-    if (place.view === "slice") actions.go({ slice: { ...place.slice, level } });
-    else if (place.view === "path") actions.go({ path: { ...place.path, level } });
-    else actions.go({ diff: { ...place.diff, level } });
+    actions.go({ [place.view]: { ...place[place.view], level } });
   };
   return html`<label class="picker level"
     ><span class="word">Level</span>
@@ -101,7 +100,7 @@ function levelPicker(place: Place, known: readonly string[], actions: HeaderActi
       }}
     >
       ${levels
-        .filter((level) => place.view !== "path" || level !== "event")
+        .filter((level) => place.view === "slice" || level !== "event")
         .map((level) => html`<option value=${level} .selected=${level === chosen}>${level}</option>`)}
     </select></label
   >`;

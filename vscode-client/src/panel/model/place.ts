@@ -3,16 +3,25 @@
  *
  * Invariant: `decode(encode(place))` is the same place; a text from elsewhere decodes to the nearest valid place.
  */
-import type { CriticalPathParams, DiffParams, Location, SliceParams, Target } from "../../shared/protocol";
+import type {
+  CompareParams,
+  CriticalPathParams,
+  DiffParams,
+  Location,
+  SliceParams,
+  Target,
+} from "../../shared/protocol";
 import type { Flow } from "../layout/types";
 
-export type ViewName = "slice" | "path" | "diff";
+export const VIEW_NAMES = ["slice", "path", "diff", "compare"] as const;
+export type ViewName = (typeof VIEW_NAMES)[number];
 
 export interface Place {
   view: ViewName;
   slice: SliceParams;
   path: CriticalPathParams;
   diff: DiffParams;
+  compare: CompareParams;
   flow: Flow | "auto";
   showPath: boolean;
   search: string;
@@ -27,6 +36,7 @@ export function startingPlace(): Place {
     slice: { target: {} },
     path: { target: {} },
     diff: { before: "", after: "" },
+    compare: { before: [], after: [] },
     flow: "auto",
     showPath: false,
     search: "",
@@ -44,6 +54,15 @@ export function encode(place: Place): string {
     put("after", place.diff.after);
     put("level", place.diff.level, DEFAULT_LEVEL);
     put("rows", place.diff.maxRows);
+  } else if (place.view === "compare") {
+    const { before, after, level, request, category, precursor, maxRows } = place.compare;
+    for (const run of before) words.append("before", run);
+    for (const run of after) words.append("after", run);
+    put("level", level, DEFAULT_LEVEL);
+    put("request", request);
+    put("category", category);
+    put("beside", precursor);
+    put("rows", maxRows);
   } else {
     const asked = place.view === "slice" ? place.slice : place.path;
     put("run", asked.run);
@@ -72,7 +91,7 @@ export function decode(text: string): Place {
   };
   const nodes = whole(words.get("nodes"));
   const rows = whole(words.get("rows"));
-  place.view = oneOf(words.get("view"), ["slice", "path", "diff"], "slice");
+  place.view = oneOf(words.get("view"), VIEW_NAMES, "slice");
   if (place.view === "slice") {
     place.slice = {
       ...shared,
@@ -80,7 +99,17 @@ export function decode(text: string): Place {
       ...(nodes === undefined ? {} : { maxNodes: nodes }),
     };
   } else if (place.view === "path") place.path = shared;
-  else {
+  else if (place.view === "compare") {
+    place.compare = {
+      before: words.getAll("before").filter(Boolean),
+      after: words.getAll("after").filter(Boolean),
+      ...(level === null ? {} : { level }),
+      ...(rows === undefined ? {} : { maxRows: rows }),
+      ...given("request", words.get("request")),
+      ...given("category", words.get("category")),
+      ...given("precursor", words.get("beside")),
+    };
+  } else {
     place.diff = {
       before: words.get("before") ?? "",
       after: words.get("after") ?? "",
@@ -98,6 +127,18 @@ export function decode(text: string): Place {
 export function sameQuestion(a: Place, b: Place): boolean {
   const bare = (place: Place): string => encode({ ...place, flow: "auto", search: "", showPath: false });
   return bare(a) === bare(b);
+}
+
+/** The run that a place asks for, "" where it leaves that to the server. */
+export function askedRun(place: Place): string {
+  if (place.view === "diff") return place.diff.after;
+  if (place.view === "compare") return place.compare.after[0] ?? "";
+  return place[place.view].run ?? "";
+}
+
+/** Does the view show one run, the one that is selected unless another is asked for? */
+export function isOfOneRun(view: ViewName): boolean {
+  return view !== "diff" && view !== "compare";
 }
 
 /** What a target says, in words. */
@@ -133,6 +174,11 @@ function decodeTarget(words: URLSearchParams): Target {
     return { location };
   }
   return {};
+}
+
+/** A field only where there is a text for it. */
+function given<N extends string>(name: N, text: string | null): Partial<Record<N, string>> {
+  return text ? ({ [name]: text } as Record<N, string>) : {};
 }
 
 function whole(text: string | null): number | undefined {

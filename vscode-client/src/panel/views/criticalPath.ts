@@ -16,6 +16,7 @@ interface Answer {
 export class CriticalPathView implements View<Answer> {
   readonly name = "path";
   readonly title = "Critical path";
+  readonly hint = "Where the time went";
   private readonly answers = new History<Answer>();
   private asked = 0;
   private selected: ReadonlySet<string> = new Set();

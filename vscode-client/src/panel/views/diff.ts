@@ -4,12 +4,12 @@
  * Invariant: before is orange, after is blue, and each also has a sign of its own.
  */
 import { html, nothing, type TemplateResult } from "lit";
-import type { DiffParams, DiffResult, RunRef } from "../../shared/protocol";
+import type { DiffParams, DiffResult } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { icon } from "../draw/icons";
 import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
-import { runOptions } from "../draw/runs";
+import { completePair, pairPickers } from "../draw/pickers";
+import { rowKeys } from "../draw/rows";
 import { type DiffLine, diffLines, filterRows } from "../model/diff";
 import { count, duration, shortLabel } from "../model/format";
 import { fromDiff, nodesOf, type PanelGraph, search } from "../model/graph";
@@ -25,7 +25,8 @@ interface Answer {
 
 export class DiffView implements View<Answer> {
   readonly name = "diff";
-  readonly title = "Compare";
+  readonly title = "Functions";
+  readonly hint = "Two runs compared by their functions";
   private readonly answers = new History<Answer>();
   private asked = 0;
   private selected: readonly string[] = [];
@@ -112,8 +113,11 @@ export class DiffView implements View<Answer> {
       </div>`;
     }
     const answer = this.answers.current;
+    const params = answer?.params ?? this.complete(place.diff);
     return html`<div class="view diff">
-      ${this.drawPickers(runs, answer?.params ?? this.complete(place.diff))}
+      ${pairPickers(runs, params, (pair) => {
+        this.context.go({ diff: { ...params, ...pair } });
+      })}
       ${
         answer
           ? this.drawAnswer(answer)
@@ -121,37 +125,6 @@ export class DiffView implements View<Answer> {
             ? asking("Comparing …")
             : emptyState("Which two runs?", "Choose the run before and the run after, above.")
       }
-    </div>`;
-  }
-
-  private drawPickers(runs: readonly RunRef[], params: DiffParams): TemplateResult {
-    const picker = (which: "before" | "after", mark: string): TemplateResult =>
-      html`<label class="picker ${which}">
-        <span class="mark" aria-hidden="true">${mark}</span>
-        <span class="word">${which === "before" ? "Before" : "After"}</span>
-        <select
-          aria-label=${`The run ${which}`}
-          @change=${(event: Event) => {
-            this.context.go({ diff: { ...params, [which]: (event.target as HTMLSelectElement).value } });
-          }}
-        >
-          ${runOptions(runs, params[which])}
-        </select>
-      </label>`;
-    return html`<div class="diff-pickers">
-      ${picker("before", "−")}
-      <button
-        type="button"
-        class="quiet"
-        title="Swap before and after"
-        aria-label="Swap before and after"
-        @click=${() => {
-          this.context.go({ diff: { ...params, before: params.after, after: params.before } });
-        }}
-      >
-        ${icon("swap")}
-      </button>
-      ${picker("after", "+")}
     </div>`;
   }
 
@@ -240,24 +213,16 @@ export class DiffView implements View<Answer> {
       .filter((node) => node.id === row.label || node.label === row.label)
       .map((node) => node.id);
     const chosen = nodes.some((id) => this.selected.includes(id));
-    const open = (): void => {
+    const keys = rowKeys(() => {
       this.choose(nodes);
       this.context.reveal(row.location);
-    };
+    });
     return html`<tr
       class="${row.status} ${line.trend} ${chosen ? "selected" : ""}"
       tabindex="0"
       aria-current=${chosen ? "true" : "false"}
-      @click=${open}
-      @keydown=${(event: KeyboardEvent) => {
-        if (event.key === "Enter") open();
-        else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-          const row = event.currentTarget as HTMLElement;
-          const to = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
-          if (to instanceof HTMLElement) to.focus();
-          event.preventDefault();
-        }
-      }}
+      @click=${keys.click}
+      @keydown=${keys.keydown}
     >
       <th scope="row" title=${row.label}>
         <span class="name"
@@ -288,12 +253,9 @@ export class DiffView implements View<Answer> {
     </tr>`;
   }
 
-  /** Where a run is not named: the two newest, in the order in which they were recorded. */
   private complete(asked: DiffParams): DiffParams {
-    const byAge = [...this.context.store.state.runs].sort((a, b) => a.started - b.started);
-    const after = asked.after || (byAge.filter((run) => run.id !== asked.before).at(-1)?.id ?? "");
-    const before = asked.before || (byAge.filter((run) => run.id !== after).at(-1)?.id ?? "");
-    return { ...asked, before, after };
+    const { runs, baseline } = this.context.store.state;
+    return { ...asked, ...completePair(runs, baseline, asked) };
   }
 
   private show(answer: Answer): void {

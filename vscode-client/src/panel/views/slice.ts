@@ -25,6 +25,7 @@ interface Answer {
 export class SliceView implements View<Answer> {
   readonly name = "slice";
   readonly title = "Why";
+  readonly hint = "What led to a log line, or came of it";
   private readonly answers = new History<Answer>();
   private asked = 0;
   private selected: readonly string[] = [];

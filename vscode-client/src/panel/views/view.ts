@@ -17,6 +17,8 @@ export interface Selection {
 export interface View<Answer = never> {
   readonly name: ViewName;
   readonly title: string;
+  /** What it shows, in a few words, for its tab. */
+  readonly hint: string;
   /** Asks the server what the place asks, then handles the answer. Throws an error for the user. */
   open(place: Place): Promise<void>;
   /** Takes in an answer and shows it from now on. */

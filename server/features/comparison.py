@@ -1,0 +1,245 @@
+"""What changed since the baseline, in the code: lenses and diagnostics on the functions that a comparison names.
+
+The comparison runs in the background whenever a run ends, another baseline is chosen or a setting is changed.
+Invariant: nothing is shown at a line that may be another function's: where a text is no longer what was recorded, a function
+is found by its name or not shown at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from clew.records.errors import ClewError
+from clew.server.codec import encode
+from clew.server.files import same_file_key
+from clew.server.outline import Definition, Outline, current, outline
+from clew.server.positions import line_range, location_of, path_of, uri_of, utf16_length
+from clew.server.session import Cancelled, Session, fingerprint_of
+
+if TYPE_CHECKING:
+    from clew.server.findings import Finding, Findings, Place
+    from clew.server.server import ClewServer
+    from clew.server.session import Fingerprint
+
+log = logging.getLogger(__name__)
+
+SOURCE = "clew"
+PAUSE = 0.3
+"""Seconds without a keystroke before the diagnostics of a changed text are placed anew."""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two runs as they are now."""
+
+    before: str
+    after: str
+    files: tuple[Fingerprint, Fingerprint]
+
+
+class Comparison:
+    """Knows the findings that are shown, and the work that is under way for others."""
+
+    def __init__(self, server: ClewServer) -> None:
+        self._server = server
+        self.findings: Findings | None = None
+        self._pair: _Pair | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._shown: tuple[Findings | None, bool, bool] = (None, False, False)
+        """What is shown, as lenses, as diagnostics."""
+        self._published: dict[str, str] = {}
+        """By `same_file_key` the URI under which a file has diagnostics."""
+
+    def refresh(self) -> None:
+        """Shows what is to be shown now; where another pair of runs is to be compared, begins with that."""
+        settings = self._server.settings
+        wanted = self._wanted() if settings.compare_code_lens or settings.compare_diagnostics else None
+        if wanted == self._pair:
+            self._show()
+            return
+        self._pair = wanted
+        if self._work is not None:
+            self._work.cancel()
+            self._work = None
+        if wanted is None:
+            self.findings = None
+            self._show()
+        else:
+            self._work = asyncio.get_running_loop().create_task(self._compare(wanted))
+
+    def _wanted(self) -> _Pair | None:
+        session = self._server.session
+        try:
+            before = session.baseline()
+            after = session.compared() if before else ""
+            if not before or not after or before == after:
+                return None
+            return _Pair(before, after, (_files(session, before), _files(session, after)))
+        except ClewError as error:
+            self._server.tell_once(f"nothing is compared with the baseline: {error}")
+            return None
+
+    async def _compare(self, pair: _Pair) -> None:
+        from clew.server.findings import find
+
+        server = self._server
+        found = None
+        try:
+            found = await server.work(
+                f"clew: comparing with run {pair.before}",
+                lambda task: find(server.session, pair.before, pair.after, task),
+            )
+        except Cancelled:
+            pass  # by the user: it is begun again when something changes
+        except ClewError as error:
+            server.tell_once(f"run {pair.after} was not compared with the baseline: {error}")
+        except Exception:
+            log.exception("comparing %s with %s failed", pair.after, pair.before)
+            server.tell_once(
+                "clew could not compare with the baseline; this is a mistake in clew, and the language server's "
+                "output shows where"
+            )
+        if pair == self._pair:
+            self.findings = found
+            self._show()
+
+    def stop(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+
+    def _show(self) -> None:
+        settings = self._server.settings
+        wanted = self.findings, settings.compare_code_lens, settings.compare_diagnostics
+        before, self._shown = self._shown, wanted
+        if self._shown == before or (wanted[0] is None and before[0] is None):
+            return
+        if (wanted[0], wanted[1]) != (before[0], before[1]):
+            self._server.refresh_lenses()
+        self.publish()
+
+    # Lenses
+
+    def lenses(self, path: str, text: str) -> list[types.CodeLens]:
+        """Of a Python text; complete, as all that they say is known."""
+        if self.findings is None or not self._server.settings.compare_code_lens:
+            return []
+        now = outline(text)
+        made = []
+        for finding in self.findings.in_file(path):
+            definition = place(now, finding.place)
+            if definition is not None:
+                command = types.Command(
+                    title=f"{finding.short} — why?", command="clew.openCompare", arguments=[encode(finding.params)]
+                )
+                made.append(types.CodeLens(range=line_range(definition.line), command=command))
+        return made
+
+    # Diagnostics
+
+    def publish(self) -> None:
+        """Sends the diagnostics of all files that have some, and takes back those of files that have none any more."""
+        wanted: dict[str, str] = {}
+        if self.findings is not None and self._server.settings.compare_diagnostics:
+            inside = Path(same_file_key(str(self._server.session.workspace)))
+            for finding in self.findings.rows:
+                key = same_file_key(finding.place.path)
+                if Path(key).is_relative_to(inside):
+                    wanted[key] = self._published.get(key) or self._uri(key, finding.place.path)
+        for key in [*wanted, *(gone for gone in self._published if gone not in wanted)]:
+            self._send(wanted.get(key) or self._published[key], key if key in wanted else "")
+        self._published = wanted
+
+    def _uri(self, key: str, path: str) -> str:
+        """As the editor calls the file, where it is open."""
+        for document in list(self._server.workspace.text_documents.values()):
+            if same_file_key(path_of(document.uri)) == key:
+                return str(document.uri)
+        return uri_of(path)
+
+    async def text_changed(self, uri: str, version: int | None) -> None:
+        """A text was changed: after a pause its diagnostics go where its functions are now."""
+        if same_file_key(path_of(uri)) not in self._published:
+            return
+        await asyncio.sleep(PAUSE)
+        document = self._server.open_document(uri)
+        key = same_file_key(path_of(uri))
+        if document is not None and document.version == version and key in self._published:
+            self._send(uri, key)
+
+    def _send(self, uri: str, path: str) -> None:
+        found = []
+        if self.findings is not None and path:
+            texts = _Texts(self._server.session)
+            for finding in self.findings.in_file(path):
+                found += diagnostic(finding, texts)
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=found))
+
+
+def _files(session: Session, run: str) -> Fingerprint:
+    return fingerprint_of(session.folder(run))
+
+
+class _Texts:
+    """Files as the user sees them now, each read once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[str, str | None] = {}
+
+    def find(self, function: Place) -> tuple[Definition, str] | None:
+        """A function's definition, if that is certain, and its line."""
+        path = function.path
+        if path not in self._known:
+            self._known[path] = self._session.text(path)
+        text = self._known[path]
+        definition = place(outline(text), function) if text is not None else None
+        return (definition, text.splitlines()[definition.line - 1]) if text is not None and definition else None
+
+
+def place(now: Outline | None, function: Place) -> Definition | None:
+    """Where a function stands in a text; None when that is not certain: the text does not parse, there is none of the name, or
+    there are several and the one that was recorded has moved."""
+    definition = current(now, function.qualname, function.line)
+    if definition is None or now is None:
+        return None
+    certain = len(now[definition.qualname]) == 1 or definition.first_line == function.line
+    return definition if certain else None
+
+
+def diagnostic(finding: Finding, texts: _Texts) -> list[types.Diagnostic]:
+    """One, or none where its place is not certain."""
+    found = texts.find(finding.place)
+    if found is None:
+        return []
+    related = [(words, other, texts.find(other)) for words, other in finding.related]
+    return [
+        types.Diagnostic(
+            range=_name_range(*found),
+            message=finding.sentence,
+            severity=types.DiagnosticSeverity.Information,
+            source=SOURCE,
+            code=finding.kind,
+            related_information=[
+                types.DiagnosticRelatedInformation(location_of(other.path, there[0].line), words)
+                for words, other, there in related
+                if there is not None
+            ],
+        )
+    ]
+
+
+def _name_range(definition: Definition, line: str) -> types.Range:
+    """Of the name after `def`; of the whole line for a lambda."""
+    name = definition.qualname.rpartition(".")[2]
+    found = re.search(rf"\bdef\s+({re.escape(name)})\b", line)
+    if found is None:
+        return line_range(definition.line, utf16_length(line) - utf16_length(line.lstrip()), utf16_length(line))
+    start = utf16_length(line[: found.start(1)])
+    return line_range(definition.line, start, start + utf16_length(name))

@@ -1,0 +1,66 @@
+"""What a comparison says of functions: who is named for what, with which numbers, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.server.findings import find
+from clew.server.session import Session, Task
+from tests.server.test_compare import record
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("findings")
+    for number, (name, more) in enumerate(
+        {"before": {}, "same": {}, "slow": {"slow": "show"}, "more": {"more": "buy"}, "empty": {"requests": 0}}.items()
+    ):
+        record(folder, name, number, **more)
+    return Session(folder)
+
+
+def rows(session, before, after):
+    return find(session, before, after, Task()).rows
+
+
+def test_two_healthy_runs_have_no_findings(session):
+    assert rows(session, "before", "same") == ()
+
+
+def test_the_function_that_got_slower_is_named_with_its_numbers(session):
+    (found,) = rows(session, "before", "slow")
+    assert (found.kind, found.label) == ("slower", "app:show_store")
+    assert found.short.startswith("+") and found.short.endswith(" %) since before, 30 requests, p < 0.001")
+    share = int(found.short.partition("(")[2].partition(" %")[0])
+    assert 15 <= share <= 25  # 20 % were planted
+    assert "in requests show, 30 before and 30 after" in found.sentence
+    ((words, root),) = found.related
+    assert words.startswith("requests show: ") and root.qualname == "serve"
+
+
+def test_who_calls_what_was_not_called_is_named(session):
+    found = rows(session, "before", "more")[0]
+    assert (found.kind, found.label) == ("calls", "app:serve")
+    assert found.short == "calls app.audit once more since before, 30 requests, p < 0.001"
+    assert found.sentence.startswith(
+        "app.serve calls app.audit once more since run before: in 30 requests buy of a flow that had none before"
+    )
+
+
+def test_who_no_longer_calls_something_is_named(session):
+    found = [one for one in rows(session, "more", "before") if one.kind == "calls"]
+    assert [one.label for one in found] == ["app:serve"]
+    assert found[0].short.startswith("calls app.audit once less since more, 30 requests")
+
+
+def test_a_finding_opens_its_category(session):
+    from clew.server.handlers import HANDLERS
+
+    (found,) = rows(session, "before", "slow")
+    answer = HANDLERS["clew/compare"](session, found.params, Task())
+    assert answer.graph.category == found.params.category == answer.rows[0].category
+
+
+def test_runs_without_requests_have_no_findings(session):
+    assert rows(session, "before", "empty") == () == rows(session, "empty", "empty")
+    assert [one.kind for one in rows(session, "empty", "before")] in ([], ["calls"])

@@ -1,0 +1,58 @@
+/** The two runs of a comparison, chosen above its answer. */
+import { html, type TemplateResult } from "lit";
+import type { RunRef } from "../../shared/protocol";
+import { icon } from "./icons";
+import { runOptions } from "./runs";
+
+export interface Pair {
+  before: string;
+  after: string;
+}
+
+/** `change` is told the new pair; `more` are further pickers of the view. */
+export function pairPickers(
+  runs: readonly RunRef[],
+  pair: Pair,
+  change: (pair: Pair) => void,
+  more?: TemplateResult,
+): TemplateResult {
+  const picker = (which: "before" | "after", mark: string): TemplateResult =>
+    html`<label class="picker ${which}">
+      <span class="mark" aria-hidden="true">${mark}</span>
+      <span class="word">${which === "before" ? "Before" : "After"}</span>
+      <select
+        aria-label=${`The run ${which}`}
+        @change=${(event: Event) => {
+          change({ ...pair, [which]: (event.target as HTMLSelectElement).value });
+        }}
+      >
+        ${runOptions(runs, pair[which])}
+      </select>
+    </label>`;
+  return html`<div class="diff-pickers">
+    ${picker("before", "−")}
+    <button
+      type="button"
+      class="quiet"
+      title="Swap before and after"
+      aria-label="Swap before and after"
+      @click=${() => {
+        change({ before: pair.after, after: pair.before });
+      }}
+    >
+      ${icon("swap")}
+    </button>
+    ${picker("after", "+")} ${more ?? ""}
+  </div>`;
+}
+
+/** Where a run is not named: before is the baseline, else the older of the two newest, in the order in which they were recorded. */
+export function completePair(runs: readonly RunRef[], baseline: string, asked: Pair): Pair {
+  const byAge = [...runs].sort((a, b) => a.started - b.started);
+  const set = asked.before || baseline;
+  const after = asked.after || (byAge.filter((run) => run.id !== set).at(-1)?.id ?? "");
+  const before =
+    asked.before ||
+    (baseline && baseline !== after ? baseline : (byAge.filter((run) => run.id !== after).at(-1)?.id ?? ""));
+  return { before, after };
+}

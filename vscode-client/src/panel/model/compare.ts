@@ -1,0 +1,156 @@
+/** How compared categories of requests are drawn: their rows, and the flows of one on both sides as one graph. */
+import type { CompareCall, CompareGraph, CompareNode, CompareRow } from "../../shared/protocol";
+import { change, duration, thousands } from "./format";
+import { makeGraph, type PanelEdge, type PanelGraph, type PanelNode } from "./graph";
+
+export interface CompareLine {
+  row: CompareRow;
+  /** What happened to it, in a word; empty where nothing did. */
+  word: "slower" | "new" | "more often" | "";
+  /** `19 → 33`, or one number where it stayed. */
+  counts: string;
+  /** Shares (0 to 1) of the longest median of all rows. */
+  before: number;
+  after: number;
+  /** Medians, `–` on a side that has none. */
+  medianBefore: string;
+  medianAfter: string;
+  /** `+2.1 ms`: the median of all differences, or of a flow that is new how many more there are. */
+  change: string;
+  factor: string;
+  /** `p < 0.001`, empty where nothing was tested. */
+  sure: string;
+  /** What the change costs all its requests. */
+  cost: string;
+}
+
+export function compareLines(rows: readonly CompareRow[]): CompareLine[] {
+  const longest = Math.max(1, ...rows.flatMap((row) => [row.medianBeforeNs ?? 0, row.medianAfterNs ?? 0]));
+  return rows.map((row) => ({
+    row,
+    word: row.kind === "response-time" ? "slower" : row.kind === "" ? "" : row.countBefore === 0 ? "new" : "more often",
+    counts:
+      row.countBefore === row.countAfter
+        ? thousands(row.countAfter)
+        : `${thousands(row.countBefore)} → ${thousands(row.countAfter)}`,
+    before: (row.medianBeforeNs ?? 0) / longest,
+    after: (row.medianAfterNs ?? 0) / longest,
+    medianBefore: row.medianBeforeNs === null ? "–" : duration(row.medianBeforeNs),
+    medianAfter: row.medianAfterNs === null ? "–" : duration(row.medianAfterNs),
+    change:
+      row.kind === "structural"
+        ? `+${thousands(Math.max(1, row.countAfter - row.expected))}`
+        : row.shiftNs === null
+          ? ""
+          : change(row.shiftNs),
+    factor: row.kind === "structural" ? "requests" : ratio(row.medianBeforeNs, row.shiftNs),
+    sure: probability(row.p),
+    cost: row.kind === "" ? "" : change(row.costNs),
+  }));
+}
+
+/** `p < 0.001`, `p = 0.02`. */
+export function probability(p: number | null): string {
+  if (p === null) return "";
+  return p < 0.001 ? "p < 0.001" : `p = ${Number(p.toPrecision(2))}`;
+}
+
+/** Rows whose name, flow or slower calls have every word of `text`; all for an empty text. */
+export function filterCategories(rows: readonly CompareRow[], text: string): CompareRow[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return rows.filter((row) => {
+    const hay = `${row.name} ${row.flow} ${row.calls.map((call) => call.label).join(" ")}`.toLowerCase();
+    return words.every((word) => hay.includes(word));
+  });
+}
+
+/** Calls of one function in one flow as one, those that grew most first. */
+export interface SlowerCall {
+  label: string;
+  channel: string;
+  calls: number;
+  ownBeforeNs: number;
+  ownAfterNs: number;
+  p: number;
+  location: CompareCall["location"];
+}
+
+export function slowerCalls(calls: readonly CompareCall[]): SlowerCall[] {
+  const found = new Map<string, SlowerCall>();
+  for (const call of calls) {
+    const key = `${call.label}\n${call.channel}`;
+    const known = found.get(key);
+    if (known) {
+      known.calls += 1;
+      known.ownBeforeNs += call.ownBeforeNs;
+      known.ownAfterNs += call.ownAfterNs;
+    } else {
+      const { label, channel, ownBeforeNs, ownAfterNs, p, location } = call;
+      found.set(key, { label, channel, calls: 1, ownBeforeNs, ownAfterNs, p, location });
+    }
+  }
+  const growth = (call: SlowerCall): number => call.ownAfterNs - call.ownBeforeNs;
+  return [...found.values()].sort((a, b) => growth(b) - growth(a));
+}
+
+export function fromCompare(graph: CompareGraph): PanelGraph {
+  const nodes = graph.nodes.map((node): PanelNode => ({
+    id: node.id,
+    label: node.name,
+    name: node.label,
+    meta: times(node),
+    detail: node.significant ? `surely slower itself, ${probability(node.p)}` : "",
+    kind: "call",
+    process: "",
+    lane: node.channel,
+    location: node.location,
+    root: node.parent === "",
+    onChain: false,
+    onCriticalPath: false,
+    steps: [],
+    status: node.status,
+    deltaNs: node.growthNs,
+    notable: node.significant,
+    firstEvent: -1,
+    members: [],
+    facts: [],
+    gaps: [],
+    gapSpans: [],
+  }));
+  const edges = graph.edges.map((edge, index): PanelEdge => {
+    const grew = edge.significant && edge.beforeNs !== null && edge.afterNs !== null;
+    return {
+      id: `${edge.source}→${edge.target}#${index}`,
+      source: edge.source,
+      target: edge.target,
+      kind: "diff",
+      channel: grew ? `${duration(edge.beforeNs ?? 0)} → ${duration(edge.afterNs ?? 0)}` : edge.channel,
+      count: 1,
+      latencyNs: edge.afterNs ?? edge.beforeNs ?? 0,
+      onChain: false,
+      onCriticalPath: false,
+      status: edge.status,
+      clock: "",
+      uncertain: false,
+      gaps: [],
+    };
+  });
+  return makeGraph(nodes, edges);
+}
+
+/** The call's own time on both sides. */
+function times(node: CompareNode): string {
+  const [before, after] = [node.ownBeforeNs, node.ownAfterNs];
+  if (before === null || after === null) return `itself ${duration(after ?? before ?? 0)}`;
+  const mark = node.growthNs > 0 ? "▲ " : node.growthNs < 0 ? "▼ " : "";
+  const same = duration(before) === duration(after);
+  return same ? `itself ${duration(after)}` : `${mark}itself ${duration(before)} → ${duration(after)}`;
+}
+
+function ratio(before: number | null, shift: number | null): string {
+  if (before === null || shift === null || before <= 0) return "";
+  const grown = (before + shift) / before;
+  if (grown >= 3) return `×${grown >= 9.95 ? thousands(grown) : grown.toFixed(1)}`;
+  const percent = Math.round(100 * (grown - 1));
+  return percent === 0 ? "" : `${percent > 0 ? "+" : "−"}${Math.abs(percent)} %`;
+}
