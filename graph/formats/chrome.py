@@ -6,6 +6,7 @@ Invariant: an array that is cut off is read up to the cut, as the format allows,
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -91,8 +92,9 @@ class _Reader:
         """(pid, category, place) to number."""
         self.plain_places: dict[tuple[str, str, str], int] = {}
         """The same by (pid, category, name), for events that say no more."""
-        self.slices = Table(track="q", start="q", end="q", place="q", text="q", flags="q")
-        self.halves = Table(track="q", time="q", begins="b", place="q", text="q", flags="q")
+        self.slices = Table(track="q", start="q", end="q", order="q", close="q", place="q", text="q", flags="q")
+        """`order` and `close` are the places in the file of what began and ended it; -1: it was written as a whole."""
+        self.halves = Table(track="q", time="q", begins="b", order="q", place="q", text="q", flags="q")
         self.asynchronous: dict[tuple[str, ...], list[_Moment]] = {}
         self.flows: dict[tuple[str, ...], list[_Moment]] = {}
         self.instants: list[_Moment] = []
@@ -139,19 +141,22 @@ class _Reader:
         track = self.tracks.setdefault((pid, tid), len(self.tracks))
         name, category = as_text(event.get("name")), as_text(event.get("cat"))
         if phase == "E":
-            self.halves.add(track, time, 0, 0, -1, 0)
+            self.halves.add(track, time, 0, self.count, 0, self._text(arguments), words.failed(arguments or {}))
             return
         place = self._place(pid, category, name, arguments)
         if phase == "X":
             duration = self.collector.ns(event.get("dur"), MICROSECOND)
             end = time if duration == MISSING else time + duration
-            self.slices.add(track, time, end, place, self._text(arguments), words.failed(arguments or {}))
+            text, failed = self._text(arguments), words.failed(arguments or {})
+            self.slices.add(track, time, end, self.count, -1, place, text, failed)
         elif phase == "B":
-            self.halves.add(track, time, 1, place, self._text(arguments), words.failed(arguments or {}))
-        else:
-            self._moment(
-                event, phase, _Moment(time, self.count, phase, track, place, arguments, event.get("bp") == "e")
-            )
+            text, failed = self._text(arguments), words.failed(arguments or {})
+            self.halves.add(track, time, 1, self.count, place, text, failed)
+        moment = _Moment(time, self.count, phase, track, place, arguments, event.get("bp") == "e")
+        if phase not in _SLICE:
+            self._moment(event, phase, moment)
+        elif "bind_id" in event:
+            self._bound(event, moment)
 
     def _moment(self, event: Mapping[str, Any], phase: str, moment: _Moment) -> None:
         if phase in _INSTANT:
@@ -166,6 +171,15 @@ class _Reader:
             self.flows.setdefault((*key, as_text(event.get("name"))), []).append(moment)
         else:
             self.asynchronous.setdefault(key, []).append(moment._replace(phase=_ASYNC[phase]))
+
+    def _bound(self, event: Mapping[str, Any], moment: _Moment) -> None:
+        """A slice that says itself which flow it is an end of."""
+        phase = {(True, False): "s", (True, True): "t", (False, True): "f"}.get(
+            (event.get("flow_out") is True, event.get("flow_in") is True)
+        )
+        if phase:
+            key = ("flow", "", "bind_id", as_text(event["bind_id"]), "")
+            self.flows.setdefault(key, []).append(moment._replace(phase=phase, encloses=True))
 
     def _name(self, event: Mapping[str, Any], pid: str, tid: str, arguments: Mapping[str, Any]) -> None:
         what = event.get("name")
@@ -255,58 +269,69 @@ class _Reader:
     def _pair_halves(self) -> None:
         """B and E by thread, in the order of time."""
         columns = {name: np.array(column, np.int64) for name, column in self.halves.columns.items()}
-        order = np.lexsort((np.arange(len(self.halves)), columns["time"], columns["track"]))
-        rows = zip(
-            *(columns[name][order].tolist() for name in ("track", "time", "begins", "place", "text", "flags")),
-            strict=True,
-        )
-        stack: list[tuple[int, int, int, int]] = []
+        order = np.lexsort((columns["order"], columns["time"], columns["track"]))
+        rows = zip(*(columns[name][order].tolist() for name in self.halves.columns), strict=True)
+        stack: list[tuple[int, int, int, int, int]] = []
         current, last, lost, open_ = -1, 0, 0, 0
-        for track, time, begins, place, text, flags in rows:
+        for track, time, begins, at, place, text, flags in rows:
             if track != current:
                 open_ += self._unended(current, stack, last)
                 stack, current = [], track
             last = time
             if begins:
-                stack.append((time, place, text, flags))
+                stack.append((time, at, place, text, flags))
             elif stack:
-                start, place, text, flags = stack.pop()  # noqa: PLW2901  # an end has none of its own
-                self.slices.add(track, start, time, place, text, flags)
+                start, began, named, said, failed = stack.pop()
+                self.slices.add(track, start, time, began, at, named, self._merged(said, text), failed | flags)
             else:
                 lost += 1
         open_ += self._unended(current, stack, last)
         self.collector.strange("end", "no slice is open there; left out", lost)
         self.collector.strange("slice", "it has no end; taken to end with its thread", open_)
 
-    def _unended(self, track: int, stack: list[tuple[int, int, int, int]], last: int) -> int:
-        for start, place, text, flags in stack:
-            self.slices.add(track, start, last, place, text, flags)
+    def _unended(self, track: int, stack: list[tuple[int, int, int, int, int]], last: int) -> int:
+        for start, began, place, text, flags in stack:
+            self.slices.add(track, start, last, began, self.count, place, text, flags)
         return len(stack)
+
+    def _merged(self, begin: int, end: int) -> int:
+        """The text of the arguments of both halves; of one that both have, the end's."""
+        if begin < 0 or end < 0 or begin == end:
+            return max(begin, end)
+        try:
+            both = json.loads(self.collector.texts.get(begin)) | json.loads(self.collector.texts.get(end))
+        except ValueError:  # too long to be kept whole
+            return begin
+        return self.collector.texts.add_json(both)
 
     def _slices(self) -> None:
         """Spans of all slices, each with the innermost slice of its thread around its beginning as parent."""
         collector = self.collector
         columns = {name: np.array(column, np.int64) for name, column in self.slices.columns.items()}
-        order = np.lexsort((np.arange(len(self.slices)), -columns["end"], columns["start"], columns["track"]))
-        names = ("track", "start", "end", "place", "text", "flags")
+        # Halves nest in the order in which they are written; slices that are written whole may come when they end.
+        whole = np.zeros(len(self.tracks), bool)
+        whole[columns["track"][columns["close"] < 0]] = True
+        longest = np.where(whole[columns["track"]], -columns["end"], 0)
+        order = np.lexsort((columns["order"], longest, columns["start"], columns["track"]))
         process = [self.processes[pid] for pid, _ in self.tracks]
         self.begins: dict[int, tuple[array[int], int]] = {}
         """Per track the beginnings of its slices, and the row of the first."""
-        stack: list[tuple[int, int]] = []
+        stack: list[tuple[int, int, int]] = []
         current, crossing = -1, 0
-        for track, start, end, place, text, flags in zip(
-            *(columns[name][order].tolist() for name in names), strict=True
+        for track, start, end, began, close, place, text, flags in zip(
+            *(columns[name][order].tolist() for name in self.slices.columns), strict=True
         ):
             if track != current:
                 stack, current = [], track
                 self.begins[track] = (array("q"), len(collector.spans))
-            while stack and stack[-1][0] <= start:
+            # What takes no time may lie at the very end of another one, if it was written before that was ended.
+            while stack and stack[-1][0] <= start and not (stack[-1][0] == end and began < stack[-1][1]):
                 stack.pop()
             crossing += bool(stack) and end > stack[-1][0]
-            parent = stack[-1][1] if stack else self.threads[track]
+            parent = stack[-1][2] if stack else self.threads[track]
             row = collector.spans.add(-1, 0, 0, parent, start, end, self.sites[place], process[track], 0, flags, text)
             self.begins[track][0].append(start)
-            stack.append((end, row))
+            stack.append((end, close, row))
         self.collector.strange("slice", "it crosses the end of another one of its thread; shown beside it", crossing)
 
     def _owner(self, track: int, time: int) -> tuple[int, int]:
@@ -328,15 +353,17 @@ class _Reader:
     def _asynchronous(self, moments: list[_Moment]) -> None:
         collector = self.collector
         spans = collector.spans.columns
-        open_: list[tuple[int, int]] = []  # (place, row)
+        open_: list[tuple[int, int, Mapping[str, Any]]] = []
+        """Place, row and arguments."""
         for moment in moments:
             if moment.phase == "b":
                 parent = open_[-1][1] if open_ else self._owner(moment.track, moment.time)[0]
                 process = spans["process"][self.threads[moment.track]]
                 site = self.sites[moment.place]
-                text, flags = self._text(moment.arguments), 0 if open_ else ASYNC
+                arguments = moment.arguments or {}
+                text, flags = self._text(arguments), words.failed(arguments) | (0 if open_ else ASYNC)
                 row = collector.spans.add(-1, 0, 0, parent, moment.time, MISSING, site, process, 0, flags, text)
-                open_.append((moment.place, row))
+                open_.append((moment.place, row, arguments))
             elif not open_:
                 if moment.phase == "e":
                     collector.strange("end", "no slice is open there; left out")
@@ -345,9 +372,12 @@ class _Reader:
             elif moment.phase == "n":
                 self._instant(moment, open_[-1][1], moment.time)
             else:
-                same = [at for at, (place, _) in enumerate(open_) if place == moment.place]
-                _, row = open_.pop(same[-1] if same else -1)
+                same = [at for at, (place, _, _) in enumerate(open_) if place == moment.place]
+                _, row, arguments = open_.pop(same[-1] if same else -1)
                 spans["end"][row] = moment.time
+                if moment.arguments:
+                    spans["attributes"][row] = self._text({**arguments, **moment.arguments})
+                    spans["flags"][row] |= words.failed(moment.arguments)
 
     def _flow(self, moments: list[_Moment], channel: str, name: str) -> None:
         before: tuple[int, int] | None = None

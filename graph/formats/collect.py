@@ -73,6 +73,9 @@ class Texts:
     def add_json(self, value: object) -> int:
         return self.add(to_json(value))
 
+    def get(self, number: int) -> str:
+        return self.data[self.start[number] : self.start[number + 1]].decode("utf-8", "replace")
+
 
 class Table:
     """Columns of one kind of row, by the type codes of `array`."""

@@ -319,6 +319,9 @@ def messages(parts: Iterator[tuple[str, Mapping[str, Any]]], collector: Collecto
     """Resources in the JSON form's plain objects, each with the name of the list it is in."""
     reader = Reader(collector)
     for key, resource in parts:
+        if key not in RESOURCES:
+            collector.unknown([key], "at the top")
+            continue
         reader.resource(resource.get("resource") or {})
         scopes = RESOURCES[key]
         for scope in dicts(resource.get(scopes)):

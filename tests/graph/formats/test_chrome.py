@@ -66,6 +66,54 @@ def test_slices_nest_by_time(look, halves, as_object):
     check()
 
 
+@QUICK
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 1)), max_size=20))
+def test_halves_nest_as_they_are_written_also_where_times_are_equal(look, steps):
+    events, stack, parents, time = [], [], {}, 0
+    for opens, later in [*steps, *[(False, 0)] * len(steps)]:
+        time += later
+        if opens:
+            name = f"s{len(parents)}"
+            parents[name] = stack[-1] if stack else None
+            stack.append(name)
+            events.append({"ph": "B", "name": name, "pid": 1, "tid": 1, "ts": time})
+        elif stack:
+            stack.pop()
+            events.append({"ph": "E", "pid": 1, "tid": 1, "ts": time})
+    if events:
+        found = look(events)
+        assert found.parents() == parents
+        assert len(found.graph.strands) == 1
+
+
+def test_both_halves_have_arguments_and_of_one_that_both_have_the_ends_counts(look):
+    half = {"pid": 1, "tid": 1}
+    about = half | {"cat": "net", "id": 1, "name": "b"}
+    found = look([
+        half | {"ph": "B", "name": "a", "ts": 1, "args": {"x": 1, "y": 1}},
+        half | {"ph": "E", "ts": 5, "args": {"y": 2, "error": "refused"}},
+        about | {"ph": "b", "ts": 6, "args": {"x": 3}},
+        about | {"ph": "e", "ts": 8, "args": {"error": "gone"}},
+    ])  # fmt: skip
+    graph = found.graph
+    assert {found.at(row): json.loads(graph.text(row)) for row in graph.rows_of([Kind.PAYLOAD]).tolist()} == {
+        "a": {"x": 1, "y": 2, "error": "refused"}, "b": {"x": 3, "error": "gone"},
+    }  # fmt: skip
+    assert graph.kind.tolist().count(Kind.UNWIND) == 2
+
+
+def test_slices_that_name_their_flow_themselves(look):
+    flow = {"bind_id": "0x7"}
+    found = look([
+        slice_("put", 10, 20, **flow, flow_out=True),
+        slice_("pass", 30, 40, 2, **flow, flow_in=True, flow_out=True),
+        {"ph": "B", "name": "get", "pid": 1, "tid": 3, "ts": 50, **flow, "flow_in": True},
+        {"ph": "E", "pid": 1, "tid": 3, "ts": 60},
+    ])  # fmt: skip
+    assert found.edges() == [("flow", 10_000, 30_000, "put", "pass"), ("flow", 30_000, 50_000, "pass", "get")]
+    assert found.problems == []
+
+
 def test_flows_lead_from_slice_to_slice(look):
     flow = {"cat": "queue", "name": "item", "id": 7, "pid": 1}
     found = look([

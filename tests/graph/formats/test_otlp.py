@@ -151,6 +151,42 @@ def test_protobuf_logs(look):
     assert look(data.SerializeToString()).logs() == [("hm", 30, S, "")]
 
 
+def test_protobuf_tells_what_json_tells(look):
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
+
+    data = LogsData()
+    record = data.resource_logs.add().scope_logs.add().log_records.add(time_unix_nano=S, dropped_attributes_count=2)
+    record.event_name = "cart.emptied"
+    record.attributes.add(key="raw").value.bytes_value = b"\x00\xff"
+    written = {
+        "timeUnixNano": str(S), "droppedAttributesCount": 2, "eventName": "cart.emptied",
+        "attributes": [{"key": "raw", "value": {"bytesValue": "AP8="}}],
+    }  # fmt: skip
+    both = look(data.SerializeToString()), look(lines(written))
+    for found in both:
+        assert found.logs() == [("cart.emptied", 20, S, "")]
+        assert found.problems == ["2 attributes: left out by who wrote the file"]
+    texts = [[one.graph.text(row) for row in one.graph.rows_of([Kind.PAYLOAD]).tolist()] for one in both]
+    assert texts[0] == texts[1] == ['{"raw":"AP8="}']
+
+
+def test_metrics_are_no_spans(look):
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+    data = MetricsData()
+    metric = (
+        data.resource_metrics.add().scope_metrics.add().metrics.add(name="of sixteen bytes", description="requests")
+    )
+    metric.sum.data_points.add(as_int=3, time_unix_nano=S)
+    metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name="cpu", description="used")
+    metric.gauge.data_points.add(as_double=3.5, time_unix_nano=S)
+    with pytest.raises(FormatError, match="no span and no log in it"):
+        look(data.SerializeToString())
+    found = look(data.SerializeToString() + writers.otlp_protobuf([writers.Span("a", 10, 20)]))
+    assert [name for name, *_ in found.spans()] == ["a"]
+    assert found.problems == ["2 fields: not known at the top, left out: resourceMetrics"]
+
+
 def test_heads_that_come_after_what_they_are_about(look):
     resource = traces(span("a", 1))["resourceSpans"][0]
     late = {"scopeSpans": resource["scopeSpans"], "resource": resource["resource"]}
