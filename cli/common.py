@@ -122,6 +122,17 @@ def show(what: Table, notes: Notes | None = None) -> None:
     click.echo("".join(line + "\n" for line in lines), nl=False)
 
 
+def markdown_table(what: Table) -> str:
+    """The same in GitHub's flavour."""
+    cells = [list(column.cells) for column in what.columns]
+    lines = [
+        [str(column.header) for column in what.columns],
+        ["---:" if column.justify == "right" else "---" for column in what.columns],
+        *([str(cell).replace("|", "\\|") for cell in row] for row in zip(*cells, strict=True)),
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def print_problems(run: Run) -> None:
     """What was odd about a run, on stderr, so that no answer is trusted more than it should be."""
     from clew.server import wording

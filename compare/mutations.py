@@ -127,8 +127,19 @@ class Mutations:
         """The categories that changed."""
         return frozenset(row.category for row in self.rows)
 
+    @property
+    def is_pair(self) -> bool:
+        """Is it one request beside one request?"""
+        return self.before == self.after == 1
+
+    def pair(self) -> Union:
+        """Of one request beside one request."""
+        return self.union(int(self.pairing.category[1][0]))
+
     def sentence(self) -> str:
-        compared = f"{self.before:,} requests before and {self.after:,} after in {self.categories:,} categories"
+        if self.is_pair:
+            return self.pair().sentence()
+        compared = f"{_many(self.before)} before and {self.after:,} after in {self.categories:,} categories"
         if not self.rows:
             few = self.categories - self.tested
             note = f" ({few:,} have too few samples to compare their times)" if few else ""
@@ -149,17 +160,15 @@ class Mutations:
         """The flow of a category after, beside another's before: by default what it may come from, or its own."""
         pairing = self.pairing
         beside = self.beside(category) if other is None else other
-        return unite(
-            pairing.before,
-            pairing.requests(0, beside),
-            pairing.after,
-            pairing.requests(1, category),
-            self.thresholds.alpha,
-        )
+        requests = pairing.requests(0, beside), pairing.requests(1, category)
+        limits = {"alpha": self.thresholds.alpha, "slower": self.thresholds.slower}
+        return unite(pairing.before, requests[0], pairing.after, requests[1], **limits)
 
     def beside(self, category: int) -> int:
-        """The likeliest precursor of a structural mutation; else the category itself where both sides have it, or else the
-        largest of its name before."""
+        """What one request is compared with; the likeliest precursor of a structural mutation; else the category itself where
+        both sides have it, or else the largest of its name before."""
+        if self.is_pair:
+            return int(self.pairing.category[0][0])
         for row in self.of("structural"):
             if row.category == category and row.precursors:
                 return row.precursors[0].category

@@ -17,6 +17,8 @@ from clew.graph.ops.diff import Status, duration
 from clew.graph.ops.flows import Flows
 
 ALPHA = 0.05
+SLOWER = 0.02
+"""A call is slower if its own time grew by at least this share of itself, and a tenth of this share of the response."""
 
 
 class Times(NamedTuple):
@@ -83,14 +85,21 @@ class Union:
     """Mean."""
     response_after_ns: float
     alpha: float
+    slower: float
 
     @property
     def growth_ns(self) -> float:
         return self.response_after_ns - self.response_before_ns
 
     def significant(self, call: UnionCall) -> bool:
-        """Did its own time surely grow?"""
-        return call.p is not None and call.p <= self.alpha and call.growth_ns > 0
+        """Did its own time surely grow, and by more than a trifle?"""
+        return call.p is not None and call.p <= self.alpha and self.is_slower(call)
+
+    def is_slower(self, call: UnionCall) -> bool:
+        """Both sides have it, and after it took more, whether by chance or not."""
+        if call.before is None or call.after is None:
+            return False
+        return call.growth_ns > max(self.slower * call.before.own_ns, self.slower / 10 * self.response_before_ns)
 
     def changes(self) -> list[UnionCall]:
         """The calls that changed the response time most, in its direction: surely, or not tested, or on one side only."""
@@ -132,7 +141,7 @@ class Union:
         return graph | totals | {"sentence": self.sentence()}
 
 
-def unite(before: Flows, one: I64, after: Flows, other: I64, alpha: float = ALPHA) -> Union:
+def unite(before: Flows, one: I64, after: Flows, other: I64, *, alpha: float = ALPHA, slower: float = SLOWER) -> Union:
     """Some requests of one category before, beside some of one category, perhaps another, after. One side may have none."""
     sides = (before, one), (after, other)
     matched = correspond(before, _first(one), after, _first(other))
@@ -161,7 +170,7 @@ def unite(before: Flows, one: I64, after: Flows, other: I64, alpha: float = ALPH
             )
         )
     took = [float(flows.response_ns[requests].mean()) if len(requests) else 0.0 for flows, requests in sides]
-    return Union(matched, tuple(calls), (len(one), len(other)), took[0], took[1], alpha)
+    return Union(matched, tuple(calls), (len(one), len(other)), took[0], took[1], alpha, slower)
 
 
 def _first(requests: I64) -> int | None:

@@ -13,9 +13,8 @@ from clew.compare.mutations import Mutation
 from clew.compare.precursors import Precursor
 from clew.graph.levels import level_names
 from clew.graph.ops.flow_columns import CategoryKey
-from clew.graph.ops.flows import Flows
 from clew.records.errors import ClewError
-from clew.server.panel.compare_graph import union_graph
+from clew.server.panel.compare_graph import LOCATED, union_graph
 from clew.server.panel.compare_sides import Chosen, Compared, compared
 from clew.server.panel.slice import EVENT
 from clew.server.panel.titles import shorten
@@ -48,11 +47,11 @@ def compare_view(session: Session, params: CompareParams, task: Task) -> Compare
     found = compared(session, params, task)
     task.phase("explaining")
     mutations = found.mutations
-    rows = _Rows(found, params.category)
+    rows = _Rows(found, params)
     limit = max(1, min(params.maxRows, MAX_ROWS))
     shown = list(rows.changed())[:limit]
     shown += list(rows.unchanged(limit - len(shown)))
-    category = params.category or (shown[0].category if shown else "")
+    category = params.category or rows.first() or (shown[0].category if shown else "")
     levels = level_names(found.before[0].run.graph)
     return CompareResult(
         before=_refs(session, found.before),
@@ -93,8 +92,9 @@ def _refs(session: Session, side: tuple[Chosen, ...]) -> list[RunRef]:
 class _Rows:
     """The comparison's categories as rows."""
 
-    def __init__(self, found: Compared, chosen: str) -> None:
-        self.chosen = chosen
+    def __init__(self, found: Compared, params: CompareParams) -> None:
+        self.chosen = params.category
+        self.located = params.level in LOCATED
         self.mutations = found.mutations
         self.pairing = found.mutations.pairing
         self.samples = self.pairing.samples("response_ns")
@@ -102,6 +102,10 @@ class _Rows:
 
     def id_of(self, category: int) -> str:
         return category_id(self.pairing.keys[category])
+
+    def first(self) -> str:
+        """The category that the graph shows first, unless it is the first row's: of one request beside one, the one after."""
+        return self.id_of(int(self.pairing.category[1][0])) if self.mutations.is_pair else ""
 
     def number(self, category: str) -> int:
         """Raises `ClewError` where there is no such category."""
@@ -170,9 +174,9 @@ class _Rows:
         )
 
     def _calls(self, row: Mutation) -> Iterator[CompareCall]:
-        flows, request = self.pairing.example(row.category)
         for edge in row.edges:
-            yield _call(edge, place_of(flows, request, edge.place))
+            found = self.pairing.location(row.category, edge.place) if self.located else None
+            yield _call(edge, Location(*found) if found else None)
 
     def _precursor(self, each: Precursor) -> ComparePrecursor:
         return ComparePrecursor(
@@ -220,13 +224,6 @@ def _difference(each: Difference) -> CompareDifference:
         p=each.p,
         sentence=each.sentence(),
     )
-
-
-def place_of(flows: Flows, request: int, place: int) -> Location | None:
-    """Where the code of a call is."""
-    graph = flows.runs[int(flows.run[request])].graph
-    found = graph.location(int(flows.event[flows.first[request] + place]))
-    return Location(*found) if found else None
 
 
 def _number(value: float) -> float | None:

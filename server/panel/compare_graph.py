@@ -13,6 +13,8 @@ from clew.server.panel.draw_labels import short
 from clew.server.protocol import CompareEdge, CompareGraph, CompareNode, CompareParams, Location
 
 MAX_NODES = 2000
+LOCATED = ("function", "class")
+"""Levels whose labels are places in the code."""
 
 
 def union_graph(

@@ -80,7 +80,8 @@ def _chosen(session: Session, name: str, task: Task) -> Chosen:
     if event >= len(run.graph) or run.graph.at("kind", event) != Kind.REQUEST:
         raise ClewError(
             f"{name}: event {event:,} of run {run.info.name} is no request; "
-            f"`clew slice --run {which} --where kind=request --direction forward --select id,channel,ts` lists them"
+            f"`clew slice --run {which} --where kind=request --direction forward --only kind=request --select id,channel,ts` "
+            "lists them"
         )
     return Chosen(run, event)
 

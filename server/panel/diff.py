@@ -26,7 +26,8 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
     task.phase("comparing")
     found = graph_diff.diff(old, new)
     limit = max(1, min(params.maxRows, MAX_ROWS))
-    rows = [_row(row) for row in found.rows[:limit]]
+    findings = {row.label for row in found.findings()}
+    rows = [_row(row, row.label in findings) for row in found.rows[:limit]]
     kept = {row.label for row in rows}
     places = {row.label: row.location for row in rows}
     message = ""
@@ -64,7 +65,7 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
     )
 
 
-def _row(row: graph_diff.DiffRow) -> DiffRow:
+def _row(row: graph_diff.DiffRow, finding: bool) -> DiffRow:
     return DiffRow(
         label=row.label,
         status=row.status,
@@ -78,6 +79,7 @@ def _row(row: graph_diff.DiffRow) -> DiffRow:
         location=_location(row.location),
         countedBefore=row.counted_before,
         countedAfter=row.counted_after,
+        finding=finding,
     )
 
 

@@ -34,6 +34,8 @@ class DiffRow:
     countedBefore: int = 0
     """The part of `callsBefore` that was only counted, not timed."""
     countedAfter: int = 0
+    finding: bool = False
+    """It changed by more than noise."""
 
 
 @dataclass(frozen=True)

@@ -331,6 +331,8 @@ export interface DiffRow {
   /** The part of `callsBefore` that was only counted, not timed. */
   countedBefore: number;
   countedAfter: number;
+  /** It changed by more than noise. */
+  finding: boolean;
 }
 
 export interface DiffNode {

@@ -1,0 +1,144 @@
+"""What changed in words: lines for a terminal, Markdown for a pull request, what a build fails by.
+
+Invariant: what is cut off is counted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clew.compare.mutations import Mutation, Mutations
+from clew.compare.unions import Union
+from clew.graph.ops.diff import duration
+from clew.records.limits import Limits
+
+CALLS = 4
+"""Calls that got slower, and differences, below one change."""
+LINES = 24
+"""Of a flow."""
+SHOWN_MARKDOWN = 20
+SIGNS = {"before": "-", "after": "+", "both": " "}
+SLOWER = "!"
+
+
+def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
+    """What there is to say of one change: the calls that got slower, where a new flow comes from, what else differs. Paths are
+    shown from `root` on; None where labels are no places in code."""
+    lines = [f"{it.sentence()}, p = {it.p:.2g}{_at(mutations, row, it.place, root)}" for it in row.edges[:CALLS]]
+    lines += _more(len(row.edges) - CALLS, "calls")
+    lines += [precursor.sentence() for precursor in row.precursors[:1]]
+    lines += _more(len(row.precursors) - 1, "flows that it may come from")
+    told = mutations.differences(row).rows
+    lines += [difference.sentence() for difference in told[:CALLS]]
+    return lines + _more(len(told) - CALLS, "such differences")
+
+
+def flow_lines(union: Union) -> list[str]:
+    """Two flows as one, indented: `+` and `-` for what one side has, `!` for what surely got slower (of one request on each
+    side: what was slower); others are counted."""
+    parent = union.correspondence.parent
+    slower = union.is_slower if union.counts == (1, 1) else union.significant
+    shown: set[int] = set()
+    for call in union.calls:
+        number = call.number
+        if call.status != "both" or slower(call):
+            while number >= 0 and number not in shown:
+                shown.add(number)
+                number = parent[number]
+    lines: list[str] = []
+    left_out = 0
+    for status, depth, number in union.correspondence.lines():
+        call = union.calls[number]
+        if number not in shown or len(lines) >= LINES:
+            left_out += 1
+            continue
+        lines += _skipped(left_out, depth)
+        left_out = 0
+        sign = SLOWER if slower(call) else SIGNS[status]
+        by = f" (by {call.node.channel})" if call.node.channel else ""
+        times = [duration(side.edge_ns) for side in (call.before, call.after) if side is not None]
+        lines.append(f"{sign} {'  ' * depth}{call.label}{by}  {' -> '.join(times)}")
+    return lines + _skipped(left_out, 0)
+
+
+def markdown(mutations: Mutations, root: str | None) -> str:
+    """GitHub's flavour."""
+    lines = [f"### clew: {_escaped(mutations.sentence().partition('; first, ')[0])}", ""]
+    if mutations.rows:
+        lines += [
+            "| | request | before | after | requests | cost | p | why |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        ]
+        lines += [_markdown_row(mutations, row, root) for row in mutations.rows[:SHOWN_MARKDOWN]]
+        hidden = len(mutations.rows) - SHOWN_MARKDOWN
+        lines += [""] + [f"And {hidden:,} more.\n"] * (hidden > 0)
+        first = mutations.rows[0]
+        flow = flow_lines(mutations.union(first.category))
+        lines += [f"<details><summary>The flow of {_escaped(first.name)}</summary>", "", "```diff", *flow, "```", ""]
+        lines += ["</details>", ""]
+    lines += ["<details><summary>When does a difference count?</summary>", "", _escaped(mutations.explain()), ""]
+    return "\n".join([*lines, "</details>", ""])
+
+
+def _markdown_row(mutations: Mutations, row: Mutation, root: str | None) -> str:
+    before, after = (duration(mean) if mean is not None else "" for mean in (row.mean_before_ns, row.mean_after_ns))
+    why = "<br>".join(_escaped(text).replace("|", "\\|") for text in details(mutations, row, root))
+    requests, cost = f"{row.count_before:,} → {row.count_after:,}", change(row.cost_ns)
+    return f"| {kind(row)} | {_escaped(row.name)} | {before} | {after} | {requests} | {cost} | {row.p:.2g} | {why} |"
+
+
+def failed(mutations: Mutations, limits: Limits) -> str:
+    """Why a build fails; "" when it does not."""
+    reasons = []
+    if limits.slower is not None:
+        slow = [row for row in mutations.of("response-time") if growth(row) >= limits.slower]
+        by = f" by {limits.slower:.0%} or more" if limits.slower else ""
+        reasons += [f"{_subjects([row.name for row in slow])} slower{by}"] if slow else []
+    if limits.structure:
+        new = mutations.of("structural")
+        reasons += [f"{_subjects([row.name for row in new])} answered by another flow"] if new else []
+    return f"failed: {' and '.join(reasons)}" if reasons else ""
+
+
+def growth(row: Mutation) -> float:
+    """The share by which requests of a response-time mutation got slower: of the median of all differences or of the means,
+    whichever is larger."""
+    if not row.mean_before_ns or row.mean_after_ns is None:
+        return 0.0
+    return max(row.mean_after_ns - row.mean_before_ns, row.shift_ns or 0.0) / row.mean_before_ns
+
+
+def kind(row: Mutation) -> str:
+    return "slower" if row.kind == "response-time" else "more" if row.count_before else "new"
+
+
+def change(ns: float) -> str:
+    """`+1.2 ms`"""
+    return f"{'+' if ns >= 0 else '−'}{duration(abs(ns))}"
+
+
+def _subjects(rows: list[str]) -> str:
+    names = list(dict.fromkeys(rows))
+    return f"{names[0]} is" if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more are"
+
+
+def _skipped(count: int, depth: int) -> list[str]:
+    return [f"  {'  ' * depth}… {count:,} call{'s' * (count > 1)}"] * bool(count)
+
+
+def _more(count: int, what: str) -> list[str]:
+    return [f"and {count:,} more {what}"] * (count > 0)
+
+
+def _at(mutations: Mutations, row: Mutation, place: int, root: str | None) -> str:
+    location = mutations.pairing.location(row.category, place) if root is not None else None
+    if root is None or location is None or not location[0]:
+        return ""
+    inside = os.path.relpath(location[0], root) if location[0].startswith(root + os.sep) else location[0]
+    return f" ({inside}:{location[1]})"
+
+
+def _escaped(text: str) -> str:
+    for mark in ("<", "*", "_"):
+        text = text.replace(mark, f"\\{mark}")
+    return text
