@@ -26,7 +26,7 @@ Location = tuple[str, int]
 
 @dataclass(frozen=True)
 class Responsible:
-    """A function whose own time, without calls below it, changed. Means per test, ns; of several tests their sums."""
+    """A function whose own time, without calls below it, changed. Medians over sessions, ns; of several tests their sums."""
 
     label: str
     before_ns: float
@@ -77,7 +77,7 @@ class CallChange:
         return f"{self.label} is called {_often(self.after)}{by}, {_often(self.before)} before"
 
 
-def responsible(units: Units, before: I64, after: I64, shared: float) -> tuple[Responsible, ...]:
+def responsible(units: Units, before: I64, after: I64, *, shared: float) -> tuple[Responsible, ...]:
     """Of a subject, given as its units on both sides: functions that changed as it did. `shared` is what all tests have in
     common, after to before."""
     one, example = _own(units, before)
@@ -97,11 +97,11 @@ def responsible(units: Units, before: I64, after: I64, shared: float) -> tuple[R
 
 
 def _own(units: Units, which: I64) -> tuple[dict[int, float], dict[int, int]]:
-    """By label: the mean own time over some units, and a call of it."""
+    """By label: the median own time over some units (a mean would take over what the scheduler did once), and a call of it."""
     flows = units.flows
-    total: dict[int, float] = {}
+    total: dict[int, list[float]] = {}
     example: dict[int, int] = {}
-    for unit in which.tolist():
+    for number, unit in enumerate(which.tolist()):
         request = units.request[unit]
         at = flows.places(int(request))
         mine = np.flatnonzero((units.call_unit[at] == unit) & (units.call_context[at] > 0))
@@ -114,10 +114,10 @@ def _own(units: Units, which: I64) -> tuple[dict[int, float], dict[int, int]]:
             context = int(units.call_context[place])
             # Calls of a function that was left out count for their caller.
             code = int(units.context_label[context])
-            total[code] = total.get(code, 0.0) + time / len(which)
+            total.setdefault(code, [0.0] * len(which))[number] += time
             if flows.label[place] == code:
                 example[code] = place
-    return total, example
+    return {code: float(np.median(times)) for code, times in total.items()}, example
 
 
 def _location(units: Units, call: int) -> Location | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.compare.responsible import CallChange, Responsible
-from clew.compare.suites import FASTER, OUTCOME, SLOWER, STRUCTURE, Suites, TestChange
-from clew.graph.ops.diff import duration, times
+from clew.compare.suite_changes import FASTER, OUTCOME, SLOWER, STRUCTURE, Suites, TestChange, percent
+from clew.graph.ops.diff import duration
 from clew.records.limits import Limits
 
 SHOWN = 12
@@ -69,18 +69,20 @@ def markdown(suites: Suites, title: str, root: str) -> str:
     timed = [row for row in suites.rows if row.kind in (SLOWER, FASTER)][:SHOWN_MARKDOWN]
     if timed:
         lines += [
-            "| | test | before | after | ratio (95 %) | p | responsible |",
+            "| | test | before | after | change (95 %) | p | responsible |",
             "| --- | --- | ---: | ---: | --- | ---: | --- |",
         ]
         for row in timed:
-            assert row.ratio and row.low and row.high and row.p is not None
-            ratio = f"{times(row.ratio)} ({times(row.low)} – {times(row.high)})"
+            assert row.share is not None and row.p is not None
+            change = percent(row.share)
+            if row.low is not None and row.high is not None:
+                change += f" ({percent(row.low)} – {percent(row.high)})"
             functions = "<br>".join(
                 f"`{_cell(it.label)}` {_growth(it)}{_at(it.location, root)}" for it in row.functions[:BELOW]
             )
             lines.append(
                 f"| {_TITLES[row.kind]} | `{_cell(row.name)}` | {duration(row.before_ns or 0)} | "
-                f"{duration(row.after_ns or 0)} | {ratio} | {row.p:.2g} | {functions} |"
+                f"{duration(row.after_ns or 0)} of {row.measure} | {change} | {row.p:.2g} | {functions} |"
             )
         lines.append("")
     found = causes(suites)
@@ -111,7 +113,7 @@ def failed(suites: Suites, limits: Limits) -> str:
     """Why a build fails; "" when it does not."""
     reasons = []
     if limits.slower is not None:
-        slow = [row for row in suites.of(SLOWER) if row.ratio and row.ratio - 1 >= limits.slower]
+        slow = [row for row in suites.of(SLOWER) if (row.share or 0) >= limits.slower]
         by = f" by {limits.slower:.0%} or more" if limits.slower else ""
         reasons += [f"{_subjects(slow)} slower{by}"] * bool(slow)
     if limits.structure:
@@ -137,15 +139,14 @@ def _counts(suites: Suites) -> str:
 
 
 def _block(row: TestChange, root: str) -> list[str]:
-    return [f"{_TITLES[row.kind]:8} {row.name}: {_figures(row)}", *(f"           {text}" for text in _below(row, root))]
+    return [
+        f"{_TITLES[row.kind]:8} {row.name}: {row.sentence() if row.kind == OUTCOME else row.figures()}",
+        *(f"           {text}" for text in _below(row, root)),
+    ]
 
 
 def _more(count: int, before: str = " ") -> str:
     return f"{before}and {count:,} more" if count > 0 else ""
-
-
-def _figures(row: TestChange) -> str:
-    return row.sentence().partition("): ")[0] + ")" * ("): " in row.sentence())
 
 
 def _below(row: TestChange, root: str) -> list[str]:

@@ -27,7 +27,7 @@ _TEST = re.compile(r" \(test\)$")
 _SHARED = re.compile(r" \((class|module|package|session) fixture\)$")
 _FIXTURE = re.compile(r" \(fixture\)$")
 _SETUP, _CALL = "pytest:setup", "pytest:call"
-_OUTCOME = "outcome"
+_OUTCOME, _PROCESSOR = "outcome", "processor_ns"
 PASSED = "passed"
 TEST, FIXTURES, SHARED = "test", "fixtures", "shared fixture"
 
@@ -57,6 +57,8 @@ class Units:
     call: I64
     """Place of the call that it is."""
     time_ns: npt.NDArray[np.float64]
+    processor_ns: npt.NDArray[np.float64]
+    """NaN where it is not known."""
     outcome: tuple[str, ...]
     """Of its test: "passed", "failed", "skipped", "failed at setup", …"""
 
@@ -95,6 +97,7 @@ def units_of(flows: Flows) -> Units:
         request=np.array(walk.requests, np.int64),
         call=walk.begun,
         time_ns=_times(flows, above, walk),
+        processor_ns=_processor(flows, above, walk),
         outcome=tuple(outcomes[request] for request in walk.requests),
         call_unit=walk.unit,
         call_context=walk.context,
@@ -189,30 +192,50 @@ def _times(flows: Flows, above: I64, walk: _Walk) -> npt.NDArray[np.float64]:
     return time
 
 
-def _outcomes(flows: Flows) -> list[str]:
-    """Per request, as the plugin left it in the trace."""
-    found = [""] * len(flows)
-    for number, run in enumerate(flows.runs):
-        graph = run.graph
-        if _OUTCOME not in graph.channel_ids:
-            continue
-        rows = graph.rows_of([Kind.PAYLOAD])
-        rows = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids[_OUTCOME]]
-        said: dict[int, list[str]] = {}
-        for request, row in zip(_request_of(run, rows), rows.tolist(), strict=True):
-            said.setdefault(request, []).append(graph.text(row))
-        for place in np.flatnonzero(flows.run == number).tolist():
-            texts = said.get(int(flows.request[place]), [])
-            found[place] = next((text for text in texts if text != PASSED), PASSED if texts else "")
+def _payloads(run: OpenRun, name: str) -> list[int]:
+    """The events by which the plugin left something of a name in the trace."""
+    graph = run.graph
+    if name not in graph.channel_ids:
+        return []
+    rows = graph.rows_of([Kind.PAYLOAD])
+    found: list[int] = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids[name]].tolist()
     return found
 
 
-def _request_of(run: OpenRun, rows: I64) -> list[int]:
-    """Of outcomes the REQUEST that they are of, the last one of the same test in the same thread; -1 for none."""
+def _outcomes(flows: Flows) -> list[str]:
+    """Per request: how the first of its phases ended that did not as it should, else "passed"."""
+    found: list[list[str]] = [[] for _ in range(len(flows))]
+    for number, run in enumerate(flows.runs):
+        mine = np.flatnonzero(flows.run == number)
+        rows = _payloads(run, _OUTCOME)
+        for place, row in zip(_last_before(run, flows.request[mine], rows), rows, strict=True):
+            if place >= 0:
+                found[mine[place]].append(run.graph.text(row))
+    return [next((text for text in texts if text != PASSED), PASSED if texts else "") for texts in found]
+
+
+def _processor(flows: Flows, above: I64, walk: _Walk) -> npt.NDArray[np.float64]:
+    """Per unit the processor time of its call, without units inside."""
+    time = np.full(len(walk.subjects), np.nan)
+    begun = walk.begun
+    run_of = flows.run[walk.requests] if walk.requests else np.zeros(0, np.int32)
+    for number, run in enumerate(flows.runs):
+        mine = np.flatnonzero(run_of == number)
+        rows = _payloads(run, _PROCESSOR)
+        for place, row in zip(_last_before(run, flows.event[begun[mine]].astype(np.int64), rows), rows, strict=True):
+            if place >= 0:
+                time[mine[place]] = float(run.graph.text(row))
+    nested = np.flatnonzero(walk.unit[above[begun]] >= 0)
+    np.subtract.at(time, walk.unit[above[begun[nested]]], np.nan_to_num(time[nested]))
+    return time
+
+
+def _last_before(run: OpenRun, events: I64, rows: list[int]) -> list[int]:
+    """Of each row the last event before it that is of the same place in the same thread, as a place in `events`; -1: none."""
     graph = run.graph
-    begun: dict[tuple[int, int], list[int]] = {}
-    for row in graph.rows_of([Kind.REQUEST]).tolist():
-        begun.setdefault((int(graph.strand[row]), int(graph.site[row])), []).append(row)
-    of = (begun.get((int(graph.strand[row]), int(graph.site[row])), []) for row in rows.tolist())
-    found = ((mine, bisect.bisect(mine, row)) for mine, row in zip(of, rows.tolist(), strict=True))
-    return [mine[place - 1] if place else -1 for mine, place in found]
+    begun: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for row, place in sorted((event, place) for place, event in enumerate(events.tolist())):
+        begun.setdefault((int(graph.strand[row]), int(graph.site[row])), []).append((row, place))
+    of = ((row, begun.get((int(graph.strand[row]), int(graph.site[row])), [])) for row in rows)
+    found = ((mine, bisect.bisect(mine, (row, 0))) for row, mine in of)
+    return [mine[at - 1][1] if at else -1 for mine, at in found]

@@ -16,6 +16,8 @@ from clew.records.run import FOLDER, RunInfo, list_runs, remove_run
 SHORT = 9
 """Digits of a commit that are shown."""
 NAMED = 5
+_WHOLE = (0, 1)
+"""Exit codes of pytest when the tests ran, whether they passed or not."""
 
 SessionRun = tuple[Path, RunInfo]
 
@@ -46,11 +48,11 @@ class Chosen(NamedTuple):
 
 
 def session_runs(workspace: Path) -> list[SessionRun]:
-    """Sessions that have ended, the newest first."""
+    """Sessions that went to their end, the newest first."""
     return [
         (folder, info)
         for folder, info in list_runs(workspace)
-        if isinstance(info, RunInfo) and info.tests and info.finished is not None
+        if isinstance(info, RunInfo) and info.tests and info.exit_code in _WHOLE
     ]
 
 
