@@ -25,6 +25,7 @@ setup(
     package_dir=PACKAGES,
     package_data={
         "clew": ["py.typed"],
+        "clew.compare": ["*.pyi", "csrc/*"],
         "clew.esl": ["*.lark", "packs/*.esl"],
         "clew.graph": ["*.pyi", "csrc/*"],
         "clew.instrument.probes": ["*.pyi", "csrc/*"],
@@ -68,6 +69,14 @@ setup(
             "clew.graph._ingest",
             sources=["graph/csrc/ingest.c"],
             depends=sorted(glob("graph/csrc/*.h")),
+            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        ),
+        # Without it what repeats is found in Python.
+        Extension(
+            "clew.compare._sequitur",
+            sources=["compare/csrc/sequitur.c"],
+            depends=sorted([*glob("compare/csrc/*.h"), "graph/csrc/buffers.h"]),
             extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),

@@ -43,7 +43,10 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-_COMPARISONS = {"diff": ("clew.compare.mutations", "compare")}
+_COMPARISONS = {
+    "diff": ("clew.compare.mutations", "compare"),
+    "patterns": ("clew.compare.patterns", "find_patterns"),
+}
 """What the query API reaches in the room above it, by the name of the question."""
 
 

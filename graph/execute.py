@@ -5,6 +5,7 @@ Invariant: cheap conditions are tried first, so that a text is decoded only for 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -37,6 +38,7 @@ from clew.graph.nodes import (
     PathNode,
     QueryError,
     Requests,
+    Strands,
     Where,
     run_of,
 )
@@ -85,8 +87,27 @@ def execute(node: Node) -> Any:
             return gaps(node.run.graph)
         case Machines():
             return list(node.run.graph.machines)
+        case Strands():
+            return strands_named(node.run.graph, node.name)
         case _:
             return execute_events(node)
+
+
+def strands_named(graph: ExecutionGraph, part: str) -> list[int]:
+    """The threads and tasks in whose names something is, in their order. Raises `QueryError` where there is none."""
+    names = [strand_name(graph, strand.index) for strand in graph.strands]
+    found = [index for index, name in enumerate(names) if part.lower() in name.lower()]
+    if part and not found:
+        near = difflib.get_close_matches(part, dict.fromkeys(names), 3, 0.3) or list(dict.fromkeys(names))[:3]
+        hint = f"some of {len(names):,} are {', '.join(map(repr, near))}" if near else "the run has none at all"
+        raise QueryError(f"no thread or task has {part!r} in its name; {hint}")
+    return found
+
+
+def strand_name(graph: ExecutionGraph, strand: int) -> str:
+    """`process / thread or task`."""
+    of = graph.strands[strand]
+    return f"{graph.processes[of.process].name} / {of.name}"
 
 
 def execute_events(node: EventNode) -> I64:
@@ -337,7 +358,7 @@ def size(node: Node) -> str:
             return _many(len(execute(node)), "row")
         case Kinds():
             return _many(len(_kinds(node)), "category").replace("categorys", "categories")
-        case Gaps() | Machines():
+        case Gaps() | Machines() | Strands():
             return _many(len(execute(node)), type(node).__name__.lower().removesuffix("s"))
         case _:
             return _many(len(_chosen(node)[0]), "event")

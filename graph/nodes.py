@@ -86,6 +86,14 @@ class Machines:
 
 
 @dataclass(frozen=True)
+class Strands:
+    """Threads and tasks; with `name` those whose `process / strand` has that in it."""
+
+    run: OpenRun
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class Where:
     source: EventNode
     conditions: tuple[Condition, ...]
@@ -173,11 +181,11 @@ class Compare:
 
 
 EventNode = Events | Chosen | Requests | Where | OrderBy | Limit | Cut
-Node = EventNode | Gaps | Machines | Columns | Grouped | Beside | Kinds | Aggregate | PathNode | Compare
+Node = EventNode | Gaps | Machines | Strands | Columns | Grouped | Beside | Kinds | Aggregate | PathNode | Compare
 
 
 def run_of(node: Node) -> OpenRun:
     """The run that a plan asks (of a comparison the first one)."""
-    while not isinstance(node, Events | Chosen | Requests | Gaps | Machines):
+    while not isinstance(node, Events | Chosen | Requests | Gaps | Machines | Strands):
         node = node.before if isinstance(node, Compare) else node.source
     return node.run

@@ -54,6 +54,7 @@ from clew.graph.nodes import (
     OrderBy,
     QueryError,
     Requests,
+    Strands,
     Where,
     run_of,
 )
@@ -65,6 +66,7 @@ from clew.graph.ops.slice import EdgeFilter, Slice
 from clew.graph.progress import Progress, nobody
 from clew.graph.sql import SqlRows, ask
 from clew.graph.store import open_graph
+from clew.graph.strand_answers import StrandQuery
 from clew.records.event import EdgeKind
 from clew.records.run import load_run, workspace_of
 
@@ -131,6 +133,11 @@ class Run(OpenRun):
     def machines(self) -> MachineQuery:
         """The machines that it ran on: what their clocks were corrected by, and within which bounds."""
         return MachineQuery(Machines(self))
+
+    @property
+    def strands(self) -> StrandQuery:
+        """Its threads and tasks: what each did again and again is `.patterns()`."""
+        return StrandQuery(Strands(self))
 
     def slice(self, *events: int, direction: Direction = "backward", **options: Any) -> SliceQuery:
         """The slice of events given by number."""

@@ -24,6 +24,7 @@ from clew.graph.nodes import (
     OrderBy,
     PathNode,
     Requests,
+    Strands,
     Where,
 )
 
@@ -35,6 +36,8 @@ def spell(node: Node) -> str:
             return f"{node.run!r}.events"
         case Gaps() | Machines():
             return f"{node.run!r}.{type(node).__name__.lower()}"
+        case Strands():
+            return f"{node.run!r}.strands" + (f".named({node.name!r})" if node.name else "")
         case Chosen():
             return f"{node.run!r}.slice({', '.join(map(str, node.events))})"
         case Cut(source=Chosen(run=run, events=events)):
@@ -53,7 +56,7 @@ def explain(node: Node, indent: str = "", *, tell: Callable[[Node], str] | None 
     """A step per line, the last one first, what it works on below it; behind each what `tell` says of it."""
     told = f"  ({tell(node)})" if tell else ""
     match node:
-        case Events() | Requests() | Gaps() | Machines() | Chosen() | Cut(source=Chosen()):
+        case Events() | Requests() | Gaps() | Machines() | Strands() | Chosen() | Cut(source=Chosen()):
             return f"{indent}{spell(node)}{told}"
         case Compare():
             below = [explain(side, indent + "   ", tell=tell) for side in (node.before, node.after)]

@@ -51,6 +51,12 @@ def _compare(session: Session, params: protocol.CompareParams, task: Task) -> pr
     return compare_view(session, params, task)
 
 
+def _patterns(session: Session, params: protocol.PatternsParams, task: Task) -> protocol.PatternsResult:
+    from clew.server.panel.patterns import patterns_view
+
+    return patterns_view(session, params, task)
+
+
 def _locate(session: Session, params: protocol.LocateParams, task: Task) -> protocol.LocateResult:
     from clew.server.panel.locate import locate
 
@@ -72,6 +78,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/criticalPath": _critical_path,
     "clew/diff": _diff,
     "clew/compare": _compare,
+    "clew/patterns": _patterns,
     "clew/locate": _locate,
     "clew/source": _source,
 }

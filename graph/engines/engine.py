@@ -46,6 +46,7 @@ from clew.graph.nodes import (
     OrderBy,
     PathNode,
     Requests,
+    Strands,
     Where,
 )
 from clew.graph.ops.critical_path import Branch, CriticalPath, critical_path
@@ -225,7 +226,7 @@ class PartsEngine:
                 return self.aggregate(node)
             case PathNode():
                 return self.path(node)
-            case Cut() | Aggregate() | Compare() | Grouped() | Beside() | Kinds() | Gaps() | Machines():
+            case Cut() | Aggregate() | Compare() | Grouped() | Beside() | Kinds() | Gaps() | Machines() | Strands():
                 return execute(_gathered(node))
             case Columns():
                 return self._columns(node)
@@ -443,7 +444,7 @@ def _goes_one_way(node: Cut) -> bool:
 
 def _gathered(node: Any) -> Any:
     """The same plan, for the run put together from all its parts."""
-    if isinstance(node, Events | Chosen | Requests | Gaps | Machines):
+    if isinstance(node, Events | Chosen | Requests | Gaps | Machines | Strands):
         run = node.run
         return replace(node, run=OpenRun(run.info, run.folder, run.problems, run.graph))
     if isinstance(node, Compare):

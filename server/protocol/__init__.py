@@ -33,6 +33,15 @@ from clew.server.protocol.hosts import RunsChangedMessage as RunsChangedMessage
 from clew.server.protocol.paths import CriticalPathParams as CriticalPathParams
 from clew.server.protocol.paths import CriticalPathResult as CriticalPathResult
 from clew.server.protocol.paths import PathSegment as PathSegment
+from clew.server.protocol.patterns import PatternLine as PatternLine
+from clew.server.protocol.patterns import PatternMove as PatternMove
+from clew.server.protocol.patterns import PatternRow as PatternRow
+from clew.server.protocol.patterns import PatternsParams as PatternsParams
+from clew.server.protocol.patterns import PatternsResult as PatternsResult
+from clew.server.protocol.patterns import PatternState as PatternState
+from clew.server.protocol.patterns import PatternStrand as PatternStrand
+from clew.server.protocol.patterns import PatternStretch as PatternStretch
+from clew.server.protocol.patterns import PatternSuccession as PatternSuccession
 from clew.server.protocol.sessions import ChooseBaselineParams as ChooseBaselineParams
 from clew.server.protocol.sessions import LocateParams as LocateParams
 from clew.server.protocol.sessions import LocateResult as LocateResult
@@ -65,6 +74,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/criticalPath": (CriticalPathParams, CriticalPathResult),
     "clew/diff": (DiffParams, DiffResult),
     "clew/compare": (CompareParams, CompareResult),
+    "clew/patterns": (PatternsParams, PatternsResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/source": (SourceParams, SourceResult),
 }

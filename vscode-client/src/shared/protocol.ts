@@ -572,6 +572,152 @@ export interface CompareResult {
   message: string;
 }
 
+export interface PatternsParams {
+  run?: string;
+  /** Only threads and tasks whose name, `process / strand`, has this in it; "" for all. */
+  strand?: string;
+  /** function, class, module, component, or the spec's. */
+  level?: string;
+  /** A pattern has at least so many calls, */
+  calls?: number;
+  /** occurs at least so often, */
+  times?: number;
+  /** and has at most so many calls side by side. */
+  widest?: number;
+  maxPatterns?: number;
+  /** Whose moves the diagram tells apart, by `PatternRow.id`; "" for the first row's. */
+  pattern?: string;
+  /** Stretches from here on; since the run's start, */
+  fromNs?: number;
+  /** up to here; 0 for the end. */
+  toNs?: number;
+  /** Of each pattern. What is nearer to each other than that allows becomes one. */
+  maxStretches?: number;
+}
+
+export interface PatternStrand {
+  process: string;
+  strand: string;
+  events: number;
+  fromNs: number;
+  toNs: number;
+}
+
+/** Equal calls in a row; what they call stands below, one deeper. */
+export interface PatternLine {
+  depth: number;
+  label: string;
+  repeats: number;
+  /** In one of them, itself included. */
+  calls: number;
+  /** It went on after it was suspended, rather than being called. */
+  resumed: boolean;
+  end: "returned" | "raised" | "suspended" | "unfinished";
+  /** Of all calls that are like it, in patterns or not. */
+  meanNs: number;
+  /** Where one of them begins. */
+  event: number;
+  location: Location | null;
+}
+
+/** Occurrences near each other. */
+export interface PatternStretch {
+  fromNs: number;
+  toNs: number;
+  count: number;
+  /** Place in the answer's `strands`. */
+  strand: number;
+}
+
+export interface PatternRow {
+  /** The same for the same pattern in every run. */
+  id: string;
+  title: string;
+  /** In one occurrence, with those that are called. */
+  calls: number;
+  /** How many side by side. */
+  width: number;
+  /** Occurrences, at any depth. */
+  count: number;
+  totalNs: number;
+  /** Of that what was spent in recorded code, not waiting. */
+  selfNs: number;
+  meanNs: number;
+  /** Of the time of all strands. Patterns lie within others, so shares add up to more than 1. */
+  share: number;
+  /** In how many it occurs. */
+  strands: number;
+  firstNs: number;
+  lastNs: number;
+  firstEvent: number;
+  /** Calls in it that end by an exception. */
+  raised: number;
+  outline: PatternLine[];
+  /** There is more than the outline shows. */
+  hiddenLines: boolean;
+  stretches: PatternStretch[];
+  location: Location | null;
+}
+
+/** One pattern followed another in what one call calls, or a strand does; nothing that is a pattern was between. */
+export interface PatternSuccession {
+  before: string;
+  after: string;
+  count: number;
+}
+
+/** A node of the diagram: a function's beginning or end. */
+export interface PatternState {
+  label: string;
+  what: "entered" | "resumed" | "returned" | "raised" | "suspended" | "unfinished";
+  count: number;
+  /** Until the next state, summed. */
+  ns: number;
+  /** Of the time of all strands. */
+  share: number;
+  location: Location | null;
+}
+
+/** An edge of the diagram: one state came right after another. */
+export interface PatternMove {
+  /** Place in `states`. */
+  source: number;
+  target: number;
+  count: number;
+  /** How many of these within occurrences of `PatternsResult.pattern`. */
+  inside: number;
+}
+
+export interface PatternsResult {
+  run: RunRef;
+  level: string;
+  levels: string[];
+  sentence: string;
+  /** In plain words, what counts as a pattern. */
+  explanation: string;
+  /** Those that were looked at, the longest first. */
+  strands: PatternStrand[];
+  hiddenStrands: number;
+  events: number;
+  /** The time of all strands together. */
+  spanNs: number;
+  /** What takes the most time first. */
+  patterns: PatternRow[];
+  hiddenPatterns: number;
+  /** The most frequent first. */
+  successions: PatternSuccession[];
+  /** Whose moves the diagram tells apart; "" for none. */
+  pattern: string;
+  states: PatternState[];
+  moves: PatternMove[];
+  /** Rarer ones that were left out. */
+  hiddenMoves: number;
+  fromNs: number;
+  toNs: number;
+  /** A sentence when there is nothing to show, with what to do. */
+  message: string;
+}
+
 /** The language client's `initializationOptions`. */
 export interface ClientOptions {
   /**
@@ -629,6 +775,7 @@ export interface Methods {
   "clew/criticalPath": { params: CriticalPathParams; result: CriticalPathResult };
   "clew/diff": { params: DiffParams; result: DiffResult };
   "clew/compare": { params: CompareParams; result: CompareResult };
+  "clew/patterns": { params: PatternsParams; result: PatternsResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/source": { params: SourceParams; result: SourceResult };
 }
@@ -643,6 +790,7 @@ export const METHODS: readonly Method[] = [
   "clew/criticalPath",
   "clew/diff",
   "clew/compare",
+  "clew/patterns",
   "clew/locate",
   "clew/source",
 ];

@@ -1,0 +1,225 @@
+"""The patterns view: what threads and tasks do again and again, when, what follows what, and the diagram of moves."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from clew.compare.patterns import Pattern, Patterns, find_patterns
+from clew.compare.sequitur import I64
+from clew.compare.transitions import diagram
+from clew.graph.execute import strands_named
+from clew.graph.levels import RUNTIME, level_names
+from clew.graph.model import ExecutionGraph
+from clew.graph.query import Run
+from clew.records.errors import ClewError
+from clew.server.panel.slice import EVENT
+from clew.server.panel.target import nothing_recorded
+from clew.server.protocol import (
+    Location,
+    PatternLine,
+    PatternMove,
+    PatternRow,
+    PatternsParams,
+    PatternsResult,
+    PatternState,
+    PatternStrand,
+    PatternStretch,
+    PatternSuccession,
+)
+from clew.server.session import Session, Task
+
+MAX_PATTERNS = 1000
+MAX_STRETCHES = 2000
+MAX_LINES = 60
+MAX_STRANDS = 200
+MAX_SUCCESSIONS = 400
+MAX_MOVES = 1000
+
+_Question = tuple[str, str, int, int, int, int]
+_LAST: WeakKeyDictionary[Run, tuple[_Question, Patterns]] = WeakKeyDictionary()
+"""Of each open run what was asked last: to look at another of its patterns, or closer at some time, costs little."""
+
+
+def patterns_view(session: Session, params: PatternsParams, task: Task) -> PatternsResult:
+    """Raises `ClewError` for a strand, a pattern or a level that is not there."""
+    run = session.open(params.run, task)
+    found = _found(run, params, task)
+    task.phase("looking at when")
+    graph, of = run.graph, found.activations
+    chosen = _chosen(found, params.pattern)
+    where = _Where(found, params)
+    task.phase("counting moves")
+    drawn = diagram(of, *(found.occurrences(chosen.number) if chosen else (np.zeros(0, np.int64),) * 2))
+    places = _places(graph) if params.level == "function" else {}
+    moves = sorted(drawn.moves, key=lambda move: (-move.inside, -move.times, move.source, move.target))
+    ids = [row.id for row in found.rows]
+    message = ""
+    if not of.events:
+        message = nothing_recorded(run)
+    elif not len(of):
+        message = "No call was recorded; a spec, or `clew run` without one, says which functions are."
+    elif not found.rows:
+        message = f"Nothing of {params.calls} calls or more repeats; ask for smaller ones."
+    return PatternsResult(
+        run=session.ref(run),
+        level=params.level,
+        levels=[name for name in level_names(graph) if name not in (*RUNTIME, EVENT)],
+        sentence=found.sentence(),
+        explanation=found.explain(),
+        strands=where.strands,
+        hiddenStrands=len(of.strands) - len(where.strands),
+        events=of.events,
+        spanNs=float(found.span_ns),
+        patterns=[_row(found, row, where, places) for row in found.rows],
+        hiddenPatterns=found.found - len(found.rows),
+        successions=[
+            PatternSuccession(ids[step.before], ids[step.after], step.times)
+            for step in found.successions[:MAX_SUCCESSIONS]
+        ],
+        pattern=chosen.id if chosen else "",
+        states=[
+            PatternState(
+                state.label,
+                state.what,
+                state.times,
+                float(state.ns),
+                state.ns / found.span_ns if found.span_ns else 0.0,
+                places.get(state.label),
+            )
+            for state in drawn.states
+        ],
+        moves=[PatternMove(*move) for move in moves[:MAX_MOVES]],
+        hiddenMoves=max(0, len(moves) - MAX_MOVES),
+        fromNs=float(where.begin),
+        toNs=float(where.end),
+        message=message,
+    )
+
+
+def _found(run: Run, params: PatternsParams, task: Task) -> Patterns:
+    top = max(1, min(params.maxPatterns, MAX_PATTERNS))
+    question = (params.strand, params.level, params.calls, params.times, params.widest, top)
+    known = _LAST.get(run)
+    if known is not None and known[0] == question:
+        return known[1]
+    task.phase("finding what repeats")
+    strands = strands_named(run.graph, params.strand)
+    found = find_patterns(
+        run.graph, strands, params.level, calls=params.calls, times=params.times, widest=params.widest, top=top
+    )
+    _LAST[run] = question, found
+    return found
+
+
+def _chosen(found: Patterns, which: str) -> Pattern | None:
+    if not which:
+        return next(iter(found.rows), None)
+    for row in found.rows:
+        if row.id == which:
+            return row
+    raise ClewError(f"there is no pattern {which!r} among the first {len(found.rows)}; ask for more of them")
+
+
+class _Where:
+    """When patterns occur, as far as a view shows it."""
+
+    def __init__(self, found: Patterns, params: PatternsParams) -> None:
+        self.found = found
+        of, graph = found.activations, found.graph
+        self.begin = max(0, int(params.fromNs))
+        ends = [int(graph.at("ts", graph.strands[number].stop - 1)) for number in of.strands if _events(graph, number)]
+        self.end = int(params.toNs) if params.toNs > 0 else max(ends, default=0)
+        if self.end < self.begin:
+            raise ClewError(f"a time that ends ({self.end} ns) before it begins ({self.begin} ns)")
+        self.most = max(1, min(params.maxStretches, MAX_STRETCHES))
+        longest = np.lexsort((np.arange(len(of.strands)), -of.span_ns))[:MAX_STRANDS]
+        self.number = np.full(len(of.strands), -1, np.int64)
+        self.number[longest] = np.arange(len(longest))
+        self.strands = [_strand(graph, of.strands[at]) for at in longest.tolist()]
+
+    def stretches(self, row: Pattern) -> list[PatternStretch]:
+        """Strand by strand; what is so near that there would be too many becomes one."""
+        of = self.found.activations
+        first, last = self.found.occurrences(row.number)
+        begin, end, strand = of.begin_ns[first], of.end_ns[last], self.number[of.strand_of[first]]
+        shown = (end >= self.begin) & (begin <= self.end) & (strand >= 0)
+        begin, end, strand = begin[shown], end[shown], strand[shown]
+        order = np.lexsort((begin, strand))
+        begin, end, strand = begin[order], end[order], strand[order]
+        near = max(1, (self.end - self.begin) // self.most) if len(begin) > self.most else -1
+        while True:
+            groups = _groups(begin, end, strand, near)
+            if len(groups) <= self.most or near > self.end - self.begin:
+                break
+            near *= 2
+        bounds = np.append(groups, len(begin))
+        return [
+            PatternStretch(float(begin[low]), float(end[low:high].max()), int(high - low), int(strand[low]))
+            for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        ][: self.most]
+
+
+def _groups(begin: I64, end: I64, strand: I64, near: int) -> I64:
+    """Where stretches begin."""
+    if not len(begin):
+        return np.zeros(0, np.int64)
+    new = (strand[1:] != strand[:-1]) | (begin[1:] - end[:-1] > near)
+    return np.concatenate(([0], np.flatnonzero(new) + 1))
+
+
+def _events(graph: ExecutionGraph, strand: int) -> int:
+    return graph.strands[strand].stop - graph.strands[strand].start
+
+
+def _strand(graph: ExecutionGraph, number: int) -> PatternStrand:
+    strand = graph.strands[number]
+    there = _events(graph, number)
+    return PatternStrand(
+        process=graph.processes[strand.process].name,
+        strand=strand.name,
+        events=there,
+        fromNs=float(graph.at("ts", strand.start)) if there else 0.0,
+        toNs=float(graph.at("ts", strand.stop - 1)) if there else 0.0,
+    )
+
+
+def _row(found: Patterns, row: Pattern, where: _Where, places: dict[str, Location]) -> PatternRow:
+    lines = found.outline(row.number, MAX_LINES + 1)
+    outline = [
+        PatternLine(
+            line.depth, line.label, line.repeats, line.calls, line.resumed, line.end, line.mean_ns, line.event,
+            places.get(line.label),
+        )
+        for line in lines[:MAX_LINES]
+    ]  # fmt: skip
+    return PatternRow(
+        id=row.id,
+        title=row.title,
+        calls=row.calls,
+        width=row.width,
+        count=row.count,
+        totalNs=float(row.total_ns),
+        selfNs=float(row.self_ns),
+        meanNs=row.mean_ns,
+        share=row.share,
+        strands=row.strands,
+        firstNs=float(row.first_ns),
+        lastNs=float(row.last_ns),
+        firstEvent=row.first_event,
+        raised=row.raised,
+        outline=outline,
+        hiddenLines=len(lines) > MAX_LINES,
+        stretches=where.stretches(row),
+        location=places.get(lines[0].label),
+    )
+
+
+def _places(graph: ExecutionGraph) -> dict[str, Location]:
+    """Where functions are, by their labels."""
+    return {
+        site.label: Location(site.file, site.line)
+        for site in graph.sites
+        if site.file and not site.is_adapter and site.kind != "log"
+    }
