@@ -31,59 +31,73 @@ def dominators(nodes: int, source: Buffer, target: Buffer, entries: Buffer) -> t
 
 
 def _solve(count: int, source: I64, target: I64, entries: list[int]) -> tuple[list[int], I64]:
-    """Per node its immediate dominator (-1: an entry, or nothing in common), and the nodes in reverse postorder."""
-    order = np.argsort(source, kind="stable")
-    to, first = target[order].tolist(), np.searchsorted(source[order], np.arange(count + 1)).tolist()
-    postorder: list[int] = []
-    seen = bytearray(count)
-    at = first[:-1].copy()
-    for entry in reversed(entries):
-        if seen[entry]:
-            continue
-        seen[entry] = 1
-        stack = [entry]
-        while stack:
-            here = stack[-1]
-            if at[here] == first[here + 1]:
-                postorder.append(stack.pop())
-                continue
-            following = to[at[here]]
-            at[here] += 1
-            if not seen[following]:
-                seen[following] = 1
-                stack.append(following)
-    reached = postorder[::-1]
-    rank = [0] * count
-    for number, here in enumerate(reached):
-        rank[here] = number
+    """Per node its immediate dominator (-1: an entry, or nothing in common), and the nodes as a search meets them."""
+    reached, number, parent = _numbered(count, source, target, entries)
     order = np.argsort(target, kind="stable")
     comes, into = source[order].tolist(), np.searchsorted(target[order], np.arange(count + 1)).tolist()
-    above, known = [-1] * count, bytearray(count)
+    size = len(reached) + 1
+    semi, best, linked, above = parent.copy(), list(range(size)), [-1] * size, [-1] * size
+    waiting: list[list[int]] = [[] for _ in range(size)]
     for entry in entries:
-        known[entry] = 1
-    fixed, changed = set(entries), True
-    while changed:
-        changed = False
-        for here in reached:
-            if here in fixed:
-                continue
-            met, any_ = -1, False
-            for other in comes[into[here] : into[here + 1]]:
-                if known[other]:
-                    met = meet(met, other, above, rank) if any_ else other
-                    any_ = True
-            if not known[here] or above[here] != met:
-                known[here], above[here], changed = 1, met, True
-    return above, np.array(reached, np.int64)
+        semi[number[entry]] = 0
+    for here in range(size - 1, 0, -1):
+        node = reached[here - 1]
+        for other in comes[into[node] : into[node + 1]]:
+            if number[other] >= 0:
+                # One that is not done yet stands for itself.
+                one = number[other]
+                semi[here] = min(semi[here], one if one <= here else semi[_least(one, linked, best, semi)])
+        waiting[semi[here]].append(here)
+        linked[here] = parent[here]
+        for one in waiting[parent[here]]:
+            other = _least(one, linked, best, semi)
+            above[one] = other if semi[other] < semi[one] else parent[here]
+        waiting[parent[here]].clear()
+    found = [-1] * count
+    for here in range(1, size):
+        if above[here] != semi[here]:
+            above[here] = above[above[here]]
+        found[reached[here - 1]] = reached[above[here] - 1] if above[here] else -1
+    return found, np.array(reached, np.int64)
 
 
-def meet(one: int, other: int, above: list[int], rank: list[int]) -> int:
-    """The last stretch that both have in common on the way from the roots, -1 for none."""
-    while one != other:
-        if one < 0 or other < 0:
-            return -1
-        if rank[one] > rank[other]:
-            one = above[one]
-        else:
-            other = above[other]
-    return one
+def _numbered(count: int, source: I64, target: I64, entries: list[int]) -> tuple[list[int], list[int], list[int]]:
+    """The nodes in the order of a depth-first search; per node its number, from 1, or -1; and per number that of
+    the node before, 0 for an entry that the search began at."""
+    order = np.argsort(source, kind="stable")
+    to, at = target[order].tolist(), np.searchsorted(source[order], np.arange(count + 1)).tolist()
+    end = at[1:]
+    reached: list[int] = []
+    number, parent = [-1] * count, [0]
+    for entry in entries:
+        stack, following, before = list[int](), entry, 0
+        while True:
+            if number[following] < 0:
+                reached.append(following)
+                number[following] = len(reached)
+                parent.append(before)
+                stack.append(following)
+            while stack and at[stack[-1]] == end[stack[-1]]:
+                stack.pop()
+            if not stack:
+                break
+            here = stack[-1]
+            before, following = number[here], to[at[here]]
+            at[here] += 1
+    return reached, number, parent
+
+
+def _least(here: int, linked: list[int], best: list[int], semi: list[int]) -> int:
+    """Who has the least semidominator between a node and the root of its tree, without the root; ways up are made short."""
+    if linked[here] < 0:
+        return here
+    way, at = [], here
+    while linked[linked[at]] >= 0:
+        way.append(at)
+        at = linked[at]
+    for one in reversed(way):
+        up = linked[one]
+        if semi[best[up]] < semi[best[one]]:
+            best[one] = best[up]
+        linked[one] = linked[up]
+    return best[here]

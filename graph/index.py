@@ -28,6 +28,8 @@ class EdgeIndex:
     """Per edge its rows."""
     kept: dict[tuple[int, bool], tuple[I64, I64]] = field(default_factory=dict, repr=False)
     """The last answers: walks come to a region again and again, and a main loop has a million edges."""
+    opened: dict[int, int] = field(default_factory=dict, repr=False)
+    """The last answers of `regions.opens`, by region."""
 
     def out(self, region: int) -> tuple[I64, I64]:
         """The edges out of a region, and their sources."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from clew.graph.arrays import lengths
 from clew.graph.calls import Nesting
+from clew.graph.index import KEPT
 from clew.graph.model import ExecutionGraph, RegionKind, Regions
 from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
@@ -28,6 +29,7 @@ I64 = npt.NDArray[np.int64]
 # Plain numbers: the loop below compares them a million times.
 _ENTER, _PAYLOAD, _RECEIVE, _REQUEST = int(Kind.ENTER), int(Kind.PAYLOAD), int(Kind.RECEIVE), int(Kind.REQUEST)
 _SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
+_ACQUIRE, _ROOT = int(Kind.ACQUIRE), int(RegionKind.ROOT)
 _BESIDE = frozenset({_PAYLOAD, int(Kind.RELEASE), int(Kind.ACQUIRE)})
 _KINDS = {
     _RECEIVE: int(RegionKind.RECEIVE),
@@ -56,13 +58,23 @@ ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_B
 
 def opens(graph: ExecutionGraph, target: int) -> bool:
     """Does an edge to `target` tell what opened the event's region? Then only records of the opening lie before it."""
-    if graph.kind[target] == Kind.ACQUIRE:
-        return False
-    region = int(graph.region[target])
-    root = int(graph.regions.kind[region]) == RegionKind.ROOT
-    kinds = ROOT_OPENING if root else OPENING
-    rows = range(int(graph.regions.first[region]), target + 1)
-    return all(int(graph.kind[row]) in kinds for row in rows)
+    return bool(graph.kind[target] != _ACQUIRE) and target <= _opened_up_to(graph, int(graph.region[target]))
+
+
+def _opened_up_to(graph: ExecutionGraph, region: int) -> int:
+    """The last row of those that a region begins with and that belong to its opening; the row before it for none."""
+    opened = graph.index.opened
+    row = opened.get(region)
+    if row is None:
+        root = graph.regions.kind[region] == _ROOT
+        kinds, last = ROOT_OPENING if root else OPENING, int(graph.regions.last[region])
+        row = int(graph.regions.first[region]) - 1
+        while row < last and int(graph.kind[row + 1]) in kinds:
+            row += 1
+        if len(opened) >= KEPT:
+            opened.clear()
+        opened[region] = row
+    return row
 
 
 class CallEnds:

@@ -68,7 +68,7 @@ static PyMethodDef kernel_methods[] = {
     {"times_ascend", kernel_times_ascend, METH_VARARGS,
      "(…, ts) -> do times never go back inside a region, along an edge"},
     {"dominators", kernel_dominators, METH_VARARGS,
-     "(nodes, source, target, entries) -> immediate dominator of each, those reached in reverse postorder"},
+     "(nodes, source, target, entries) -> immediate dominator of each, those reached, who dominates before who is dominated"},
     {"checksum", kernel_checksum, METH_O, "(data) -> two numbers"},
     {NULL, NULL, 0, NULL},
 };

@@ -25,19 +25,17 @@ static PyObject *kernel_dominators(PyObject *Py_UNUSED(module), PyObject *args) 
     if (above && nodes_fit(&source, edges, count, "source") && nodes_fit(&target, edges, count, "target") &&
         nodes_fit(&entries, entry_count, count, "entries")) {
         Ways onward = {count, edges, source.buf, target.buf, NULL, NULL}, comes = onward;
-        Dominated d = {(uint32_t *)PyBytes_AS_STRING(above), malloc(((size_t)count + 1) * 4), malloc(((size_t)count + 1) * 4), 0};
+        Dominated d = {(uint32_t *)PyBytes_AS_STRING(above), malloc(((size_t)count + 1) * 4), 0};
         bool done;
         Py_BEGIN_ALLOW_THREADS
-        done = d.reached && d.rank && ways_make(&onward, true) && ways_make(&comes, false) &&
-               reverse_postorder(&onward, entries.buf, entry_count, &d) &&
-               dominators_solve(&comes, entries.buf, entry_count, &d);
+        done = d.reached && ways_make(&onward, true) && ways_make(&comes, false) &&
+               dominators_find(&onward, &comes, entries.buf, entry_count, &d);
         Py_END_ALLOW_THREADS
         if (done) result = Py_BuildValue("ON", above, bytes_of(d.reached, d.reached_count * 4));
         else PyErr_NoMemory();
         ways_free(&onward);
         ways_free(&comes);
         free(d.reached);
-        free(d.rank);
     }
     Py_XDECREF(above);
     PyBuffer_Release(&source);

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.dominators_reference import meet
 from clew.graph.kernel import kernel
 from clew.records.errors import ClewError
 
@@ -105,17 +104,15 @@ class Dominators:
     @cached_property
     def _common(self) -> list[int]:
         """The stretches of `common`."""
-        ends = np.setdiff1d(np.arange(len(self.start)), self.ways[0]).tolist()
-        met = ends[0] if ends else -1
-        for end in ends[1:]:
-            met = meet(met, end, self.above, self._rank)
-        return self._chain(met)
-
-    @cached_property
-    def _rank(self) -> list[int]:
-        rank = np.zeros(len(self.start), np.int64)
-        rank[self.reached] = np.arange(len(self.reached))
-        return rank.tolist()
+        ends = np.setdiff1d(np.arange(len(self.start)), self.ways[0])
+        # How many ends each of them dominates, from the farthest back: the first that has all below it.
+        below = np.bincount(ends, minlength=len(self.start)).tolist()
+        for stretch in self.reached[::-1].tolist():
+            if len(ends) and below[stretch] == len(ends):
+                return self._chain(stretch)
+            if self.above[stretch] >= 0:
+                below[self.above[stretch]] += below[stretch]
+        return []
 
     def _place(self, event: int) -> tuple[int, int]:
         if not (0 <= event < len(self.slice.graph) and self.slice.contains(event)):

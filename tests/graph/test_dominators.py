@@ -86,6 +86,20 @@ def test_the_kernel_and_its_twin_give_the_same_bytes_and_those_are_what_networkx
     assert {one: "all" if above[one] < 0 else above[one] for one in reached} == {one: expected[one] for one in reached}
 
 
+def test_what_parts_and_meets_again_a_hundred_thousand_times_costs_as_little_as_it_is():
+    # Each of a row of events starts a task, which one of a second row waits for.
+    count = 100_000
+    main, waits, tasks = (np.arange(count) + count * part for part in range(3))
+    ways = [(main[:-1], main[1:]), (main[-1:], waits[:1]), (waits[:-1], waits[1:]), (main, tasks), (tasks, waits)]
+    source, target = (np.concatenate(ends).astype(np.uint32) for ends in zip(*ways, strict=True))
+    above, reached = _kernel.dominators(3 * count, source, target, np.zeros(1, np.uint32))
+    found = np.frombuffer(above, np.int32)
+    assert found[main].tolist() == [-1, *range(count - 1)] and found[tasks].tolist() == main.tolist()
+    # Whichever is waited for, its own task is a way there, and the first one another: they part at the very first event.
+    assert not found[waits].any()
+    assert len(reached) == 4 * 3 * count
+
+
 def test_nodes_that_there_are_not_are_refused_by_both():
     one, none = np.array([1], np.uint32), np.zeros(0, np.uint32)
     for implementation in (_kernel, kernel_reference):
