@@ -122,7 +122,7 @@ def execution_graph(data: Data, structure: Structure) -> ExecutionGraph:
             Process(number, number, number, 0, 0, f"p{number}", (), "", f"m{machine}", "", "closed", False, 0, 0, 0)
             for number, machine in enumerate(data.process_machine)
         ],
-        stored_structure=structure,
+        made_structure=structure,
     )  # fmt: skip
 
 

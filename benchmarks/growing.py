@@ -232,10 +232,7 @@ def read(folder: Path, *, keep: bool) -> int:
     """The columns alone."""
     with growing(folder, write=False) if keep else nullcontext(Growing(None)) as kept:
         records = read_run(folder, kept.known if keep else None)
-        reads = [
-            read_columns(process, lambda _: None, kept.threads.get(Path(process.path).name, {}), watched=False)
-            for process in records.processes
-        ]
+        reads = read_columns(records.processes, lambda _: None, kept.threads, watched=False)
     return sum(thread.records for process in reads for thread in process.threads.values())
 
 

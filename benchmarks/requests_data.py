@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.graph.assemble import Events, Tables, assemble
+from clew.graph.assemble import Events, Tables, assemble, scopes_of
 from clew.graph.edges import Joined
 from clew.graph.model import Extensions, Process, Site, Strand, Texts
 from clew.graph.store import fingerprint, save
@@ -102,6 +102,6 @@ def write_requests(
     finish_run(folder, info, 0, [])
     edges = Joined(send, receive, np.full(len(send), EdgeKind.USE, np.uint8))
     events = Events(ts, kind, site, ext, np.arange(len(ts), dtype=np.int32), start, extensions)
-    graph, problems = assemble(info, events, edges, tables)
+    graph, problems = assemble(info, events, scopes_of(events), edges, tables)
     save(folder, graph, problems, fingerprint(folder))
     return folder

@@ -1,14 +1,16 @@
 """Puts the records of a run's threads where a graph has its events: strand by strand, in a strand in the order they happened.
 
-A thread's records go to their places all at once, and its columns are let go before the next thread's turn. Invariant: a strand
-that one thread ran keeps that thread's order, one that several ran is in the order of time.
+A thread's records go to their places all at once, and its columns are let go before the next thread's turn; processes take
+theirs side by side, since no strand is two processes'. Invariant: a strand that one thread ran keeps that thread's order, one
+that several ran is in the order of time.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy.typing as npt
 from clew.graph.model import Extensions, Texts
 from clew.graph.walks import in_c, walks
 from clew.records.errors import ClewError
+from clew.records.together import together
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -92,9 +95,8 @@ def arrange(processes: Sequence[Threads], strands: Sequence[int]) -> Rows:
     first = [0, *itertools.accumulate(strands)]
     count, home = _sizes(processes, first)
     strand_start = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
-    extended = [len(column) for process in processes for column in process.key]
-    extensions = _extensions(processes, sum(extended))
     events = int(strand_start[-1])
+    extensions, works = _extensions(processes)
     to = Rows(
         np.empty(events, np.int64),
         np.empty(events, np.uint8),
@@ -105,15 +107,15 @@ def arrange(processes: Sequence[Threads], strands: Sequence[int]) -> Rows:
         np.repeat(np.arange(len(processes), dtype=np.uint32), strands),
         extensions,
     )
-    free, records, before = strand_start[:-1].copy(), 0, iter([0, *itertools.accumulate(extended)])
+    free = strand_start[:-1].copy()
+    records = extended = 0
     for process, base in zip(processes, first, strict=False):
-        while process.strands:
-            thread = Thread(
-                process.strands.pop(0), process.times.pop(0), process.kind.pop(0), process.sites.pop(0),
-                process.ext.pop(0), base, records, next(before),
-            )  # fmt: skip
-            _place(thread, free, to)
-            records += len(thread.strand)
+        # Told before: columns of extensions are taken away meanwhile.
+        before = list(itertools.accumulate(map(len, process.key), initial=extended))
+        works.append(partial(_place_all, process, free, to, base=base, records=records, extended=before))
+        records += sum(map(len, process.strands))
+        extended = before[-1]
+    together(works)
     for tangled in np.flatnonzero(home == _SEVERAL).tolist():
         rows = slice(int(strand_start[tangled]), int(strand_start[tangled + 1]))
         order = np.argsort(to.ts[rows], kind="stable")
@@ -147,6 +149,17 @@ def tally_by_columns(strand: U32, base: int, thread: int, count: I64, home: I64)
     home[here] = np.where(home[here] == _NOBODY, thread, _SEVERAL)
 
 
+def _place_all(process: Threads, free: I64, to: Rows, *, base: int, records: int, extended: Sequence[int]) -> None:
+    """A process's threads, see `Thread` for the numbers."""
+    for before in extended[:-1]:
+        thread = Thread(
+            process.strands.pop(0), process.times.pop(0), process.kind.pop(0), process.sites.pop(0), process.ext.pop(0),
+            base, records, before,
+        )  # fmt: skip
+        _place(thread, free, to)
+        records += len(thread.strand)
+
+
 def _place(thread: Thread, free: I64, to: Rows) -> None:
     """Puts a thread's columns to the rows that are `free` first in each strand."""
     if not in_c:
@@ -173,21 +186,26 @@ def place_by_columns(thread: Thread, free: I64, to: Rows) -> None:
     to.sequence[rows] = np.arange(thread.records_before, thread.records_before + len(order))
 
 
-def _extensions(processes: Sequence[Threads], total: int) -> Extensions:
-    """All threads' extensions, one thread's after the other's."""
+def _extensions(processes: Sequence[Threads]) -> tuple[Extensions, list[Callable[[], None]]]:
+    """Room for all threads' extensions, one thread's after the other's, and the works that fill it."""
+    total = sum(len(column) for process in processes for column in process.key)
     if total >= NARROW:
         raise ClewError(f"a run has at most {NARROW - 1:,} records with a key or a text; this one has {total:,}")
-    key = _joined(processes, "key", np.empty(total, np.uint64))
-    channel = _joined(processes, "channels", np.empty(total, np.uint32))
-    flags = _joined(processes, "flags", np.empty(total, np.uint16))
+    key, channel, flags = np.empty(total, np.uint64), np.empty(total, np.uint32), np.empty(total, np.uint16)
     start = np.empty(total + 1, np.int64)
-    start[0] = 0
-    np.cumsum(_joined(processes, "text_length", start[1:]), out=start[1:])
-    texts = _joined(processes, "texts", np.empty(int(start[-1]), np.uint8))
-    return Extensions(key, channel, flags, Texts(start, texts))
+    texts = np.empty(sum(len(column) for process in processes for column in process.texts), np.uint8)
+
+    def starts() -> None:
+        start[0] = 0
+        _join(processes, "text_length", start[1:])
+        np.cumsum(start[1:], out=start[1:])
+
+    columns: dict[str, npt.NDArray[Any]] = {"key": key, "channels": channel, "flags": flags, "texts": texts}
+    works: list[Callable[[], None]] = [starts, *(partial(_join, processes, *column) for column in columns.items())]
+    return Extensions(key, channel, flags, Texts(start, texts)), works
 
 
-def _joined(processes: Sequence[Threads], name: str, to: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _join(processes: Sequence[Threads], name: str, to: npt.NDArray[Any]) -> None:
     """A column of all threads, which the processes keep no longer."""
     at = 0
     for process in processes:
@@ -196,4 +214,3 @@ def _joined(processes: Sequence[Threads], name: str, to: npt.NDArray[Any]) -> np
             column = columns.pop(0)
             to[at : at + len(column)] = column
             at += len(column)
-    return to

@@ -13,17 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import lengths
-from clew.graph.calls import nest
-from clew.graph.edges import Joined, arranged
+from clew.graph.calls import Nesting, nest
+from clew.graph.edges import Joined, arranged, excluding
 from clew.graph.machines import Machine, in_words
-from clew.graph.model import ExecutionGraph, Extensions, Gap, Process, Rows, Site, Strand
+from clew.graph.model import Calls, ExecutionGraph, Extensions, Gap, Process, Regions, Rows, Site, Strand
 from clew.graph.regions import split
+from clew.graph.structure import Structure
 from clew.graph.times import call_times, idle_gaps, mark_waits
 from clew.records.errors import Problem
 from clew.records.plan import Level
 from clew.records.run import RunInfo
+from clew.records.together import both
 
 I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,27 @@ class Tables:
     lost: tuple[Gap, ...] = ()
 
 
+@dataclass(frozen=True)
+class Scopes:
+    """What lies in what."""
+
+    nesting: Nesting
+    region: npt.NDArray[np.uint32]
+    regions: Regions
+
+
+def scopes_of(events: Events) -> Scopes:
+    """Calls and regions: what follows of the events without their edges."""
+    nesting = nest(events.kind, events.site, events.strand_start)
+    return Scopes(nesting, *split(events.kind, events.ext, events.extensions.channel, nesting, events.strand_start))
+
+
 def assemble(
-    info: RunInfo, events: Events, edges: Joined, tables: Tables, waited: Sequence[int] | I64 = ()
+    info: RunInfo, events: Events, scopes: Scopes, edges: Joined, tables: Tables, *, waited: Sequence[int] | I64 = ()
 ) -> tuple[ExecutionGraph, list[Problem]]:
     """The graph, and what was odd about its calls. `waited` are rows after which the strand waited for something that left no
     edge."""
+    nesting, region, regions = scopes.nesting, scopes.region, scopes.regions
     strand_start = events.strand_start
     strand = np.repeat(np.arange(len(strand_start) - 1, dtype=np.uint32), lengths(strand_start))
     ts, kind, site = events.ts, events.kind, events.site
@@ -78,16 +97,23 @@ def assemble(
             f"by up to {in_words(most)}; `clew runs {info.name or info.id}` lists them"
         )
         problems.append(Problem(info.id, what))
-    nesting = nest(kind, site, strand_start)
     if nesting.unmatched:
         problems.append(Problem(info.id, f"{nesting.unmatched} ends of calls have no beginning"))
-    region, regions = split(kind, events.ext, events.extensions.channel, nesting, strand_start)
 
     edges, channel = arranged(edges, region, len(regions.strand), events.ext, events.extensions.channel)
-    adapters = np.array([site.is_adapter for site in tables.sites], bool)
-    idle = idle_gaps(kind, site, strand_start, events.sequence, by_loop=adapters)
-    mark_waits(idle, ts, kind, strand, edges)
-    idle[np.asarray(waited, np.int64)] = True
+
+    def timed() -> tuple[Calls, Mask]:
+        adapters = np.array([site.is_adapter for site in tables.sites], bool)
+        idle = idle_gaps(kind, site, strand_start, events.sequence, by_loop=adapters)
+        mark_waits(idle, ts, kind, strand, edges)
+        idle[np.asarray(waited, np.int64)] = True
+        return call_times(nesting, ts, strand, strand_start, idle), idle
+
+    def structured() -> Structure:
+        excluded = excluding(edges.kind, channel, tables.strings)
+        return Structure.of(region=region, regions=len(regions), src=edges.src, dst=edges.dst, excluded=excluded, ts=ts)
+
+    structure, (calls, idle) = both(structured, timed)
     rows = np.int32 if len(ts) < 1 << 31 else np.int64
     graph = ExecutionGraph(
         info=info,
@@ -106,7 +132,7 @@ def assemble(
         edge_channel=channel,
         extensions=events.extensions,
         regions=regions,
-        calls=call_times(nesting, ts, strand, strand_start, idle),
+        calls=calls,
         strings=tables.strings,
         sites=tables.sites,
         strands=tables.strands,
@@ -115,5 +141,6 @@ def assemble(
         levels=tables.levels,
         counted=dict(tables.counted),
         lost=tables.lost,
+        made_structure=structure,
     )
     return graph, problems

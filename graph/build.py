@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from clew.graph.alignment import Alignment, Correction, Messages, align
 from clew.graph.arrange import Rows, arrange
-from clew.graph.assemble import Events, Tables, assemble
+from clew.graph.assemble import Events, Tables, assemble, scopes_of
 from clew.graph.clocks import monotonic_ns
 from clew.graph.edges import Joined
 from clew.graph.gaps import lost_of
@@ -29,8 +30,8 @@ from clew.graph.model import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.names import process_names
 from clew.graph.numbers import Numbers
 from clew.graph.pairing import Edges, crossings, pair
-from clew.graph.progress import Progress, nobody
-from clew.graph.reading import ProcessRead, read_columns
+from clew.graph.progress import Meter, Progress, nobody
+from clew.graph.reading import Piece, ProcessRead, read_columns
 from clew.graph.streams import pair_bytes
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem
@@ -41,8 +42,10 @@ from clew.records.match import matches
 from clew.records.plan import Level, Plan, load
 from clew.records.reader import RunRecords, read_run
 from clew.records.run import PLAN_FILE, RunInfo, load_run
+from clew.records.together import both, together
 
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 
 _NOT_OVER = "the run is not over; this is what has been recorded so far"
 _ABANDONED = "the launcher was killed: how the program ended is not known"
@@ -138,7 +141,6 @@ class _Builder:
     def __init__(self, info: RunInfo, plan: Plan | None, records: RunRecords, over: bool, progress: Progress) -> None:
         self.info, self.plan, self.records, self.over, self.progress = info, plan, records, over, progress
         self.problems = list(records.problems)
-        self.read, self.bytes = 0, sum(process.bytes for process in records.processes)
         self.processes = sorted(
             records.processes, key=lambda process: (process.header.start_wall_ns, process.header.pid)
         )
@@ -146,25 +148,24 @@ class _Builder:
         self.counted: Counter[int] = Counter()
 
     def read_all(self, kept: Growing) -> list[ProcessRead]:
-        reads = [
-            read_columns(records, self._tell, kept.threads.get(os.path.basename(records.path), {}), watched=kept.writes)
-            for records in self.processes
-        ]
+        meter = Meter(self.progress, _READING, sum(process.bytes for process in self.processes))
+        reads = read_columns(self.processes, meter.next, kept.threads, watched=kept.writes)
         kept.keep(reads)
-        self.progress(_READING, self.bytes, self.bytes)
+        meter.over()
         return reads
 
     def build(self, reads: Sequence[ProcessRead]) -> ExecutionGraph:
-        parts = [self._process(index, read) for index, read in enumerate(reads)]
+        parts = self._parts(reads)
         self.progress(_MAKING, 0, 3)
         machines = self._align(parts)
         processes = self._processes(parts)
         rows = arrange(parts, [len(part.read.strands.keys) for part in parts])
         self.progress(_MAKING, 1, 3)
-        edges = self._with_bytes(pair(rows), rows)
+        events = Events(rows.ts, rows.kind, rows.site, rows.ext, rows.sequence, rows.strand_start, rows.extensions)
+        paired, scopes = both(partial(pair, rows), partial(scopes_of, events))
+        edges = self._with_bytes(paired, rows)
         missing = self._lost(parts, rows)
         self.progress(_MAKING, 2, 3)
-        events = Events(rows.ts, rows.kind, rows.site, rows.ext, rows.sequence, rows.strand_start, rows.extensions)
         lost = self._lost_ends(edges, events)
         self._report(edges, len(lost))
         lost = lost[(lost > 0) & (rows.strand(lost - 1) == rows.strand(lost))]
@@ -179,7 +180,8 @@ class _Builder:
             tuple(missing),
         )
         del rows
-        graph, problems = assemble(self.info, events, Joined(edges.src, edges.dst, edges.kind), tables, lost - 1)
+        joined = Joined(edges.src, edges.dst, edges.kind)
+        graph, problems = assemble(self.info, events, scopes, joined, tables, waited=lost - 1)
         self.problems.extend(problems)
         self.progress(_MAKING, 3, 3)
         return graph
@@ -283,6 +285,27 @@ class _Builder:
 
     # One process
 
+    def _parts(self, reads: Sequence[ProcessRead]) -> list[_Part]:
+        """All processes, their columns in the run's numbers and times."""
+        parts = [self._process(index, read) for index, read in enumerate(reads)]
+        pieces = [(part, serial, numbers, piece) for part in parts for serial, numbers, piece in part.pieces()]
+        works = (partial(self._translated, part, numbers, piece) for part, _, numbers, piece in pieces)
+        for (part, serial, _, piece), (strand, ts, site, channel) in zip(pieces, together(works), strict=True):
+            part.serials.append(serial)
+            part.strands.append(strand)
+            part.times.append(ts)
+            part.kind.append(piece.kind)
+            part.sites.append(site)
+            part.ext.append(piece.ext)
+            part.key.append(piece.key)
+            part.channels.append(channel)
+            part.flags.append(piece.flags)
+            part.text_length.append(piece.length)
+            part.texts.append(piece.texts)
+        for read in reads:
+            read.let_go()
+        return parts
+
     def _process(self, index: int, read: ProcessRead) -> _Part:
         records = read.records
         site_ids = {0: 0} | {number: self.shared.site(info) for number, info in records.sites.items()}
@@ -292,22 +315,7 @@ class _Builder:
             self.problems.append(Problem(records.path, f"{about}: {note.text}" if about else note.text))
         for number, count in records.counters.items():
             self.counted[site_ids.get(number, 0)] += count
-        part = _Part(index, records, read)
-        sites, strings = Numbers.of(site_ids), Numbers.of(string_ids)
-        for (serial, thread), numbers in zip(part.read.threads.items(), part.read.strands.of, strict=True):
-            for piece in thread.pieces:
-                part.serials.append(serial)
-                part.strands.append(numbers[piece.strand])
-                part.times.append(self._times(records, piece.ticks))
-                part.kind.append(piece.kind)
-                part.sites.append(sites.translate(piece.site))
-                part.ext.append(piece.ext)
-                part.key.append(piece.key)
-                part.channels.append(strings.translate(piece.channel))
-                part.flags.append(piece.flags)
-                part.text_length.append(piece.length)
-                part.texts.append(piece.texts)
-        part.read.let_go()
+        part = _Part(index, records, read, Numbers.of(site_ids), Numbers.of(string_ids))
         unmatched = sum(thread.steps.unmatched for thread in part.read.threads.values())
         if unmatched:
             self.problems.append(Problem(records.path, f"{unmatched} steps of tasks end without a beginning"))
@@ -316,9 +324,14 @@ class _Builder:
             self.problems.append(Problem(records.path, what))
         return part
 
-    def _tell(self, size: int) -> None:
-        self.progress(_READING, self.read, self.bytes)
-        self.read += size
+    def _translated(self, part: _Part, numbers: U32, piece: Piece) -> tuple[U32, I64, U32, U32]:
+        """A piece's strands, times, sites and channels."""
+        return (
+            numbers[piece.strand],
+            self._times(part.records, piece.ticks),
+            part.site_numbers.translate(piece.site),
+            part.string_numbers.translate(piece.channel),
+        )
 
     # Tables
 
@@ -386,17 +399,25 @@ class _Part:
     index: int
     records: ProcessRecords
     read: ProcessRead
+    site_numbers: Numbers
+    string_numbers: Numbers
     serials: list[int] = field(default_factory=list)
     times: list[I64] = field(default_factory=list)
     kind: list[npt.NDArray[np.uint8]] = field(default_factory=list)
-    sites: list[npt.NDArray[np.uint32]] = field(default_factory=list)
+    sites: list[U32] = field(default_factory=list)
     ext: list[npt.NDArray[np.int32]] = field(default_factory=list)
-    strands: list[npt.NDArray[np.uint32]] = field(default_factory=list)
+    strands: list[U32] = field(default_factory=list)
     key: list[npt.NDArray[np.uint64]] = field(default_factory=list)
-    channels: list[npt.NDArray[np.uint32]] = field(default_factory=list)
+    channels: list[U32] = field(default_factory=list)
     flags: list[npt.NDArray[np.uint16]] = field(default_factory=list)
     text_length: list[npt.NDArray[np.uint16]] = field(default_factory=list)
     texts: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+
+    def pieces(self) -> Iterator[tuple[int, U32, Piece]]:
+        """With the thread's serial, and its strands' numbers in the process."""
+        for (serial, thread), numbers in zip(self.read.threads.items(), self.read.strands.of, strict=True):
+            for piece in thread.pieces:
+                yield serial, numbers, piece
 
     def span(self) -> tuple[int, int]:
         """From the first record of any thread to the last."""

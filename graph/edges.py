@@ -5,15 +5,20 @@ Invariant: they are sorted by their source's region, then by source, then by tar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.walks import in_c, walks
+from clew.records.event import EdgeKind
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
+
+LOCK = "lock"
+"""The channel of mutual exclusion; see `excluding`."""
 
 
 @dataclass(frozen=True)
@@ -50,3 +55,12 @@ def by_columns(
     of_ext = np.append(channel, np.uint32(0))
     name = of_ext[ext[to.dst]]
     return to, np.where(name == 0, of_ext[ext[to.src]], name)
+
+
+def excluding(kind: npt.NDArray[np.uint8], channel: U32, strings: Sequence[str]) -> npt.NDArray[np.bool_] | None:
+    """Does the edge only say that one strand had to wait until another gave up a lock? None when no edge does. `strings` are
+    the channels' names."""
+    if LOCK not in strings:
+        return None
+    excludes: npt.NDArray[np.bool_] = (kind == EdgeKind.SYNC) & (channel == strings.index(LOCK))
+    return excludes if excludes.any() else None

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.edges import excluding
 from clew.graph.event import Event
 from clew.graph.index import EdgeIndex
 from clew.graph.machines import Crossing, Machine, crossing
@@ -40,10 +41,6 @@ class RegionKind(enum.IntEnum):
     RECEIVE = 1
     SCOPE = 2
     REQUEST = 3
-
-
-LOCK = "lock"
-"""The channel of mutual exclusion; see `ExecutionGraph.edge_excludes`."""
 
 
 @dataclass(frozen=True)
@@ -238,8 +235,8 @@ class ExecutionGraph:
     """Site to the number of its calls that were only counted."""
     lost: tuple[Gap, ...] = ()
     """Where records were lost; `graph.gaps` knows all that is missing."""
-    stored_structure: Structure | None = field(default=None, repr=False)
-    """Of a stored graph its structure."""
+    made_structure: Structure | None = field(default=None, repr=False)
+    """Where it is there already."""
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -247,7 +244,7 @@ class ExecutionGraph:
     @cached_property
     def structure(self) -> Structure:
         """Regions and edges in the form that slices are made in; nothing hangs there on an edge that excludes."""
-        return self.stored_structure or Structure.of(
+        return self.made_structure or Structure.of(
             region=self.region,
             regions=len(self.regions),
             src=self.edge_src,
@@ -292,11 +289,7 @@ class ExecutionGraph:
 
         Waiting has such an edge as its reason, but what was done then has not: who had the lock before is chance.
         """
-        lock = self.channel_ids.get(LOCK)
-        if lock is None:
-            return None
-        excludes: npt.NDArray[np.bool_] = (self.edge_kind == EdgeKind.SYNC) & (self.edge_channel == lock)
-        return excludes if excludes.any() else None
+        return excluding(self.edge_kind, self.edge_channel, self.strings)
 
     @cached_property
     def channel_ids(self) -> dict[str, int]:

@@ -5,12 +5,36 @@ Invariant: work that hears of nobody's wish to stop goes on; whoever has one rai
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
+from clew.records.together import Ending
+
 Progress = Callable[[str, int, int], None]
-"""Called with what is read or made (a file's name, say), how much of it is done, and how much there is. The name is "" when all
-is done. What it raises ends the work."""
+"""Called with what is read or made (a file's name, say), how much of it is done, and how much there is, by any thread, one at a
+time. The name is "" when all is done. What it raises ends the work."""
 
 
 def nobody(_name: str, _done: int, _size: int) -> None:
     """A progress that nobody looks at."""
+
+
+class Meter:
+    """Tells how much of a piece of work is done that several threads do parts of."""
+
+    def __init__(self, progress: Progress, name: str, size: int) -> None:
+        self._progress, self._name, self._size = progress, name, size
+        self._done = 0
+        self._telling = threading.Lock()
+        self.ending = Ending()
+        """Of those threads."""
+
+    def next(self, size: int) -> None:
+        """So much of it comes next."""
+        with self._telling:
+            self.ending.look()
+            self._progress(self._name, self._done, self._size)
+            self._done += size
+
+    def over(self) -> None:
+        self._progress(self._name, self._size, self._size)

@@ -6,22 +6,28 @@ many pieces a thread was read shows in nothing that is made of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.decode import decode
+from clew.graph.decode import Columns, decode
 from clew.graph.strands import Steps, Strands, number, split
 from clew.records.found import Extents, Part, ProcessRecords
+from clew.records.together import together
 
 I64 = npt.NDArray[np.int64]
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
+
+_AT_ONCE = 32 << 20
+"""Bytes of a stream that one thread decodes."""
 
 
 class Piece(NamedTuple):
@@ -89,21 +95,27 @@ class ThreadRead:
             rest.add(part)
         return replace(self, taken=tuple(known)), rest
 
-    def read_on(self, extents: Extents, *, watched: bool) -> ThreadRead:
-        """With the records that follow. `watched`: so that others can follow them."""
-        watch = _Watch(extents, self.taken or ()) if watched and self.taken is not None else None
-        found = decode(watch.extents if watch else extents)
-        taken = watch.taken if watch else None
-        if not len(found):
-            return replace(self, taken=taken)
-        strand, steps = split(self.steps, found.kind, found.site, found.ext, found.key)
-        length = np.diff(found.text_start).astype(np.uint16)
-        piece = Piece(
-            found.ticks, found.kind, found.site, strand, found.ext, found.key, found.channel, found.flags, length,
-            found.texts,
-        )  # fmt: skip
-        before = self.ends[-1:] if len(self.ends) else np.zeros((1, 2), np.int64)
-        return ThreadRead((*self.pieces, piece), np.concatenate((self.ends, before + found.ends)), steps, taken)
+    def read_on(self, found: Iterable[tuple[Columns, tuple[Taken, ...] | None]]) -> ThreadRead:
+        """With the records that follow, and the parts of the stream that they are of."""
+        pieces, ends, steps, taken = list(self.pieces), [self.ends], self.steps, self.taken
+        for columns, parts in found:
+            if taken is None or parts is None:
+                taken = None
+            else:
+                grown = taken and parts and taken[-1].name == parts[0].name
+                taken = (*taken[: len(taken) - 1 if grown else None], *parts)
+            if not len(columns):
+                continue
+            strand, steps = split(steps, columns.kind, columns.site, columns.ext, columns.key)
+            pieces.append(
+                Piece(
+                    columns.ticks, columns.kind, columns.site, strand, columns.ext, columns.key, columns.channel,
+                    columns.flags, np.diff(columns.text_start).astype(np.uint16), columns.texts,
+                )
+            )  # fmt: skip
+            before = ends[-1][-1:] if len(ends[-1]) else np.zeros((1, 2), np.int64)
+            ends.append(before + columns.ends)
+        return ThreadRead(tuple(pieces), np.concatenate(ends), steps, taken)
 
 
 def _beyond(part: Part, size: int) -> Part:
@@ -112,10 +124,11 @@ def _beyond(part: Part, size: int) -> Part:
 
 
 class _Watch:
-    """Parts whose bytes are summed up as they are read."""
+    """Parts whose bytes are summed up as they are read; of one that was read as far as `last` they go on from there."""
 
-    def __init__(self, extents: Extents, before: tuple[Taken, ...]) -> None:
-        self._taken = list(before)
+    def __init__(self, extents: Extents, last: Taken | None) -> None:
+        self._taken: list[Taken] = []
+        self._last = last
         self._whole = True
         self.extents = Extents()
         for part in extents.parts:
@@ -124,9 +137,8 @@ class _Watch:
     def _load(self, part: Part) -> memoryview:
         data = part.load()
         self._whole &= len(data) == part.size
-        before = Taken(part.name, 0, 0, 0)
-        if self._taken and self._taken[-1].name == part.name:
-            before = self._taken.pop()
+        last = self._last
+        before = last if last and last.name == part.name else Taken(part.name, 0, 0, 0)
         self._taken.append(Taken(part.name, part.frame, before.size + len(data), crc32(data, before.crc)))
         return data
 
@@ -151,14 +163,61 @@ class ProcessRead:
 
 
 def read_columns(
-    records: ProcessRecords, tell: Callable[[int], None], before: Mapping[int, ThreadRead], *, watched: bool
-) -> ProcessRead:
-    """All of a process; of threads that were read `before` only what has been added. `tell` is told how many bytes come next;
-    `watched`: so that it can be added to."""
-    threads = {}
-    for serial, thread in sorted(records.threads.items()):
-        tell(thread.extents.bytes)
-        known = before[serial].follow(thread.extents) if serial in before else None
-        read, rest = known or (ThreadRead(), thread.extents)
-        threads[serial] = read.read_on(rest, watched=watched)
+    processes: Sequence[ProcessRecords],
+    tell: Callable[[int], None],
+    before: Mapping[str, Mapping[int, ThreadRead]],
+    *,
+    watched: bool,
+) -> list[ProcessRead]:
+    """All of some processes; of threads that were read `before` (by the file's name and serial) only what has been added.
+    `tell` is told how many bytes come next; `watched`: so that it can be added to."""
+    threads = [thread for process in processes for _, thread in sorted(process.threads.items())]
+    known = [
+        before.get(os.path.basename(process.path), {}).get(serial)
+        for process in processes
+        for serial in sorted(process.threads)
+    ]
+    begun = together(partial(_begin, thread.extents, read, tell) for thread, read in zip(threads, known, strict=True))
+    slices = [list(_slices(rest)) for _, rest in begun]
+    decoded = iter(
+        together(
+            partial(_decode, extents, read.taken, tell, watched=watched)
+            for (read, _), of_thread in zip(begun, slices, strict=True)
+            for extents in of_thread
+        )
+    )
+    found = [list(islice(decoded, len(of_thread))) for of_thread in slices]
+    whole = iter(together(partial(read.read_on, more) for (read, _), more in zip(begun, found, strict=True)))
+    return [_process(records, dict(zip(sorted(records.threads), whole, strict=False))) for records in processes]
+
+
+def _process(records: ProcessRecords, threads: dict[int, ThreadRead]) -> ProcessRead:
     return ProcessRead(records, threads, number((serial, thread.steps) for serial, thread in threads.items()))
+
+
+def _begin(extents: Extents, known: ThreadRead | None, tell: Callable[[int], None]) -> tuple[ThreadRead, Extents]:
+    """What need not be read again of a stream, and what is to be read."""
+    read, rest = (known and known.follow(extents)) or (ThreadRead(), extents)
+    tell(extents.bytes - rest.bytes)
+    return read, rest
+
+
+def _slices(extents: Extents) -> Iterator[Extents]:
+    """A stream in parts for several threads, at least one."""
+    found = Extents()
+    for part in extents.parts:
+        if found.bytes >= _AT_ONCE:
+            yield found
+            found = Extents()
+        found.add(part)
+    yield found
+
+
+def _decode(
+    extents: Extents, before: tuple[Taken, ...] | None, tell: Callable[[int], None], *, watched: bool
+) -> tuple[Columns, tuple[Taken, ...] | None]:
+    tell(extents.bytes)
+    if not watched or before is None:
+        return decode(extents), None
+    watch = _Watch(extents, before[-1] if before else None)
+    return decode(watch.extents), watch.taken

@@ -171,12 +171,10 @@ def save(
 
 
 def _write(made: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]], progress: Progress) -> None:
-    progress(_INDEXING, 0, 2)
+    progress(_INDEXING, 0, 1)
     structure = graph.structure
-    progress(_INDEXING, 1, 2)
-    structure.save(made / STRUCTURE_FOLDER)
-    progress(_INDEXING, 2, 2)
-    tables = write_tables(made, graph, progress)
+    progress(_INDEXING, 1, 1)
+    tables = write_tables(made, graph, progress, partial(structure.save, made / STRUCTURE_FOLDER))
     manifest = {
         "format": STORE_FORMAT,
         "fingerprint": of,
@@ -289,7 +287,7 @@ def _graph(info: RunInfo, tables: StoredTables, manifest: Mapping[str, Any], str
             "levels": tuple(_level(level) for level in manifest["levels"]),
             "counted": dict(manifest["counted"]),
             "lost": tuple(Gap(**gap) for gap in manifest["lost"]),
-            "stored_structure": structure,
+            "made_structure": structure,
         },
     )
 

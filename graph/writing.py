@@ -16,24 +16,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from clew.graph.model import I64, ExecutionGraph, Process, Regions, Rows, Site, Strand, Texts
-from clew.graph.progress import Progress, nobody
-from clew.graph.tables import ROWS_A_GROUP, Columns, in_groups, write
+from clew.graph.progress import Meter, Progress, nobody
+from clew.graph.tables import Columns, in_groups, write
 from clew.graph.texts import Templates, as_strings
+from clew.records.together import together
 
 _KEEPING = "what is kept"
 
 
-def write_tables(folder: Path, graph: ExecutionGraph, progress: Progress = nobody) -> dict[str, Any]:
-    """Writes all tables; what each one's reader has to know. Raises OSError."""
-    numbers = pa.array(np.arange(len(graph.sites)), pa.uint32())
-    small = {
-        "locations": _table([asdict(site) for site in graph.sites], Site).add_column(0, "location", numbers),
-        "processes": _table([asdict(process) for process in graph.processes], Process),
-        "strands": _table([asdict(strand) for strand in graph.strands], Strand),
-        "names": pa.table({"name": pa.array(graph.strings, pa.string())}),
-    }
+def write_tables(
+    folder: Path, graph: ExecutionGraph, progress: Progress = nobody, meanwhile: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Writes all tables, several at a time; what each one's reader has to know. `meanwhile` writes what is no table. Raises
+    OSError."""
     large = {
-        "regions": {field.name: getattr(graph.regions, field.name) for field in fields(Regions)},
         "events": {
             "ts": graph.ts,
             "kind": graph.kind,
@@ -48,38 +44,58 @@ def write_tables(folder: Path, graph: ExecutionGraph, progress: Progress = nobod
             "kind": graph.edge_kind,
             "channel": graph.edge_channel,
         },
+        "regions": {field.name: getattr(graph.regions, field.name) for field in fields(Regions)},
     }
     extended = np.flatnonzero(graph.ext >= 0)
     lengths = {name: len(next(iter(columns.values()))) for name, columns in large.items()}
-    told = _Told(progress, sum(lengths.values()) + len(extended))
-    written = {name: write(folder, name, table) for name, table in small.items()}
-    for name, columns in large.items():
-        written[name] = write(folder, name, told.of(lengths[name], partial(_part, columns)))
-    templates = Templates()
-    payloads = told.of(len(extended), partial(_payloads, graph, extended, _strings(graph), templates))
-    written["payloads"] = write(folder, "payloads", payloads)
-    found = {"template": pa.array(templates.texts, pa.string()), "numeric": pa.array(templates.numeric)}
-    written["templates"] = write(folder, "templates", pa.table(found))
-    told.over()
+    meter = Meter(progress, _KEEPING, sum(lengths.values()) + len(extended))
+    works: list[Callable[[], dict[str, Any] | None]] = [
+        # What takes longest comes first.
+        partial(_write_payloads, folder, graph, extended, meter),
+        *(partial(_write_large, folder, name, columns, lengths[name], meter) for name, columns in large.items()),
+        meanwhile,
+        partial(_write_small, folder, graph),
+    ]
+    written: dict[str, Any] = {}
+    for some in together(works, meter.ending):
+        written |= some or {}
+    meter.over()
     return written
 
 
-class _Told:
-    """Tells how many of all rows have been written."""
+def _write_small(folder: Path, graph: ExecutionGraph) -> dict[str, Any]:
+    numbers = pa.array(np.arange(len(graph.sites)), pa.uint32())
+    tables = {
+        "locations": _table([asdict(site) for site in graph.sites], Site).add_column(0, "location", numbers),
+        "processes": _table([asdict(process) for process in graph.processes], Process),
+        "strands": _table([asdict(strand) for strand in graph.strands], Strand),
+        "names": pa.table({"name": pa.array(graph.strings, pa.string())}),
+    }
+    return {name: write(folder, name, table) for name, table in tables.items()}
 
-    def __init__(self, progress: Progress, rows: int) -> None:
-        self._progress, self._rows, self._done = progress, max(rows, 1), 0
 
-    def of(self, rows: int, columns: Callable[[slice], Columns]) -> Iterator[Columns]:
-        """A table's columns in groups."""
-        before = self._done
-        for group in in_groups(rows, columns):
-            self._progress(_KEEPING, self._done, self._rows)
-            yield group
-            self._done = min(self._done + ROWS_A_GROUP, before + rows)
+def _write_large(
+    folder: Path, name: str, columns: Mapping[str, npt.NDArray[Any]], rows: int, meter: Meter
+) -> dict[str, Any]:
+    return {name: write(folder, name, _told(meter, rows, partial(_part, columns)))}
 
-    def over(self) -> None:
-        self._progress(_KEEPING, self._rows, self._rows)
+
+def _write_payloads(folder: Path, graph: ExecutionGraph, extended: I64, meter: Meter) -> dict[str, Any]:
+    templates = Templates()
+    groups = _told(meter, len(extended), partial(_payloads, graph, extended, _strings(graph), templates))
+    payloads = write(folder, "payloads", groups)
+    found = {"template": pa.array(templates.texts, pa.string()), "numeric": pa.array(templates.numeric)}
+    return {"payloads": payloads, "templates": write(folder, "templates", pa.table(found))}
+
+
+def _told(meter: Meter, rows: int, columns: Callable[[slice], Columns]) -> Iterator[Columns]:
+    """A table's columns in groups."""
+
+    def told(part: slice) -> Columns:
+        meter.next(part.stop - part.start)
+        return columns(part)
+
+    return in_groups(rows, told)
 
 
 def _part(columns: Mapping[str, npt.NDArray[Any]], rows: slice) -> Columns:

@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from clew.records import clocks, header, run
@@ -26,11 +27,13 @@ from clew.records.found import Definitions, Header, Missing, Note, Part, Process
 from clew.records.header import ChunkKind, Clock, State
 from clew.records.known import Known
 from clew.records.packed_chunks import Dropped, PackedFile, find_packed, packed_beside, packed_in_memory
+from clew.records.together import together
 
 MAX_PROBLEMS = 50
 """Per file; a file that is rubbish throughout need not say so a thousand times."""
 _KEPT_BYTES = 32 << 20
-"""Of records of one process that are kept in memory from the first look on: most runs have no more."""
+"""Of unpacked records of one process that are kept from the first look on: most runs have no more. What is not packed is faster
+read again than kept."""
 
 _EVENT_KINDS = bytes(kind for kind in Kind if kind < Kind.SITE)
 _MOST_MISSING = 1 << 20
@@ -96,9 +99,8 @@ def read_run(folder: Path | str, known: Mapping[str, Known] | None = None, *, ev
     except OSError as error:
         paths = []
         problems.append(Problem(str(folder), f"its files cannot be listed ({error.strerror})"))
-    read = [
-        read_process(path, None if known is None else known.get(path.name, Known()), events=events) for path in paths
-    ]
+    of = [None if known is None else known.get(path.name, Known()) for path in paths]
+    read = together(partial(read_process, *each, events=events) for each in zip(paths, of, strict=True))
     problems += [problem for process in read for problem in process.problems]
     return RunRecords(folder, info, [process for process in read if process.readable], problems)
 
@@ -233,12 +235,8 @@ class _Reader:
             self._problem("its header is damaged: unknown clock; times are read as nanoseconds")
         self._found.header = fields
         self._found.readable = True
-        for pair in (
-            (fields.start_ticks, fields.start_monotonic_ns),
-            (fields.last_ticks, fields.last_monotonic_ns),
-        ):
-            if all(pair):
-                self._found.pairs.append(pair)
+        ends = ((fields.start_ticks, fields.start_monotonic_ns), (fields.last_ticks, fields.last_monotonic_ns))
+        self._found.pairs += [pair for pair in ends if all(pair)]
         self._read_state(fields)
         self._read_info(page)
         return True
@@ -437,8 +435,8 @@ class _Reader:
         thread.extents.add(Part(len(gap), lambda: gap, chunk.identity + _GAP))
 
     def _add_extent(self, thread: ThreadRecords, key: _Key, chunk: Chunk, end: int, data: memoryview | None) -> None:
-        """`data` of `end` bytes is kept for when it is wanted, unless there is too much of it."""
-        kept = data if data is not None and self._kept + end <= _KEPT_BYTES else None
+        """`data` of `end` bytes is kept for when it is wanted, if it had to be unpacked and there is not too much of it."""
+        kept = data if data is not None and not chunk.raw and self._kept + end <= _KEPT_BYTES else None
         if kept is not None:
             self._kept += end
         thread.extents.add(

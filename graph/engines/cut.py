@@ -74,7 +74,7 @@ class Piece:
         """The same with everything in memory, to be sent elsewhere."""
         graph = self.graph
         extensions = _extensions(graph.extensions, np.arange(len(graph.extensions.key)))
-        return replace(self, graph=_with(graph, extensions=extensions, stored_structure=None))
+        return replace(self, graph=_with(graph, extensions=extensions, made_structure=None))
 
 
 def _with(graph: ExecutionGraph, **changed: Any) -> ExecutionGraph:
@@ -207,7 +207,7 @@ class _Cutter:
                 for index, strand in enumerate(strands.tolist())
             ],
             counted={},
-            stored_structure=None,
+            made_structure=None,
         )
         return Piece(
             made,
@@ -366,7 +366,7 @@ def join(pieces: Sequence[Piece | None], counted: dict[int, int] | None = None) 
             for index, strand in enumerate([s for g in graphs for s in g.strands][at] for at in order.tolist())
         ],
         counted=counted or {},
-        stored_structure=None,
+        made_structure=None,
     )
     nothing = np.zeros(0, REMOTE)
     return Piece(

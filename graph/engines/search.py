@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import expand
+from clew.graph.edges import LOCK
 from clew.graph.engines.cut import REMOTE, Piece
 from clew.graph.layout import MOVE, STATE
-from clew.graph.model import LOCK, ExecutionGraph
+from clew.graph.model import ExecutionGraph
 from clew.graph.ops.slice import Mask
 from clew.graph.structure import Reached
 from clew.records.event import EdgeKind

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from clew.graph.alignment import Correction
 from clew.graph.arrays import expand
-from clew.graph.assemble import Events, Tables, assemble
+from clew.graph.assemble import Events, Tables, assemble, scopes_of
 from clew.graph.edges import Joined
 from clew.graph.formats.collect import FAILED, MISSING, PSEUDO, Collector
 from clew.graph.formats.forest import FAR, column, levels, plant
@@ -186,7 +186,7 @@ class _Layout:
             counted=self.collector.counted,
         )
         info = self.info._replace(started=started)
-        graph, problems = assemble(info, events, edges, tables)
+        graph, problems = assemble(info, events, scopes_of(events), edges, tables)
         return graph, [*collector.found(info.name), *problems]
 
     def _started(self, ts: I64) -> int:
