@@ -39,7 +39,8 @@ def register(server: ClewServer) -> None:
                     found = await server.work(
                         "clew: code lenses", lambda task: function_lenses(server.session, path, text, task)
                     )
-                return found + server.comparison.lenses(path, text)
+                # What changed is rarer, and comes first.
+                return server.comparison.lenses(path, text) + found
         except ClewError as error:
             _tell(server, error)
         return []

@@ -8,6 +8,7 @@ from typing import Literal
 from clew.server.protocol.compares import CompareParams
 from clew.server.protocol.diffs import DiffParams
 from clew.server.protocol.paths import CriticalPathParams
+from clew.server.protocol.patterns import PatternsParams
 from clew.server.protocol.shared import Location
 from clew.server.protocol.slices import SliceParams
 
@@ -29,8 +30,8 @@ class OpenMessage:
     """To the panel: show this view."""
 
     type: Literal["open"]
-    view: Literal["slice", "diff", "path", "compare"]
-    params: SliceParams | DiffParams | CriticalPathParams | CompareParams
+    view: Literal["slice", "diff", "path", "compare", "patterns"]
+    params: SliceParams | DiffParams | CriticalPathParams | CompareParams | PatternsParams
 
 
 @dataclass(frozen=True)

@@ -96,17 +96,24 @@ def end(process: subprocess.Popen[str]) -> None:
 
 # --- what the tests look at -----------------------------------------------------------------------------------------
 class Recorded:
-    """The example with three recorded runs, and an older one of two machines with missing events. The runs name their source by
-    its path, so every test gets it at the same place, as it was after recording."""
+    """The example with three recorded runs, and older ones: of two machines with missing events, and of a shop whose look-ups
+    take 3 ms longer after than before. The runs name their source by its path, so every test gets it at the same place, as it
+    was after recording."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.master = folder.with_name(folder.name + "-master")
         shutil.copytree(ROOT / "examples/chunkstore", folder, ignore=shutil.ignore_patterns("__pycache__", ".clew"))
         write_torn_run(folder)
-        self._record("failed-write", "failed-write", "--data", "data/failed")
-        self._record("before", "slow-job", "--variant", "before", "--data", "data/before")
-        self._record("after", "slow-job", "--variant", "after", "--data", "data/after")
+        shutil.copytree(
+            ROOT / "tests/server/shop", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+        )
+        for name, slow_ns in (("shop-before", 0), ("shop-after", 3_000_000)):
+            self._record(name, "shop.esl", "shop.app", SHOP_SLOW_NS=str(slow_ns))
+        for name, story in (("failed-write", "failed-write"), ("before", "slow-job"), ("after", "slow-job")):
+            variant = () if name == story else ("--variant", name)
+            data = "data/failed" if name == story else f"data/{name}"
+            self._record(name, "chunkstore.esl", "chunkstore.scenario", story, *variant, "--data", data)
         shutil.copytree(folder, self.master)
         log = folder / "data/failed/c1.log"
         lines = log.read_text().splitlines()
@@ -117,10 +124,11 @@ class Recorded:
         assert found
         self.logging_line = int(found[1])
 
-    def _record(self, name: str, story: str, *arguments: str) -> None:
-        command = [sys.executable, "-m", "clew", "run", "--workspace", ".", "--spec", "chunkstore.esl", "--name", name]
-        command += ["--", sys.executable, "-m", "chunkstore.scenario", story, *arguments]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300)
+    def _record(self, name: str, spec: str, module: str, *arguments: str, **variables: str) -> None:
+        command = [sys.executable, "-m", "clew", "run", "--workspace", ".", "--spec", spec, "--name", name]
+        command += ["--", sys.executable, "-m", module, *arguments]
+        environment = os.environ | variables
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
 
     def restore(self) -> None:

@@ -106,6 +106,61 @@ def test_the_diff_names_the_function_that_became_slower(browse, expect):
     expect(page.locator(".source h3")).to_contain_text("index.py")
 
 
+def test_compared_requests_are_ranked_and_shown_as_one_graph(browse, expect):
+    page = browse("view=compare&before=shop-before&after=shop-after")
+    row = page.locator(".compare-rows tbody tr").first
+    expect(row).to_contain_text("slower")
+    expect(row).to_contain_text("p < 0.001")
+    expect(row).to_have_class(re.compile("selected"))
+    expect(page.locator(".finding .sentence")).to_contain_text("1 slower of 20 requests before and 20 after")
+    expect(page.locator("g.node.notable", has_text="Stock.lookup")).to_be_visible()
+    page.locator(".facts li", has_text="Stock.lookup").get_by_role("button").click()
+    expect(page.locator(".source h3")).to_contain_text("stock.py")
+
+
+def test_the_keyboard_alone_goes_through_compared_requests(browse, expect):
+    page = browse("view=compare&before=before&after=after")
+    rows = page.locator(".compare-rows tbody tr")
+    expect(rows.nth(1)).to_be_visible()
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(rows.nth(1)).to_have_attribute("aria-current", "true")
+    title = page.locator(".category h2").inner_text()
+    page.reload()
+    expect(page.locator(".category h2")).to_have_text(title)
+    page.keyboard.press("/")
+    page.keyboard.type("no such request")
+    expect(rows).to_have_count(0)
+
+
+def test_compared_requests_fit_a_narrow_window(browse, expect):
+    page = browse("view=compare&before=before&after=after", width=420, height=800)
+    expect(page.locator(".compare-rows tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_patterns_are_ranked_with_what_they_call_and_what_follows(browse, expect):
+    page = browse("view=patterns&run=after")
+    rows = page.locator(".pattern-rows tbody tr")
+    expect(rows.nth(1)).to_be_visible()
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(rows.nth(1)).to_have_attribute("aria-current", "true")
+    expect(page.locator(".side h3").first).to_have_text(rows.nth(1).locator(".name").inner_text())
+    expect(page.locator(".outline li").nth(1)).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.querySelectorAll('.outline li')[1]).paddingLeft") == "14px"
+    page.locator(".outline button").first.click()
+    expect(page.locator(".source h3")).to_contain_text(".py:")
+
+
+def test_patterns_fit_a_narrow_window(browse, expect):
+    page = browse("view=patterns&run=after", width=420, height=800)
+    expect(page.locator(".pattern-rows tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
 def test_nothing_found_says_what_to_do(browse, expect):
     page = browse("text=no+such+message+anywhere")
     said = page.locator(".empty p, .notice.error").first

@@ -148,6 +148,65 @@ def test_two_runs_are_compared(editor, expect):
     expect(editor.panel.locator(".diff-rows tbody tr").first).to_contain_text("ChunkIndex.lookup")
 
 
+def choose_baseline(editor, name):
+    editor.command("Clew: Choose Baseline")
+    editor.page.locator(".quick-input-title", has_text="The run to compare with").wait_for()
+    editor.pick(name)
+
+
+def show_compared(editor, expect):
+    """The shop's look-up beside the run before: the lens that says how much slower it became."""
+    editor.run_item.click()
+    editor.pick("shop-after")
+    choose_baseline(editor, "shop-before")
+    editor.open("shop/stock.py", editor.recorded.line_of("shop/stock.py", "def lookup"))
+    lens = editor.page.locator(".codelens-decoration a", has_text="since shop-before")
+    expect(lens.first).to_be_visible()
+    return lens
+
+
+def stop_comparing(editor):
+    choose_baseline(editor, "None")
+    editor.run_item.click()
+    editor.pick("after")
+
+
+def test_a_baseline_shows_what_became_slower_in_the_code_and_off_is_off(editor, expect):
+    marks = editor.page.locator(".squiggly-info")
+    editor.open("shop/stock.py")
+    expect(marks).to_have_count(0)
+    lens = show_compared(editor, expect)
+    expect(lens.first).to_have_text(
+        re.compile(r"^\+[\d.]+ [mµ]s \(.+\) since shop-before, 20 requests, p < 0\.001 — why\?$")
+    )
+    expect(marks.first).to_be_visible()
+    settings = editor.recorded.folder / ".vscode/settings.json"
+    settings.parent.mkdir()
+    try:
+        settings.write_text('{"clew.compare.diagnostics": false}')
+        expect(marks).to_have_count(0)
+        expect(lens.first).to_be_visible()
+        settings.write_text('{"clew.compare.codeLens": false}')
+        expect(lens).to_have_count(0)
+        expect(marks.first).to_be_visible()
+        settings.write_text("{}")
+        expect(lens.first).to_be_visible()
+    finally:
+        settings.unlink(missing_ok=True)
+        settings.parent.rmdir()
+    stop_comparing(editor)
+    expect(lens).to_have_count(0)
+    expect(marks).to_have_count(0)
+
+
+def test_the_lens_of_a_slower_function_opens_its_requests_in_the_panel(editor, expect):
+    show_compared(editor, expect).first.click()
+    expect(editor.panel.locator(".compare-rows tr.selected").first).to_contain_text("slower")
+    expect(editor.panel.locator(".facts li", has_text="Stock.lookup")).to_be_visible()
+    expect(editor.panel.locator("g.node.notable", has_text="Stock.lookup")).to_be_visible()
+    stop_comparing(editor)
+
+
 def test_a_spec_is_coloured_and_its_mistakes_are_marked(editor, expect):
     editor.open("chunkstore.esl", 1)
     # The text is there before its colours, which come from a worker.
@@ -201,6 +260,11 @@ def test_pictures_for_people(editor, expect):
         editor.pick("after")
         expect(panel.locator(".diff-rows tbody tr").first).to_be_visible()
         editor.photograph(f"editor-diff-{name}")
+        editor.command("View: Close All Editors")
+        show_compared(editor, expect).first.click()
+        expect(panel.locator("g.node").first).to_be_visible()
+        editor.photograph(f"editor-compared-{name}")
+        stop_comparing(editor)
         editor.command("View: Close All Editors")
         editor.open("chunkstore.esl", 1)
         editor.photograph(f"editor-spec-{name}")

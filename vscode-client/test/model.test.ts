@@ -277,6 +277,17 @@ describe("a place", () => {
     { ...startingPlace(), slice: { target: { event: 0 } }, showPath: true, flow: "right", search: "lookup" },
     { ...startingPlace(), view: "path", path: { target: { function: "pkg.mod:Class.method" }, level: "process" } },
     { ...startingPlace(), view: "diff", diff: { before: "one", after: "two", level: "module", maxRows: 500 } },
+    {
+      ...startingPlace(),
+      view: "patterns",
+      patterns: { run: "r", strand: "worker", calls: 5, times: 3, maxPatterns: 90 },
+    },
+    { ...startingPlace(), view: "compare", compare: { before: ["one", "two"], after: ["three@7"] } },
+    {
+      ...startingPlace(),
+      view: "compare",
+      compare: { before: ["a"], after: ["b"], request: "read", category: "read:1f", precursor: "read:2e", maxRows: 9 },
+    },
   ];
 
   test.each(places.map((one) => [encode(one), one] as const))("survives the address bar: %s", (text, one) => {

@@ -119,6 +119,7 @@ export function row(label: string, before: number, after: number, more: Partial<
     location: null,
     countedBefore: 0,
     countedAfter: 0,
+    finding: false,
     ...more,
   };
 }

@@ -33,6 +33,9 @@ export function registerCommands(server: Server, panel: PanelHost): vscode.Dispo
       const asked = params ?? { before: [], after: [] };
       if (await server.start(false)) panel.open({ type: "open", view: "compare", params: asked });
     },
+    "clew.showPatterns": async () => {
+      if (await server.start(false)) panel.open({ type: "open", view: "patterns", params: {} });
+    },
     "clew.chooseBaseline": (params?: ChooseBaselineParams) => chooseBaseline(server, params),
     "clew.selectRun": (params?: SelectRunParams) => selectRun(server, params),
     "clew.compareRuns": () => compareRuns(server, panel),

@@ -70,7 +70,8 @@ export class Panel implements Context, HeaderActions {
     this.render();
     this.transport.listen((message) => void this.receive(message));
     await this.loadRuns();
-    if (!this.named) await this.ask();
+    // What was asked for before the runs were known may have waited for them.
+    if (!this.named || (this.store.state.busy === 0 && this.view?.shownRun() === undefined)) await this.ask();
   }
 
   async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
@@ -184,7 +185,12 @@ export class Panel implements Context, HeaderActions {
       const { run: _old, ...rest } = params;
       return { ...rest, target, ...(run ? { run } : {}) } as P;
     };
-    this.go({ slice: keep(place.slice), path: keep(place.path) });
+    const { run: _shown, ...patterns } = place.patterns;
+    this.go({
+      slice: keep(place.slice),
+      path: keep(place.path),
+      patterns: { ...patterns, ...(run ? { run } : {}) },
+    });
   }
 
   async pickRun(run: string): Promise<void> {

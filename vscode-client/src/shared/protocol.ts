@@ -733,8 +733,8 @@ export interface ClientOptions {
 /** To the panel: show this view. */
 export interface OpenMessage {
   type: "open";
-  view: "slice" | "diff" | "path" | "compare";
-  params: SliceParams | DiffParams | CriticalPathParams | CompareParams;
+  view: "slice" | "diff" | "path" | "compare" | "patterns";
+  params: SliceParams | DiffParams | CriticalPathParams | CompareParams | PatternsParams;
 }
 
 /** To the panel: the editor's cursor moved. */

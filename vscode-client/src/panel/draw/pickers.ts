@@ -1,13 +1,9 @@
 /** The two runs of a comparison, chosen above its answer. */
 import { html, type TemplateResult } from "lit";
 import type { RunRef } from "../../shared/protocol";
+import type { Pair } from "../model/pair";
 import { icon } from "./icons";
 import { runOptions } from "./runs";
-
-export interface Pair {
-  before: string;
-  after: string;
-}
 
 /** `change` is told the new pair; `more` are further pickers of the view. */
 export function pairPickers(
@@ -44,15 +40,4 @@ export function pairPickers(
     </button>
     ${picker("after", "+")} ${more ?? ""}
   </div>`;
-}
-
-/** Where a run is not named: before is the baseline, else the older of the two newest, in the order in which they were recorded. */
-export function completePair(runs: readonly RunRef[], baseline: string, asked: Pair): Pair {
-  const byAge = [...runs].sort((a, b) => a.started - b.started);
-  const set = asked.before || baseline;
-  const after = asked.after || (byAge.filter((run) => run.id !== set).at(-1)?.id ?? "");
-  const before =
-    asked.before ||
-    (baseline && baseline !== after ? baseline : (byAge.filter((run) => run.id !== after).at(-1)?.id ?? ""));
-  return { before, after };
 }

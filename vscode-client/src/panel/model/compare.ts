@@ -1,6 +1,6 @@
 /** How compared categories of requests are drawn: their rows, and the flows of one on both sides as one graph. */
 import type { CompareCall, CompareGraph, CompareNode, CompareRow } from "../../shared/protocol";
-import { change, duration, thousands } from "./format";
+import { change, count, duration, shortLabel, thousands } from "./format";
 import { makeGraph, type PanelEdge, type PanelGraph, type PanelNode } from "./graph";
 
 export interface CompareLine {
@@ -47,6 +47,17 @@ export function compareLines(rows: readonly CompareRow[]): CompareLine[] {
     sure: probability(row.p),
     cost: row.kind === "" ? "" : change(row.costNs),
   }));
+}
+
+/** What tells flows of one name apart at a glance: the call that got slower, else how the flow begins and how long it is. */
+export function landmark(row: CompareRow): string {
+  const slower = slowerCalls(row.calls)[0];
+  if (slower) return shortLabel(slower.label);
+  const pairs = row.flow.split(" ");
+  const first = pairs[0]?.split(">")[1];
+  if (!first) return "";
+  const cut = row.flow.endsWith("…");
+  return `${shortLabel(first)} … ${cut ? `more than ${count(pairs.length - 1, "call")}` : count(pairs.length + 1, "call")}`;
 }
 
 /** `p < 0.001`, `p = 0.02`. */
@@ -142,7 +153,7 @@ export function fromCompare(graph: CompareGraph): PanelGraph {
 function times(node: CompareNode): string {
   const [before, after] = [node.ownBeforeNs, node.ownAfterNs];
   if (before === null || after === null) return `itself ${duration(after ?? before ?? 0)}`;
-  const mark = node.growthNs > 0 ? "▲ " : node.growthNs < 0 ? "▼ " : "";
+  const mark = node.significant ? "▲ " : "";
   const same = duration(before) === duration(after);
   return same ? `itself ${duration(after)}` : `${mark}itself ${duration(before)} → ${duration(after)}`;
 }

@@ -35,6 +35,11 @@ export function count(number: number, noun: string): string {
   return `${thousands(number)} ${plural}`;
 }
 
+/** The server's sentences are for terminals, too. */
+export function arrows(sentence: string): string {
+  return sentence.replaceAll(" -> ", " → ");
+}
+
 export function thousands(number: number): string {
   return Math.round(number).toLocaleString("en-US");
 }

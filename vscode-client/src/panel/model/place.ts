@@ -8,12 +8,13 @@ import type {
   CriticalPathParams,
   DiffParams,
   Location,
+  PatternsParams,
   SliceParams,
   Target,
 } from "../../shared/protocol";
 import type { Flow } from "../layout/types";
 
-export const VIEW_NAMES = ["slice", "path", "diff", "compare"] as const;
+export const VIEW_NAMES = ["slice", "path", "diff", "compare", "patterns"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 export interface Place {
@@ -22,6 +23,7 @@ export interface Place {
   path: CriticalPathParams;
   diff: DiffParams;
   compare: CompareParams;
+  patterns: PatternsParams;
   flow: Flow | "auto";
   showPath: boolean;
   search: string;
@@ -37,6 +39,7 @@ export function startingPlace(): Place {
     path: { target: {} },
     diff: { before: "", after: "" },
     compare: { before: [], after: [] },
+    patterns: {},
     flow: "auto",
     showPath: false,
     search: "",
@@ -63,6 +66,14 @@ export function encode(place: Place): string {
     put("category", category);
     put("beside", precursor);
     put("rows", maxRows);
+  } else if (place.view === "patterns") {
+    const { run, level, strand, calls, times, maxPatterns } = place.patterns;
+    put("run", run);
+    put("level", level, DEFAULT_LEVEL);
+    put("strand", strand);
+    put("calls", calls);
+    put("times", times);
+    put("rows", maxPatterns);
   } else {
     const asked = place.view === "slice" ? place.slice : place.path;
     put("run", asked.run);
@@ -99,7 +110,17 @@ export function decode(text: string): Place {
       ...(nodes === undefined ? {} : { maxNodes: nodes }),
     };
   } else if (place.view === "path") place.path = shared;
-  else if (place.view === "compare") {
+  else if (place.view === "patterns") {
+    const [calls, times] = [whole(words.get("calls")), whole(words.get("times"))];
+    place.patterns = {
+      ...(run === null ? {} : { run }),
+      ...(level === null ? {} : { level }),
+      ...given("strand", words.get("strand")),
+      ...(calls === undefined ? {} : { calls }),
+      ...(times === undefined ? {} : { times }),
+      ...(rows === undefined ? {} : { maxPatterns: rows }),
+    };
+  } else if (place.view === "compare") {
     place.compare = {
       before: words.getAll("before").filter(Boolean),
       after: words.getAll("after").filter(Boolean),

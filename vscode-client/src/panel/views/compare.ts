@@ -8,19 +8,21 @@ import type { CompareParams, CompareResult, CompareRow } from "../../shared/prot
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
 import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
-import { completePair, pairPickers } from "../draw/pickers";
+import { pairPickers } from "../draw/pickers";
 import { rowKeys } from "../draw/rows";
 import {
   type CompareLine,
   compareLines,
   filterCategories,
   fromCompare,
+  landmark,
   probability,
   slowerCalls,
   type SlowerCall,
 } from "../model/compare";
-import { count, duration, shortLabel, thousands } from "../model/format";
+import { arrows, count, duration, shortLabel, thousands } from "../model/format";
 import { nodesOf, type PanelGraph, search } from "../model/graph";
+import { completePair } from "../model/pair";
 import type { Place } from "../model/place";
 import { History } from "./history";
 import { type Context, registerView, type Selection, type View } from "./view";
@@ -170,7 +172,7 @@ export class CompareView implements View<Answer> {
     const chosen = result.graph?.category ?? "";
     return html`
       <section class="finding">
-        <p class="sentence">${result.sentence}</p>
+        <p class="sentence">${arrows(result.sentence)}</p>
         ${result.message ? notice("info", result.message) : nothing}
         <details>
           <summary>When does a difference count?</summary>
@@ -289,7 +291,7 @@ export class CompareView implements View<Answer> {
     const differences = rows.flatMap((row) => row.differences);
     return html`<section class="category" aria-label="The chosen requests">
       <h2>${graph.title}</h2>
-      <p class="numbers">${graph.sentence}</p>
+      <p class="numbers">${arrows(graph.sentence)}</p>
       ${
         calls.length > 0
           ? html`<ul class="facts" aria-label="Calls that got slower">
@@ -324,7 +326,7 @@ export class CompareView implements View<Answer> {
             </p>`
           : nothing
       }
-      ${differences.map((one) => html`<p class="numbers">${one.sentence}</p>`)}
+      ${differences.map((one) => html`<p class="numbers">${arrows(one.sentence)}</p>`)}
       ${
         graph.hiddenNodes > 0
           ? notice("info", `${count(graph.hiddenNodes, "more call")} that did not change are not drawn.`)
@@ -371,15 +373,6 @@ export class CompareView implements View<Answer> {
     this.selected = nodes;
     this.context.store.changed();
   }
-}
-
-/** What tells flows of one name apart at a glance: the call that got slower, else how the flow begins. */
-function landmark(row: CompareRow): string {
-  const slower = slowerCalls(row.calls)[0];
-  if (slower) return shortLabel(slower.label);
-  const pairs = row.flow.split(" ");
-  const first = pairs[0]?.split(">")[1];
-  return first ? `${shortLabel(first)} … ${count(pairs.length + 1, "call")}` : "";
 }
 
 registerView("compare", (context) => new CompareView(context));

@@ -8,11 +8,12 @@ import type { DiffParams, DiffResult } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
 import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
-import { completePair, pairPickers } from "../draw/pickers";
+import { pairPickers } from "../draw/pickers";
 import { rowKeys } from "../draw/rows";
 import { type DiffLine, diffLines, filterRows } from "../model/diff";
 import { count, duration, shortLabel } from "../model/format";
 import { fromDiff, nodesOf, type PanelGraph, search } from "../model/graph";
+import { completePair } from "../model/pair";
 import type { Place } from "../model/place";
 import { History } from "./history";
 import { type Context, registerView, type Selection, type View } from "./view";
@@ -148,7 +149,7 @@ export class DiffView implements View<Answer> {
       </section>
       <div class="diff-parts">
         <div class="diff-table">
-          <table class="diff-rows">
+          <table class="diff-rows function-rows">
             <colgroup>
               <col class="name" />
               <col class="bars" />

@@ -1,0 +1,235 @@
+/** Compared requests: the rows in words and bars, and two flows as one graph. */
+import { describe, expect, test } from "vitest";
+import {
+  compareLines,
+  filterCategories,
+  fromCompare,
+  landmark,
+  probability,
+  slowerCalls,
+} from "../src/panel/model/compare";
+import { completePair } from "../src/panel/model/pair";
+import type { CompareCall, CompareEdge, CompareGraph, CompareNode, CompareRow } from "../src/shared/protocol";
+import { RUN } from "./samples";
+
+function row(more: Partial<CompareRow> = {}): CompareRow {
+  return {
+    category: "read:1",
+    name: "read",
+    kind: "",
+    flow: "app:serve>app:load app:load>app:disk",
+    countBefore: 40,
+    countAfter: 40,
+    expected: 40,
+    medianBeforeNs: 1e6,
+    medianAfterNs: 1e6,
+    meanBeforeNs: 1e6,
+    meanAfterNs: 1e6,
+    shiftNs: null,
+    lowNs: null,
+    highNs: null,
+    effect: null,
+    p: null,
+    costNs: 0,
+    sentence: "",
+    calls: [],
+    precursors: [],
+    differences: [],
+    ...more,
+  };
+}
+
+function call(label: string, ownBeforeNs: number, ownAfterNs: number, channel = ""): CompareCall {
+  return {
+    label,
+    caller: "app:serve",
+    channel,
+    ownBeforeNs,
+    ownAfterNs,
+    edgeBeforeNs: 0,
+    edgeAfterNs: 0,
+    p: 0.01,
+    sentence: "",
+    location: null,
+  };
+}
+
+function node(id: string, more: Partial<CompareNode> = {}): CompareNode {
+  return {
+    id,
+    label: id,
+    name: `app:${id}`,
+    status: "both",
+    channel: "",
+    parent: "",
+    depth: 0,
+    beginBeforeNs: 0,
+    beginAfterNs: 0,
+    totalBeforeNs: 2e6,
+    totalAfterNs: 2e6,
+    ownBeforeNs: 1e6,
+    ownAfterNs: 1e6,
+    growthNs: 0,
+    p: 0.5,
+    significant: false,
+    location: null,
+    ...more,
+  };
+}
+
+function edge(source: string, target: string, more: Partial<CompareEdge> = {}): CompareEdge {
+  return {
+    source,
+    target,
+    status: "both",
+    channel: "",
+    beforeNs: 1e6,
+    afterNs: 1e6,
+    p: 0.5,
+    significant: false,
+    ...more,
+  };
+}
+
+function graph(nodes: CompareNode[], edges: CompareEdge[]): CompareGraph {
+  return {
+    category: "read:1",
+    other: "read:1",
+    title: "read",
+    sentence: "",
+    countBefore: 40,
+    countAfter: 40,
+    responseBeforeNs: 2e6,
+    responseAfterNs: 3e6,
+    nodes,
+    edges,
+    hiddenNodes: 0,
+  };
+}
+
+describe("the rows of compared requests", () => {
+  const slower = row({
+    kind: "response-time",
+    medianAfterNs: 4e6,
+    shiftNs: 3e6,
+    p: 1e-9,
+    costNs: 1.2e8,
+    calls: [call("app:disk", 1e5, 3e6)],
+  });
+  const often = row({ kind: "structural", name: "write", countBefore: 7, countAfter: 26, expected: 7, p: 0.0204 });
+
+  test("share one scale, and say in words what happened", () => {
+    const [first, second, third] = compareLines([slower, often, row()]);
+    expect([first?.word, first?.before, first?.after]).toEqual(["slower", 0.25, 1]);
+    expect([first?.counts, first?.change, first?.factor, first?.sure]).toEqual(["40", "+3 ms", "×4.0", "p < 0.001"]);
+    expect([second?.word, second?.counts, second?.change, second?.factor, second?.sure]).toEqual([
+      "more often",
+      "7 → 26",
+      "+19",
+      "requests",
+      "p = 0.02",
+    ]);
+    expect([third?.word, third?.change, third?.factor, third?.sure, third?.cost]).toEqual(["", "", "", "", ""]);
+  });
+
+  test("of a flow that one side does not have say so", () => {
+    const [line] = compareLines([row({ kind: "structural", countBefore: 0, expected: 0, medianBeforeNs: null })]);
+    expect([line?.word, line?.medianBefore, line?.before, line?.counts]).toEqual(["new", "–", 0, "0 → 40"]);
+  });
+
+  test("are told apart by the call that got slower, else by how the flow begins", () => {
+    expect(landmark(slower)).toBe("app.disk");
+    expect(landmark(often)).toBe("app.load … 3 calls");
+    expect(landmark(row({ flow: "app:serve>app:load app:load>app:disk app:se…" }))).toBe(
+      "app.load … more than 2 calls",
+    );
+    expect(landmark(row({ flow: "" }))).toBe("");
+  });
+
+  test("are filtered by every word, in name, flow and slower calls", () => {
+    expect(filterCategories([slower, often], "read disk")).toEqual([slower]);
+    expect(filterCategories([slower, often], "DISK")).toHaveLength(2); // the flow of both has it
+    expect(filterCategories([slower, often], "nothing")).toEqual([]);
+    expect(filterCategories([slower, often], "")).toHaveLength(2);
+  });
+});
+
+test("calls of one function count together, those that grew most first", () => {
+  const found = slowerCalls([
+    call("a:f", 100, 200),
+    call("a:g", 100, 350),
+    call("a:f", 100, 300),
+    call("a:f", 1, 2, "queue"),
+  ]);
+  expect(found.map((one) => [one.label, one.channel, one.calls, one.ownBeforeNs, one.ownAfterNs])).toEqual([
+    ["a:f", "", 2, 200, 500],
+    ["a:g", "", 1, 100, 350],
+    ["a:f", "queue", 1, 1, 2],
+  ]);
+});
+
+test("how sure a change is is said in two digits", () => {
+  expect([null, 0, 0.0009, 0.001, 0.04567].map(probability)).toEqual([
+    "",
+    "p < 0.001",
+    "p < 0.001",
+    "p = 0.001",
+    "p = 0.046",
+  ]);
+});
+
+describe("two flows as one graph", () => {
+  const drawn = fromCompare(
+    graph(
+      [
+        node("serve"),
+        node("load", { parent: "serve", ownAfterNs: 2e6, growthNs: 1e6, significant: true, p: 0.002 }),
+        node("audit", { parent: "serve", status: "after", ownBeforeNs: null, ownAfterNs: 3e4 }),
+        node("old", { parent: "serve", status: "before", ownAfterNs: null }),
+      ],
+      [
+        edge("serve", "load", { significant: true, afterNs: 2e6, channel: "queue" }),
+        edge("serve", "audit", { status: "after", beforeNs: null }),
+        edge("serve", "old", { status: "before", afterNs: null, channel: "task" }),
+        edge("serve", "not sent"),
+      ],
+    ),
+  );
+
+  test("says each call's own time on both sides, and marks only what surely grew", () => {
+    expect(drawn.nodes.map((one) => one.meta)).toEqual([
+      "itself 1 ms",
+      "▲ itself 1 ms → 2 ms",
+      "itself 30.0 µs",
+      "itself 1 ms",
+    ]);
+    expect(drawn.nodes.map((one) => one.status)).toEqual(["both", "both", "after", "before"]);
+    expect(drawn.nodes.map((one) => one.notable)).toEqual([false, true, false, false]);
+    expect(drawn.byId.get("load")?.detail).toBe("surely slower itself, p = 0.002");
+  });
+
+  test("labels edges with the times that surely changed, else with what led there", () => {
+    expect(drawn.edges.map((one) => [one.target, one.channel, one.status])).toEqual([
+      ["load", "1 ms → 2 ms", "both"],
+      ["audit", "", "after"],
+      ["old", "task", "before"],
+    ]);
+  });
+});
+
+describe("the two runs of a comparison", () => {
+  const runs = ["a", "b", "c"].map((id, index) => ({ ...RUN, id, started: index }));
+
+  test("are the two newest in the order of recording, unless named", () => {
+    expect(completePair(runs, "", { before: "", after: "" })).toEqual({ before: "b", after: "c" });
+    expect(completePair(runs, "", { before: "c", after: "" })).toEqual({ before: "c", after: "b" });
+    expect(completePair(runs, "", { before: "", after: "a" })).toEqual({ before: "c", after: "a" });
+    expect(completePair(runs.slice(0, 1), "", { before: "", after: "" })).toEqual({ before: "", after: "a" });
+  });
+
+  test("begin with the baseline, where that is another run", () => {
+    expect(completePair(runs, "a", { before: "", after: "" })).toEqual({ before: "a", after: "c" });
+    expect(completePair(runs, "c", { before: "", after: "" })).toEqual({ before: "c", after: "b" });
+    expect(completePair(runs, "c", { before: "", after: "c" })).toEqual({ before: "b", after: "c" });
+  });
+});
