@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -126,6 +127,39 @@ def test_an_export_can_be_imported(shell, trace, format_):
     said = json.loads(shell("import", "out.trace", "--json").stdout)
     assert (said["spans"], said["logs"], said["edges"], said["problems"]) == (2, 1, 2, [])
     assert not list(shell.folder.glob("*.part"))
+
+
+def test_an_export_goes_into_pipes_and_through_links_and_never_takes_their_places(shell, trace):
+    shell("export", trace.name, "--format", "otlp", "-o", "out.trace")
+    expected = (shell.folder / "out.trace").read_bytes()
+    pipe, link, file = (shell.folder / name for name in ("pipe", "link", "file"))
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        shell("export", trace.name, "--format", "otlp", "-o", pipe)
+        assert reader.communicate()[0] == expected
+    assert pipe.is_fifo()
+    file.touch()
+    link.symlink_to(file)
+    shell("export", trace.name, "--format", "otlp", "-o", link)
+    assert link.is_symlink() and file.read_bytes() == expected
+    done = subprocess.run(
+        shell.command("export", trace.name, "--format", "otlp", "-o", "-"),
+        cwd=shell.folder,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == expected and done.stderr == b""
+
+
+def test_an_export_that_cannot_be_written_is_one_message(shell, trace):
+    assert "there is no folder" in shell("export", trace.name, "--format", "otlp", "-o", "no/out", code=2).stderr
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 0; trap "" XFSZ; exec "$@"', "-",
+         *shell.command("export", trace.name, "--format", "otlp", "-o", "out.trace")],
+        cwd=shell.folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "clew: out.trace: cannot be written (File too large)\n")
+    assert not list(shell.folder.glob("out.trace*"))
 
 
 def test_runs_lists_what_was_imported(shell, trace):
