@@ -125,6 +125,8 @@ bench: setup ## the benchmarks, each beside a peer
 	@$(BIN)/python benchmarks/growing.py
 	$(SAY) "A million requests compared, beside pandas"
 	@$(BIN)/python benchmarks/compare.py
+	$(SAY) "Patterns of 11 million events"
+	@$(BIN)/python benchmarks/patterns.py
 
 clean: ## remove what was built (not recorded runs)
 	@rm -rf $(VENV) build *.egg-info $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/*.vsix server/static .mypy_cache .ruff_cache

@@ -14,7 +14,8 @@
 
 typedef struct {
     int32_t value; /* a terminal, or ~rule; of a guard the rule */
-    uint32_t exponent;
+    uint32_t exponent : 31;
+    uint32_t indexed : 1; /* the digram of which it is the left one is in the index under it */
     int32_t before, after;
     int32_t older, newer; /* uses of its rule, -1 for none */
 } Node;
@@ -81,7 +82,7 @@ static int32_t make_node(Grammar *g, int32_t value, uint32_t exponent) {
         }
         node = g->made++;
     }
-    g->nodes[node] = (Node){value, exponent, -1, -1, -1, -1};
+    g->nodes[node] = (Node){value, exponent, 0, -1, -1, -1, -1};
     return node;
 }
 
@@ -188,16 +189,17 @@ static int32_t find_or_put(Grammar *g, int32_t left) {
         if (g->index[at].hash == hash && (g->index[at].node == left || same_digram(g, g->index[at].node, left)))
             return g->index[at].node;
     g->index[at] = (Slot){left, hash};
+    g->nodes[left].indexed = 1;
     g->held++;
     return left;
 }
 
 /* Takes a digram that is about to change out of the index. */
 static void forget(Grammar *g, int32_t left) {
-    if (!is_digram(g, left) || !g->held) return;
+    if (!g->nodes[left].indexed) return;
     uint32_t hash = hash_of(g->nodes + left, g->nodes + g->nodes[left].after), at = hash & g->mask;
-    for (; g->index[at].node != left; at = (at + 1) & g->mask)
-        if (g->index[at].node < 0) return;
+    while (g->index[at].node != left) at = (at + 1) & g->mask;
+    g->nodes[left].indexed = 0;
     g->held--;
     /* What came after it because its own place was taken moves up. */
     for (uint32_t next = (at + 1) & g->mask; g->index[next].node >= 0; next = (next + 1) & g->mask) {

@@ -15,7 +15,7 @@ static PyObject *infer(PyObject *module, PyObject *array) {
     const int32_t *sequence = take(&buffers, array, 4, 0, false, "sequence");
     if (!sequence) goto done;
     int64_t count = items(&buffers, 0, 4);
-    bool fit = count < UINT32_MAX;
+    bool fit = count <= INT32_MAX;
     for (int64_t at = 0; at < count; at++) fit &= sequence[at] >= 0;
     if (!fit) {
         PyErr_SetString(PyExc_ValueError, "sequence: a symbol below 0, or more of them than can be counted");

@@ -26,6 +26,7 @@ EXTENSIONS = {
     "records": {"_codec": "codec.c"},
     "instrument/recorder": {"_core": "core.c"},
     "instrument/probes": {"_entry": "entry.c"},
+    "compare": {"_sequitur": "sequitur.c"},
     "graph": {"_kernel": "kernel.c", "_ingest": "ingest.c"},
 }
 """But for the graph's `_scratch`, which stands in for malloc as the sanitizers do."""
@@ -45,6 +46,8 @@ OPTIONS = {
     "TSAN_OPTIONS": "exitcode=99:halt_on_error=1:report_signal_unsafe=0:handle_segv=0",
 }
 TESTS = [
+    "tests/compare/test_sequitur.py",
+    "tests/compare/test_activations.py",
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
     "tests/graph/test_slice.py",
@@ -65,6 +68,8 @@ TESTS = [
     "tests/instrument/test_outcomes.py",
 ]
 QUICK = [
+    "tests/compare/test_sequitur.py",
+    "tests/compare/test_activations.py",
     "tests/records/test_codec.py",
     "tests/graph/test_structure.py",
     "tests/graph/test_flow_order.py",
@@ -123,7 +128,7 @@ def tree(kind: str, cc: str) -> Path:
     for entry in (ROOT / "api").iterdir():
         if entry.suffix == ".py" and entry.name != "__init__.py":
             (package / entry.name).symlink_to(entry)
-    for room in ("esl", "compare", "server", "cli"):
+    for room in ("esl", "server", "cli"):
         (package / room).symlink_to(ROOT / room)
     link(ROOT / "instrument", package / "instrument", frozenset(Path(folder).name for folder in EXTENSIONS))
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
@@ -163,7 +168,8 @@ def main() -> None:
     given = {**os.environ, **OPTIONS, "LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc"}
     loaded = (
         "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; "
-        "from clew.records import _codec; from clew.graph import _ingest, _kernel; print(_core.__file__)"
+        "from clew.records import _codec; from clew.compare import _sequitur; from clew.graph import _ingest, _kernel; "
+        "print(_core.__file__)"
     )
     command = [python, "-c", loaded]
     if kind == "thread":  # it needs its own layout of memory
