@@ -82,12 +82,12 @@ def _print_changes(mutations: Mutations, root: str | None, limit: int) -> None:
     show(figures)
     if len(mutations.rows) > limit:
         click.echo(f"and {len(mutations.rows) - limit:,} more; --rows shows more")
-    for row in mutations.rows[:DETAILS]:
+    for place, row in enumerate(mutations.rows[:DETAILS]):
         click.echo()
         click.echo(f"{row.name}, {kind(row)}:")
         for line in details(mutations, row, root):
             click.echo(f"  {line}")
-        for line in flow_lines(mutations.union(row.category)):
+        for line in flow_lines(mutations.union(row.category)) if not place or row.kind == "structural" else ():
             click.echo(f"    {line}")
     if len(mutations.rows) > DETAILS:
         click.echo()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -121,6 +121,14 @@ class Differences:
         }
 
 
+class _Slow(NamedTuple):
+    """Which requests are slow, so that what was slow before, too, is not named; and the call that got slower."""
+
+    before: Mask
+    after: Mask
+    place: int | None
+
+
 def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | None = None) -> Differences:
     """Of a structural mutation: its requests after, against those of its likeliest precursor, on both sides. Of a response-time
     mutation: those after that are slower than most before, in the call that got slower most, against all others of the
@@ -138,9 +146,9 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
     groups = [Members(flows, pairing.requests(side, mutation.category)) for side, flows in enumerate(pairing.sides)]
     before, after = (_took(group, mutation) for group in groups)
     bound = _apart(before, after)
-    return tell_apart(
-        groups, [np.zeros(len(before), bool), after > bound], chosen, slow=(before > bound, after > bound)
-    )
+    place = mutation.edges[0].place if mutation.edges else None
+    slow = _Slow(before > bound, after > bound, place)
+    return tell_apart(groups, [np.zeros(len(before), bool), slow.after], chosen, slow=slow)
 
 
 def _took(group: Members, mutation: Mutation) -> F64:
@@ -151,11 +159,22 @@ def _took(group: Members, mutation: Mutation) -> F64:
 
 
 def _apart(before: F64, after: F64) -> float:
-    """The value that most of one sample are below and most of the other above: where Kolmogorov and Smirnov's distance is."""
-    values = np.unique(np.concatenate((before, after)))
-    lead = np.searchsorted(np.sort(before), values, "right") / len(before)
-    lead -= np.searchsorted(np.sort(after), values, "right") / len(after)
-    return float(values[np.argmax(lead)])
+    """The value above which requests are slow: where the share of those above grew most, times how much longer they take than
+    those below, so that a few that take far longer count as much as many that take a little longer."""
+    values = np.sort(np.concatenate((before, after)))
+    bounds = np.unique(values)[:-1]
+    if not len(bounds):
+        return float(values[0])
+    below = np.searchsorted(values, bounds, "right")
+    ordered = np.sort(after)
+    after_below = np.searchsorted(ordered, bounds, "right")
+    above = len(after) - after_below
+    lead = np.searchsorted(np.sort(before), bounds, "right") / len(before) - after_below / len(after)
+    mean_below = np.cumsum(values)[below - 1] / below
+    sums = np.concatenate(([0.0], np.cumsum(ordered)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_above = (sums[-1] - sums[after_below]) / above
+    return float(bounds[np.argmax(np.where(above > 0, lead * (mean_above - mean_below), -np.inf))])
 
 
 def tell_apart(
@@ -163,19 +182,19 @@ def tell_apart(
     changed: list[Mask],
     thresholds: Thresholds | None = None,
     *,
-    slow: tuple[Mask, Mask] | None = None,
+    slow: _Slow | None = None,
 ) -> Differences:
-    """What holds for the requests that `changed`, of groups of one category each. `slow` says which requests of the two groups
-    before and after are slow, so that what was slow before, too, is not named."""
+    """What holds for the requests that `changed`, of groups of one category each: with `slow` of two groups of the same one,
+    before and after."""
     chosen = thresholds or Thresholds()
     picked = [_spaced(len(group.requests), chosen.requests) for group in groups]
     groups = [Members(group.flows, group.requests[which]) for group, which in zip(groups, picked, strict=True)]
     target = np.concatenate([mask[which] for mask, which in zip(changed, picked, strict=True)])
-    found = traits_of(groups, chosen.leaf)
+    found = traits_of(groups, chosen.leaf, slow.place if slow else None)
     tree = _Tree(found.traits, found.true, target, chosen)
     if slow is not None:
         tree.late = np.concatenate([np.full(len(which), side == 1) for side, which in enumerate(picked)])
-        tree.slow = np.concatenate([mask[which] for mask, which in zip(slow, picked, strict=True)])
+        tree.slow = np.concatenate([mask[which] for mask, which in zip((slow.before, slow.after), picked, strict=True)])
     rows = sorted(tree.leaves(), key=lambda row: (-row.changed, row.others, row.conditions))
     count = int(target.sum())
     return Differences(tuple(rows), chosen, len(found.traits), count, len(target) - count)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.compare.pairing import Pairing
-from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, ks_slower
+from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, surely_slower
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
 
@@ -106,7 +106,7 @@ def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[Edge
 
 def slower_by_call(before: F64, after: F64) -> F64:
     """How likely each column is no slower after, corrected for the number of columns."""
-    return benjamini_hochberg(ks_slower(_by_call(before), _by_call(after)).p)
+    return benjamini_hochberg(surely_slower(_by_call(before), _by_call(after)))
 
 
 def _add_waiting(calls: CallTimes, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.bool_]) -> None:

@@ -64,13 +64,14 @@ class Traits(NamedTuple):
     """A row per request, group after group, a column per trait."""
 
 
-def traits_of(groups: Sequence[Members], least: int) -> Traits:
-    """Those that are true of at least `least` requests and false of as many."""
+def traits_of(groups: Sequence[Members], least: int, place: int | None = None) -> Traits:
+    """Those that are true of at least `least` requests and false of as many. `place` is a call, of groups of one category, to
+    be looked at by itself where others have its label."""
     count = sum(len(group.requests) for group in groups)
     traits: list[Trait] = []
     columns: list[Mask] = []
     seen: set[bytes] = set()
-    for trait, true in _all(groups, count):
+    for trait, true in _all(groups, count, place):
         holds = int(true.sum())
         if holds < least or count - holds < least:
             continue
@@ -82,8 +83,10 @@ def traits_of(groups: Sequence[Members], least: int) -> Traits:
     return Traits(traits, np.stack(columns, 1) if columns else np.zeros((count, 0), bool))
 
 
-def _all(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask]]:
+def _all(groups: Sequence[Members], count: int, place: int | None) -> Iterator[tuple[Trait, Mask]]:
     yield from _values(groups, count)
+    if place is not None:
+        yield from _instances(groups, count, place)
     yield from _instances(groups, count)
     yield from _failures(groups, count)
     yield from _logs(groups, count)
@@ -121,14 +124,20 @@ def _by_label(groups: Sequence[Members]) -> Iterator[tuple[Members, slice, str, 
             yield group, rows, label, np.flatnonzero(own == code[label])
 
 
-def _instances(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask]]:
+def _instances(groups: Sequence[Members], count: int, place: int | None = None) -> Iterator[tuple[Trait, Mask]]:
     found: dict[tuple[str, str], Mask] = defaultdict(lambda: np.zeros(count, bool))
     for group, rows, label, places in _by_label(groups):
-        instance = group.flows.instance[group.flows.first[group.requests][:, None] + places]
+        if place is not None and (place not in places or len(places) == 1):
+            continue
+        instance = group.flows.instance[
+            group.flows.first[group.requests][:, None] + (places if place is None else place)
+        ]
         for code in np.unique(instance).tolist():
             found[label, group.flows.instances[code]][rows] |= (instance == code).any(1)
+    of = "" if place is None else "the slower call of "
     for (label, instance), true in found.items():
-        yield Trait("instance", label, f"{label} ran on {instance}", f"{label} did not run on {instance}"), true
+        words = f"{of}{label}"
+        yield Trait("instance", label, f"{words} ran on {instance}", f"{words} did not run on {instance}"), true
 
 
 def _failures(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask]]:

@@ -25,9 +25,9 @@ def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
     """What there is to say of one change: the calls that got slower, where a new flow comes from, what else differs. Paths are
     shown from `root` on; None where labels are no places in code."""
     lines = [f"{it.sentence()}, p = {it.p:.2g}{_at(mutations, row, it.place, root)}" for it in row.edges[:CALLS]]
-    lines += _more(len(row.edges) - CALLS, "calls")
+    lines += _more(len(row.edges) - CALLS, "the calls that got slower")
     lines += [precursor.sentence() for precursor in row.precursors[:1]]
-    lines += _more(len(row.precursors) - 1, "flows that it may come from")
+    lines += _more(len(row.precursors) - 1, "the flows that it may come from")
     told = mutations.differences(row).rows
     lines += [difference.sentence() for difference in told[:CALLS]]
     return lines + _more(len(told) - CALLS, "such differences")
@@ -127,7 +127,7 @@ def _skipped(count: int, depth: int) -> list[str]:
 
 
 def _more(count: int, what: str) -> list[str]:
-    return [f"and {count:,} more {what}"] * (count > 0)
+    return [f"and {count:,} more of {what}"] * (count > 0)
 
 
 def _at(mutations: Mutations, row: Mutation, place: int, root: str | None) -> str:

@@ -17,7 +17,7 @@ from clew.compare.differences import Thresholds as Telling
 from clew.compare.edges import EdgeChange, edge_changes
 from clew.compare.pairing import Pairing
 from clew.compare.precursors import Precursor, find_precursors
-from clew.compare.statistics import F64, benjamini_hochberg, ks_slower, mann_whitney, normal_above, shifts
+from clew.compare.statistics import F64, benjamini_hochberg, mann_whitney, normal_above, shifts, surely_slower
 from clew.compare.unions import Union, unite
 from clew.graph.columns import Table, table_of
 from clew.graph.ops.diff import duration
@@ -45,7 +45,8 @@ class Thresholds:
 
     def explain(self) -> str:
         return (
-            f"A category is slower when a one-sided Kolmogorov-Smirnov test says so, with at most {self.alpha:.0%} of all that "
+            f"A category is slower when a one-sided Kolmogorov-Smirnov test says so, or too many of the slowest tenth are from "
+            f"after, with at most {self.alpha:.0%} of all that "
             f"is named being chance (Benjamini-Hochberg), and it took at least {self.slower:.0%} longer; with fewer samples "
             f"than n·m/(n+m) = {self.samples:g} it is not tested. A category is new or more frequent when it has at least "
             f"{self.more} requests, and {self.share:.0%} of those of its name, more than its share before, and that is no "
@@ -230,7 +231,7 @@ def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
     with np.errstate(invalid="ignore", divide="ignore"):
         enough = n * m / (n + m) >= thresholds.samples
     means = before.means(), after.means()
-    p = np.fmax(ks_slower(before, after).p, _slower_by_run(pairing, means[1] - means[0]))
+    p = np.fmax(surely_slower(before, after), _slower_by_run(pairing, means[1] - means[0]))
     p = benjamini_hochberg(np.where(enough, p, np.nan))
     likely = np.flatnonzero(enough & (p <= thresholds.alpha))
     before, after = before.take(likely), after.take(likely)

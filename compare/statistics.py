@@ -22,6 +22,8 @@ I64 = npt.NDArray[np.int64]
 EXACT_PAIRS = 40_000
 """Up to so many pairs of values, and `EXACT_VALUES` values, the Kolmogorov–Smirnov test counts all ways to mix the samples."""
 EXACT_VALUES = 1_000
+TAIL = 0.1
+"""The share of all values that is the upper tail."""
 EXACT_RANKS = 400
 """Up to so many pairs of values without ties the Mann–Whitney test counts all rankings."""
 SHIFT_PAIRS = 40_000
@@ -144,6 +146,51 @@ def _ks_exactly(n: int, m: int, top: int) -> float:
         start = counted[beyond] if beyond >= 0 else 0.0
         counted[beyond + 1 :] = start + np.cumsum(counted[beyond + 1 :])
     return float(min(counted[m] / every[m], 1.0))
+
+
+# The upper tail
+
+
+def tail_slower(before: Samples, after: Samples) -> Test:
+    """Per group: are more of the largest values of both samples together from after than chance puts there? A tenth of them is
+    looked at (and what equals its smallest), so that a few requests that take much longer are seen, which Kolmogorov and
+    Smirnov's test is slow to see. The statistic is how many are from after; p is exact (hypergeometric), NaN where a sample is
+    empty."""
+    from scipy.special import gammaln
+
+    mixed = _mix(before, after)
+    n, m = before.sizes, after.sizes
+    total = n + m
+    some = (n > 0) & (m > 0)
+    # Where the tail begins; of equal values none is left out.
+    begin = mixed.first[:-1] + total - np.ceil(TAIL * total).astype(np.int64)
+    starts = np.concatenate(([True], mixed.ends[:-1])) if len(mixed.ends) else mixed.ends
+    value_begin = np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
+    begin[some] = value_begin[begin[some]]
+    from_after = np.concatenate(([0], np.cumsum(mixed.is_after)))
+    last = mixed.first[1:]
+    found = np.where(some, from_after[last] - from_after[np.where(some, begin, 0)], 0)
+    size = np.where(some, last - begin, 0)
+    # As many or more: a term for each number of values from after that the tail can have.
+    terms = np.where(some, np.minimum(size, m) - found + 1, 0)
+    group = np.repeat(np.arange(len(n)), terms)
+    number = found[group] + np.arange(len(group)) - np.repeat(np.cumsum(terms) - terms, terms)
+
+    def ways(of: I64, chosen: I64) -> F64:
+        return np.asarray(gammaln(of + 1.0) - gammaln(chosen + 1.0) - gammaln(of - chosen + 1.0))
+
+    other = size[group] - number
+    possible = other <= n[group]
+    logs = ways(m[group], number) + ways(n[group], np.where(possible, other, 0)) - ways(total[group], size[group])
+    p = np.bincount(group, np.where(possible, np.exp(logs), 0.0), minlength=len(n))
+    return Test(np.where(some, found, np.nan).astype(np.float64), np.where(some, np.minimum(p, 1.0), np.nan))
+
+
+def surely_slower(before: Samples, after: Samples) -> F64:
+    """How likely values after are no larger, per group: by the distribution as a whole or by its upper tail, whichever tells
+    more, corrected for being two."""
+    both = np.fmin(ks_slower(before, after).p, tail_slower(before, after).p)
+    return np.asarray(np.minimum(2 * both, 1.0))
 
 
 # Mann and Whitney

@@ -173,7 +173,8 @@ def test_categories_are_compared_as_they_are_one_by_one(runs):
     assert row.mean_after_ns == other.mean() and row.cost_ns == pytest.approx(len(other) * (other.mean() - one.mean()))
     assert row.shift_ns == np.median(np.subtract.outer(other, one))
     p = stats.ks_2samp(one, other, alternative="greater").pvalue
-    assert p <= row.p <= p * 8 * 1.0001
+    # Two tests of eight categories.
+    assert p <= row.p <= p * 16 * 1.0001
 
 
 def test_too_few_samples_are_not_tested_and_that_is_said(runs):

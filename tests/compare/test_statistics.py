@@ -21,6 +21,8 @@ from clew.compare.statistics import (
     mann_whitney,
     normalised_distances,
     shifts,
+    surely_slower,
+    tail_slower,
 )
 
 
@@ -53,6 +55,42 @@ def test_kolmogorov_and_smirnov(seed, tied):
         assert found.p[at] == pytest.approx(known.pvalue, rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_upper_tail(seed, tied):
+    before, after = some_groups(seed, SIZES, tied)
+    found = tail_slower(samples(before), samples(after))
+    both = surely_slower(samples(before), samples(after))
+    for at, (one, other) in enumerate(zip(before, after, strict=True)):
+        together = np.sort(np.concatenate((one, other)))
+        least = together[len(together) - int(np.ceil(len(together) / 10))]
+        count = int((other >= least).sum())
+        known = stats.hypergeom.sf(count - 1, len(together), len(other), int((together >= least).sum()))
+        assert found.statistic[at] == count
+        assert found.p[at] == pytest.approx(known, rel=1e-6, abs=1e-300)
+        whole = ks_slower(samples([one]), samples([other])).p[0]
+        assert both[at] == pytest.approx(min(1.0, 2 * min(whole, known)), rel=1e-6)
+
+
+def test_a_few_that_take_much_longer_are_seen():
+    rng = np.random.default_rng(1)
+    before, after = rng.normal(10, 1, 60), rng.normal(10, 1, 60)
+    after[::5] += 20
+    assert (
+        surely_slower(samples([before]), samples([after]))[0]
+        < 0.001
+        < ks_slower(samples([before]), samples([after])).p[0]
+    )
+
+
+def test_chance_makes_nothing_slower():
+    rng = np.random.default_rng(2)
+    groups = [[rng.gamma(2, 10, rng.integers(5, 80)) for _ in range(1000)] for _ in range(2)]
+    p = surely_slower(*map(samples, groups))
+    for level in (0.01, 0.05, 0.2):
+        assert (p <= level).mean() <= level * 1.3
+
+
 def test_small_samples_are_counted_out():
     values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     for n in (2, 3):
@@ -69,7 +107,7 @@ def test_small_samples_are_counted_out():
 def test_a_group_without_values_has_no_answer_and_changes_no_other():
     before, after = samples([[1, 2, 3], [], [4, 5], []]), samples([[2, 3, 4], [1], [], []])
     alone = samples([[1, 2, 3]]), samples([[2, 3, 4]])
-    for of in (ks_slower, mann_whitney, shifts):
+    for of in (ks_slower, tail_slower, mann_whitney, shifts):
         both, one = of(before, after), of(*alone)
         assert [column[0] for column in both] == [column[0] for column in one]
         assert np.isnan(np.array(both)[:, 1:]).all()

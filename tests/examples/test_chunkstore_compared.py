@@ -1,0 +1,74 @@
+"""Changes planted into a recorded chunk store are found, and are first in the list: one function of one request type of eight
+that takes 20 % longer, one server of four that is slower, one call that was added."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import clew
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "chunkstore"
+PLANTED = Path(__file__).parent / "planted"
+ROUNDS = 60
+KINDS = {"put", "get", "stat", "touch", "copy", "verify", "twice", "missing"}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A run by what is planted in it."""
+    workspace = tmp_path_factory.mktemp("planted")
+    known = {}
+
+    def run(plant):
+        if plant not in known:
+            done = subprocess.run(
+                [sys.executable, "-m", "clew", "run", "--quiet", "--workspace", str(workspace),
+                 "--spec", str(PLANTED / "shelf.esl"), "--name", plant or "healthy", "--",
+                 sys.executable, str(PLANTED / "run.py"), "client", str(workspace / f"data-{plant}"), str(ROUNDS)],
+                env={**os.environ, "PYTHONPATH": str(EXAMPLE), "PLANT": plant},
+                capture_output=True, text=True, timeout=300,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            known[plant] = clew.open(plant or "healthy", workspace=workspace)
+        return known[plant]
+
+    return run
+
+
+def changed(recorded, plant):
+    found = recorded("").requests.diff(recorded(plant).requests)
+    assert set(found.pairing.before.names) == KINDS
+    return found
+
+
+def test_a_function_that_takes_a_fifth_longer_in_one_of_eight_request_types_is_first(recorded):
+    found = changed(recorded, "function")
+    first = found.rows[0]
+    assert (first.kind, first.name, first.edges[0].target) == ("response-time", "verify", "shelf:Shelf.checksum")
+    assert first.edges[0].growth_ns == pytest.approx(6e6, rel=0.5)
+    assert Path(found.pairing.location(first.category, first.edges[0].place)[0]).name == "shelf.py"
+    (call,) = found.union(first.category).changes()[:1]
+    assert call.label == "shelf:Shelf.checksum"
+
+
+def test_one_server_of_four_that_is_slower_is_first(recorded):
+    found = changed(recorded, "instance")
+    first = found.rows[0]
+    assert first.kind == "response-time" and first.edges[0].target == "shelf:Disk.read"
+    told = found.differences(first).rows[0]
+    assert told.kind == "instance" and told.conditions[0].endswith("shelf:Disk.read ran on c3")
+    assert told.share > 0.8 > told.other_share
+
+
+def test_a_call_that_was_added_is_first_and_drawn_as_added(recorded):
+    found = changed(recorded, "call")
+    first = found.rows[0]
+    assert (first.kind, first.name, first.count_before) == ("structural", "twice", 0)
+    assert first.precursors[0].added == (("shelf:Shelf.twice", "shelf:Shelf.audit"),)
+    union = found.union(first.category)
+    assert [(call.label, call.status) for call in union.calls if call.status != "both"] == [
+        ("shelf:Shelf.audit", "after")
+    ]
