@@ -17,6 +17,7 @@ from clew.server.protocol import CompareParams
 if TYPE_CHECKING:
     from clew.compare.mutations import Mutation, Mutations
     from clew.graph.model import ExecutionGraph
+    from clew.server.baseline import Baseline
     from clew.server.session import Session, Task
 
 MOST = 20
@@ -72,17 +73,16 @@ class Findings:
         return self._by_file.get(same_file_key(path), [])
 
 
-def find(session: Session, before: str, after: str, task: Task) -> Findings:
-    """Compares two runs' requests. Raises `ClewError`, and `Cancelled` between two phases."""
+def find(session: Session, before: Baseline, after: str, task: Task) -> Findings:
+    """Compares the requests of a run with those of a baseline. Raises `ClewError`, and `Cancelled` between two phases."""
     from clew.server.panel.compare import category_id
     from clew.server.panel.compare_sides import compared
 
-    params = CompareParams([before], [after])
+    params = CompareParams(list(before.runs), [after])
     found = compared(session, params, task)
     mutations, keys = found.mutations, found.mutations.pairing.keys
-    old, new = found.before[0].run, found.after[0].run
-    places = Places([new.graph, old.graph])
-    named = [*_slower(mutations, places, old.info.name), *_calls(mutations, places, old.info.name)]
+    places = Places([each.run.graph for each in (*found.after, *found.before)])
+    named = [*_slower(mutations, places, before.name), *_calls(mutations, places, before.name)]
     named.sort(key=lambda one: (-one.cost_ns, one.label, one.kind))
     rows = tuple(replace(one, params=replace(params, category=category_id(keys[one.category]))) for one in named[:MOST])
     return Findings(rows)
@@ -163,7 +163,7 @@ def _slower_finding(label: str, place: Place, parts: list[_Part], places: Places
         short=f"{growth} since {before}, {wording.count(count, 'request')}, {sure}",
         sentence=(
             f"{wording.short_label(label)} itself, waiting included, takes {wording.duration(own_before)} -> "
-            f"{wording.duration(own_after)}{together} per request, {growth}, since run {before}: in requests {_listed(kinds)}, "
+            f"{wording.duration(own_after)}{together} per request, {growth}, since {before}: in requests {_listed(kinds)}, "
             f"{earlier:,} before and {count:,} after, {sure}"
         ),
         cost_ns=sum(part.cost for part in parts),
@@ -188,7 +188,7 @@ def _calls(mutations: Mutations, places: Places, before: str) -> Iterable[Findin
                 place=place,
                 short=f"{change} since {before}, {wording.count(mutation.count_after, 'request')}, {_p(mutation.p)}",
                 sentence=(
-                    f"{wording.short_label(label)} {change} since run {before}: in {of} of a flow that had {had}, "
+                    f"{wording.short_label(label)} {change} since {before}: in {of} of a flow that had {had}, "
                     f"{_p(mutation.p)}"
                 ),
                 cost_ns=mutation.cost_ns,

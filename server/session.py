@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from clew.records.alive import died, is_abandoned
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
+from clew.records.sessions import SHORT
 from clew.server import baseline, wording
 from clew.server.protocol import RunRef, RunsResult
 
@@ -95,10 +96,16 @@ class Session:
         except ClewError:
             selected = ""
         try:
-            baseline = self.baseline()
+            chosen = self.baseline()
         except ClewError:
-            baseline = ""  # whoever compares is told
-        return RunsResult(str(self.workspace), [run_ref(folder, info) for folder, info in listed], selected, baseline)
+            chosen = None  # whoever compares is told
+        return RunsResult(
+            str(self.workspace),
+            [run_ref(folder, info) for folder, info in listed],
+            selected,
+            baseline=chosen.runs[0] if chosen else "",
+            baselineName=chosen.name if chosen else "",
+        )
 
     def has_runs(self) -> bool:
         return any(isinstance(info, RunInfo) for _, info in list_runs(self.workspace))
@@ -111,25 +118,23 @@ class Session:
         return self.runs()
 
     def choose_baseline(self, which: str) -> RunsResult:
-        """Compares with this run from now on, also in later sessions; "" goes back to what the settings say. Raises `RunError`
-        when there is no such run."""
-        baseline.remember(self.workspace, self._id(self._found(which)) if which else "")
+        """Compares with this run, or the tests of this revision, from now on, also in later sessions; "" goes back to what the
+        settings say. Raises `RunError` when there is no such thing."""
+        baseline.remember(self.workspace, baseline.find(self.workspace, which).key if which else "")
         return self.runs()
 
-    def baseline(self) -> str:
-        """The run to compare with, by id, "" when there is to be none. Raises `RunError` when a set one is not there;
-        a chosen one that was removed is forgotten."""
+    def baseline(self, without: str = "") -> baseline.Baseline | None:
+        """What to compare with, other than the run `without`. Raises `RunError` when it is not there; what was chosen is then
+        forgotten."""
         chosen = baseline.remembered(self.workspace)
-        if chosen:
-            try:
-                return self._id(find_run(self.workspace, chosen))
-            except ClewError:
+        if not chosen and not self.default_baseline:
+            return None
+        try:
+            return baseline.find(self.workspace, chosen or self.default_baseline, without)
+        except ClewError:
+            if chosen:
                 baseline.remember(self.workspace, "")
-        return self._id(find_run(self.workspace, self.default_baseline)) if self.default_baseline else ""
-
-    def _id(self, folder: Path) -> str:
-        """A run's id; of one of another workspace its folder."""
-        return folder.name if folder.parent == self.workspace / FOLDER / "runs" else str(folder)
+            raise
 
     def compared(self) -> str:
         """The id of the run that is compared with the baseline: the selected one, else the newest; "" unless it is over."""
@@ -257,6 +262,7 @@ def run_ref(folder: Path, info: RunInfo | Exception) -> RunRef:
         finished=finished,
         exitCode=info.exit_code,
         command=" ".join(info.command),
+        commit=info.commit[:SHORT] + (", changed" if info.commit and info.dirty else ""),
         problems=[*info.notes, *lost],
     )
 

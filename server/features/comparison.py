@@ -24,6 +24,7 @@ from clew.server.positions import line_range, location_of, path_of, uri_of, utf1
 from clew.server.session import Cancelled, Session, fingerprint_of
 
 if TYPE_CHECKING:
+    from clew.server.baseline import Baseline
     from clew.server.findings import Finding, Findings, Place
     from clew.server.server import ClewServer
     from clew.server.session import Fingerprint
@@ -37,11 +38,11 @@ PAUSE = 0.3
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two runs as they are now."""
+    """A baseline and a run as they are now."""
 
-    before: str
+    before: Baseline
     after: str
-    files: tuple[Fingerprint, Fingerprint]
+    files: tuple[Fingerprint, ...]
 
 
 class Comparison:
@@ -51,6 +52,7 @@ class Comparison:
         self._server = server
         self.findings: Findings | None = None
         self._pair: _Pair | None = None
+        self._look: asyncio.Task[None] | None = None
         self._work: asyncio.Task[None] | None = None
         self._shown: tuple[Findings | None, bool, bool] = (None, False, False)
         """What is shown, as lenses, as diagnostics."""
@@ -59,8 +61,19 @@ class Comparison:
 
     def refresh(self) -> None:
         """Shows what is to be shown now; where another pair of runs is to be compared, begins with that."""
+        if self._look is not None:
+            self._look.cancel()
+        self._look = asyncio.get_running_loop().create_task(self._refresh())
+
+    async def _refresh(self) -> None:
         settings = self._server.settings
-        wanted = self._wanted() if settings.compare_code_lens or settings.compare_diagnostics else None
+        wanted = None
+        if settings.compare_code_lens or settings.compare_diagnostics:
+            try:
+                # Files are looked at, and git is asked.
+                wanted = await asyncio.to_thread(wanted_pair, self._server.session)
+            except ClewError as error:
+                self._server.tell_once(f"nothing is compared with the baseline: {error}")
         if wanted == self._pair:
             self._show()
             return
@@ -74,18 +87,6 @@ class Comparison:
         else:
             self._work = asyncio.get_running_loop().create_task(self._compare(wanted))
 
-    def _wanted(self) -> _Pair | None:
-        session = self._server.session
-        try:
-            before = session.baseline()
-            after = session.compared() if before else ""
-            if not before or not after or before == after:
-                return None
-            return _Pair(before, after, (_files(session, before), _files(session, after)))
-        except ClewError as error:
-            self._server.tell_once(f"nothing is compared with the baseline: {error}")
-            return None
-
     async def _compare(self, pair: _Pair) -> None:
         from clew.server.findings import find
 
@@ -93,7 +94,7 @@ class Comparison:
         found = None
         try:
             found = await server.work(
-                f"clew: comparing with run {pair.before}",
+                f"clew: comparing with {pair.before.name}",
                 lambda task: find(server.session, pair.before, pair.after, task),
             )
         except Cancelled:
@@ -101,7 +102,7 @@ class Comparison:
         except ClewError as error:
             server.tell_once(f"run {pair.after} was not compared with the baseline: {error}")
         except Exception:
-            log.exception("comparing %s with %s failed", pair.after, pair.before)
+            log.exception("comparing %s with %s failed", pair.after, pair.before.name)
             server.tell_once(
                 "clew could not compare with the baseline; this is a mistake in clew, and the language server's "
                 "output shows where"
@@ -111,8 +112,9 @@ class Comparison:
             self._show()
 
     def stop(self) -> None:
-        if self._work is not None:
-            self._work.cancel()
+        for task in (self._look, self._work):
+            if task is not None:
+                task.cancel()
 
     def _show(self) -> None:
         settings = self._server.settings
@@ -182,8 +184,14 @@ class Comparison:
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=found))
 
 
-def _files(session: Session, run: str) -> Fingerprint:
-    return fingerprint_of(session.folder(run))
+def wanted_pair(session: Session) -> _Pair | None:
+    """What is to be compared: None without a baseline, or where the run that is looked at is the baseline or is not over.
+    Raises `ClewError`."""
+    after = session.compared()
+    before = session.baseline(without=after)
+    if before is None or not after or after in before.runs:
+        return None
+    return _Pair(before, after, tuple(fingerprint_of(session.folder(run)) for run in (*before.runs, after)))
 
 
 class _Texts:

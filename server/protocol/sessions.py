@@ -18,7 +18,9 @@ class RunsResult:
     runs: list[RunRef]
     selected: str = ""
     baseline: str = ""
-    """The id of the run that the editor compares with, "" for none."""
+    """The id of the run that the editor compares with, the newest of several; "" for none."""
+    baselineName: str = ""
+    """What it was chosen by: a run's name, or a revision."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class SelectRunParams:
 
 @dataclass(frozen=True)
 class ChooseBaselineParams:
-    """Compares with this run from now on; "" with the one that the settings name, if they do."""
+    """Compares with this run, or this revision's test sessions, from now on; "" with what the settings name, if they do."""
 
     run: str
 

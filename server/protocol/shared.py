@@ -25,6 +25,8 @@ class RunRef:
     exitCode: int | None = None
     command: str = ""
     problems: list[str] = field(default_factory=list)
+    commit: str = ""
+    """The revision of the source that a test session is of, in short."""
 
 
 @dataclass(frozen=True)

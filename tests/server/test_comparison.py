@@ -124,7 +124,7 @@ async def test_a_chosen_baseline_shows_what_changed_where_it_is(editor, shop, li
     assert found.range.start == types.Position(line - 1, len("    def "))
     assert found.range.end.character == len("    def lookup")
     assert found.message.startswith("Stock.lookup itself, waiting included, takes ")
-    assert "since run before: in requests order, 20 before and 20 after, p < 0.001" in found.message
+    assert "since before: in requests order, 20 before and 20 after, p < 0.001" in found.message
     (related,) = found.related_information
     assert related.location.uri == (shop / "shop/app.py").as_uri()
     assert related.location.range.start.line + 1 == line_of("shop/app.py", "async def order")
@@ -272,3 +272,36 @@ async def test_a_run_that_ends_is_compared_and_a_removed_one_no_longer(editor, s
     await until(of(after), editor)
     await choose(editor, "")
     close(editor, uri)
+
+
+# An editor that only sends what it has to
+
+
+@pytest_lsp.fixture(
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
+    loop_scope="module",
+)
+async def plain_editor(lsp_client: LanguageClient, shop):
+    baseline.remember(shop, "")
+    await lsp_client.initialize_session(
+        types.InitializeParams(capabilities=types.ClientCapabilities(), root_uri=shop.as_uri())
+    )
+    yield
+    await lsp_client.shutdown_session()
+
+
+async def test_settings_may_be_sent_instead_of_asked_for(plain_editor, shop, line_of):
+    uri = open_file(plain_editor, shop / "shop/stock.py")
+    plain_editor.workspace_did_change_configuration(
+        types.DidChangeConfigurationParams(settings={"clew": {"baseline": "before", "compare": {"codeLens": False}}})
+    )
+
+    async def marked():
+        return lines_of(plain_editor, shop / "shop/stock.py") == [line_of("shop/stock.py", "def lookup")]
+
+    await until(marked, plain_editor)
+    assert await lenses(plain_editor, uri) == []
+    plain_editor.workspace_did_change_configuration(
+        types.DidChangeConfigurationParams(settings={"clew": {"baseline": "before"}})
+    )
+    await until(lambda: lenses(plain_editor, uri), plain_editor)

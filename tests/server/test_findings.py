@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from clew.server import baseline
 from clew.server.findings import find
 from clew.server.session import Session, Task
 from tests.server.test_compare import record
@@ -20,7 +21,7 @@ def session(tmp_path_factory):
 
 
 def rows(session, before, after):
-    return find(session, before, after, Task()).rows
+    return find(session, baseline.find(session.workspace, before), after, Task()).rows
 
 
 def test_two_healthy_runs_have_no_findings(session):
@@ -43,7 +44,7 @@ def test_who_calls_what_was_not_called_is_named(session):
     assert (found.kind, found.label) == ("calls", "app:serve")
     assert found.short == "calls app.audit once more since before, 30 requests, p < 0.001"
     assert found.sentence.startswith(
-        "app.serve calls app.audit once more since run before: in 30 requests buy of a flow that had none before"
+        "app.serve calls app.audit once more since before: in 30 requests buy of a flow that had none before"
     )
 
 

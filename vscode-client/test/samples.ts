@@ -18,6 +18,7 @@ export const RUN: RunRef = {
   exitCode: 0,
   command: "python -m chunkstore.scenario failed-write",
   problems: [],
+  commit: "",
 };
 
 export function node(id: string, more: Partial<GraphNode> = {}): GraphNode {

@@ -32,8 +32,7 @@ export class RunStatus implements vscode.Disposable {
     try {
       const answer = await this.server.ask("clew/runs", {});
       const run = answer.runs.find((one) => one.id === answer.selected);
-      const baseline = answer.runs.find((one) => one.id === answer.baseline);
-      if (run) this.show(`$(type-hierarchy-super) ${run.name}`, tooltip(run, baseline));
+      if (run) this.show(`$(type-hierarchy-super) ${run.name}`, tooltip(run, answer.baselineName));
       else this.show("$(type-hierarchy-super) no run", NO_RUN);
     } catch (error) {
       this.show("$(warning) clew", error instanceof Error ? error.message : String(error), "clew.showOutput");
@@ -86,17 +85,17 @@ function describe(run: RunRef, selected: string): RunItem {
   return {
     run,
     label: `${run.id === selected ? "$(check) " : ""}${run.name}`,
-    description: [new Date(run.started).toLocaleString(), state].filter(Boolean).join(" · "),
+    description: [new Date(run.started).toLocaleString(), run.commit, state].filter(Boolean).join(" · "),
     detail: run.command,
   };
 }
 
-function tooltip(run: RunRef, baseline: RunRef | undefined): vscode.MarkdownString {
+function tooltip(run: RunRef, baseline: string): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   text.appendMarkdown("**clew run** ").appendText(`${run.name}\n`);
   text.appendText(`recorded ${new Date(run.started).toLocaleString()}\n`);
   if (run.command) text.appendCodeblock(run.command, "shellscript");
-  if (baseline) text.appendText(`compared with ${baseline.name}\n`);
+  if (baseline) text.appendText(`compared with ${baseline}\n`);
   for (const problem of run.problems) text.appendText(`${problem}\n`);
   return text.appendMarkdown("\n\nClick to select another run.");
 }

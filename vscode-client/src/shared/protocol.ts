@@ -36,6 +36,8 @@ export interface RunRef {
   exitCode: number | null;
   command: string;
   problems: string[];
+  /** The revision of the source that a test session is of, in short. */
+  commit: string;
 }
 
 /** A stretch of a thread or task of which events are missing, so that nothing is known of it: it is not idle. */
@@ -100,15 +102,17 @@ export interface RunsResult {
   workspace: string;
   runs: RunRef[];
   selected: string;
-  /** The id of the run that the editor compares with, "" for none. */
+  /** The id of the run that the editor compares with, the newest of several; "" for none. */
   baseline: string;
+  /** What it was chosen by: a run's name, or a revision. */
+  baselineName: string;
 }
 
 export interface SelectRunParams {
   run: string;
 }
 
-/** Compares with this run from now on; "" with the one that the settings name, if they do. */
+/** Compares with this run, or this revision's test sessions, from now on; "" with what the settings name, if they do. */
 export interface ChooseBaselineParams {
   run: string;
 }
