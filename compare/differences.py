@@ -17,7 +17,7 @@ import numpy.typing as npt
 from clew.compare.edges import call_times
 from clew.compare.features import Members, Trait, TraitKind, traits_of
 from clew.compare.pairing import Pairing
-from clew.compare.statistics import F64, I64
+from clew.compare.statistics import F64, spaced
 from clew.graph.columns import Table, table_of
 
 if TYPE_CHECKING:
@@ -143,7 +143,11 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
                 groups.append(Members(flows, requests))
                 changed.append(np.zeros(len(requests), bool))
         return tell_apart(groups, changed, chosen)
-    groups = [Members(flows, pairing.requests(side, mutation.category)) for side, flows in enumerate(pairing.sides)]
+    every = [pairing.requests(side, mutation.category) for side in range(2)]
+    groups = [
+        Members(flows, requests[spaced(len(requests), chosen.requests)])
+        for flows, requests in zip(pairing.sides, every, strict=True)
+    ]
     before, after = (_took(group, mutation) for group in groups)
     bound = _apart(before, after)
     place = mutation.edges[0].place if mutation.edges else None
@@ -187,7 +191,7 @@ def tell_apart(
     """What holds for the requests that `changed`, of groups of one category each: with `slow` of two groups of the same one,
     before and after."""
     chosen = thresholds or Thresholds()
-    picked = [_spaced(len(group.requests), chosen.requests) for group in groups]
+    picked = [spaced(len(group.requests), chosen.requests) for group in groups]
     groups = [Members(group.flows, group.requests[which]) for group, which in zip(groups, picked, strict=True)]
     target = np.concatenate([mask[which] for mask, which in zip(changed, picked, strict=True)])
     found = traits_of(groups, chosen.leaf, slow.place if slow else None)
@@ -198,10 +202,6 @@ def tell_apart(
     rows = sorted(tree.leaves(), key=lambda row: (-row.changed, row.others, row.conditions))
     count = int(target.sum())
     return Differences(tuple(rows), chosen, len(found.traits), count, len(target) - count)
-
-
-def _spaced(count: int, most: int) -> I64:
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64)) if count else np.zeros(0, np.int64)
 
 
 @dataclass

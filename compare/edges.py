@@ -15,9 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.compare.pairing import Pairing
-from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, surely_slower
+from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, spaced, surely_slower
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
+
+MOST = 1 << 22
+"""So many values of a column are looked at,"""
+LEAST = 1 << 10
+"""and of so many requests at least."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,10 @@ class CallTimes(NamedTuple):
 
 
 def call_times(flows: Flows, requests: I64) -> CallTimes:
-    """Raises `IndexError` for no requests, whose calls nobody knows."""
+    """Of more than `MOST` values evenly spaced requests. Raises `IndexError` for no requests, whose calls nobody knows."""
     at = flows.places(int(requests[0]))
     named = np.array([name != "" for name in flows.channels])
+    requests = requests[spaced(len(requests), max(MOST // (at.stop - at.start), LEAST))]
     begin, total, work, waiting, delay = (
         flows.matrix(column, requests).astype(np.float64)
         for column in ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")

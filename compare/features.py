@@ -126,18 +126,21 @@ def _by_label(groups: Sequence[Members]) -> Iterator[tuple[Members, slice, str, 
 
 def _instances(groups: Sequence[Members], count: int, place: int | None = None) -> Iterator[tuple[Trait, Mask]]:
     found: dict[tuple[str, str], Mask] = defaultdict(lambda: np.zeros(count, bool))
+    sides: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for group, rows, label, places in _by_label(groups):
         if place is not None and (place not in places or len(places) == 1):
             continue
-        instance = group.flows.instance[
-            group.flows.first[group.requests][:, None] + (places if place is None else place)
-        ]
+        flows = group.flows
+        instance = flows.instance[flows.first[group.requests][:, None] + (places if place is None else place)]
         for code in np.unique(instance).tolist():
-            found[label, group.flows.instances[code]][rows] |= (instance == code).any(1)
+            found[label, flows.instances[code]][rows] |= (instance == code).any(1)
+            sides[label][id(flows)].add(flows.instances[code])
     of = "" if place is None else "the slower call of "
     for (label, instance), true in found.items():
-        words = f"{of}{label}"
-        yield Trait("instance", label, f"{words} ran on {instance}", f"{words} did not run on {instance}"), true
+        # Names that no two sides share are given anew with each start, and tell no more than the side.
+        if len(sides[label]) == 1 or set.intersection(*sides[label].values()):
+            words = f"{of}{label}"
+            yield Trait("instance", label, f"{words} ran on {instance}", f"{words} did not run on {instance}"), true
 
 
 def _failures(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask]]:

@@ -397,7 +397,7 @@ def _many(count: int) -> str:
 
 
 def _had(before: int, expected: float) -> str:
-    return "is new" if not before else f"had {_many(before)} before, {expected:.0f} of as many as now"
+    return "is new" if not before else f"had {before:,} before, where {expected:.0f} were to be expected now"
 
 
 def _cost(ns: float) -> str:

@@ -69,6 +69,11 @@ def by_group(values: npt.NDArray[np.number], group: npt.NDArray[np.integer], gro
     return Samples(values[order].astype(np.float64), first.astype(np.int64))
 
 
+def spaced(count: int, most: int) -> I64:
+    """Of so many things at most `most`, evenly spaced, by number."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64)) if count else np.zeros(0, np.int64)
+
+
 class _Mixed(NamedTuple):
     """The values of both samples of each group, ascending."""
 

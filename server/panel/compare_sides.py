@@ -74,7 +74,7 @@ def compared(session: Session, params: CompareParams, task: Task) -> Compared:
 
 def _chosen(session: Session, name: str, task: Task) -> Chosen:
     which, mark, number = name.rpartition("@")
-    if not mark or not number.isdecimal():
+    if not mark or not number.isdecimal() or _is_run(session, name):
         return Chosen(session.open(name, task))
     run, event = session.open(which, task), int(number)
     if event >= len(run.graph) or run.graph.at("kind", event) != Kind.REQUEST:
@@ -84,6 +84,14 @@ def _chosen(session: Session, name: str, task: Task) -> Chosen:
             "lists them"
         )
     return Chosen(run, event)
+
+
+def _is_run(session: Session, name: str) -> bool:
+    try:
+        session.folder(name)
+    except ClewError:
+        return False
+    return True
 
 
 def _flows(side: Sequence[Chosen], params: CompareParams) -> Flows:

@@ -17,12 +17,12 @@ from clew.compare.features import Trait
 from clew.records.event import Kind
 
 
-def recorded(make_run, name, seed, change=lambda plan, chance: None, requests=120):
+def recorded(make_run, name, seed, change=lambda plan, chance: None, requests=120, names="abcd"):
     """Requests to `serve` that a worker on one of four instances answers. `change` alters the plan of each: instance, work in
     µs, payload, level of zeal, logs, calls."""
     chance, run = random.Random(seed), make_run(name)
     front = run.process("front").thread()
-    workers = [run.process(f"store-{letter}").thread() for letter in "abcd"]
+    workers = [run.process(f"store-{letter}").thread() for letter in names]
 
     def wait(mean):
         run.clock.now += round(chance.gauss(mean, mean / 20)) * 1000
@@ -114,6 +114,11 @@ def test_what_was_slow_before_too_is_no_difference(make_run):
     after = recorded(make_run, "large-slower", 7, large_is_slow(1.15))
     told = first_difference(before, after)
     assert all("call[1]" not in condition for row in told.rows for condition in row.conditions)
+
+
+def test_instances_that_have_other_names_after_are_not_named(make_run, healthy):
+    renamed = recorded(make_run, "renamed", 9, lambda plan, chance: plan.update(work=300), names="efgh")
+    assert first_difference(healthy, renamed).rows == ()
 
 
 def test_nothing_is_named_where_all_requests_got_slower_and_counters_never_are(make_run, healthy):

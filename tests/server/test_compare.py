@@ -138,6 +138,8 @@ def test_one_request_beside_one_request(session, workspace):
     assert all(node.p is None for node in result.graph.nodes)
     with pytest.raises(ClewError, match="event 0 of run before is no request"):
         ask(session, "before@0", "more")
+    record(workspace, "night@7", 7)
+    assert ask(session, "night@7", "more").requestsBefore == 90
 
 
 def test_a_large_graph_is_cut_and_what_changed_stays(session):
