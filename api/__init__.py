@@ -45,6 +45,7 @@ def __getattr__(name: str) -> Any:
 
 _COMPARISONS = {
     "diff": ("clew.compare.mutations", "compare"),
+    "localize": ("clew.compare.suspects", "localize"),
     "patterns": ("clew.compare.patterns", "find_patterns"),
 }
 """What the query API reaches in the room above it, by the name of the question."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "why": Entry("clew.cli.why", "Walk back from a log line to its cause."),
     "diff": Entry("clew.cli.diff", "Say what changed between runs: which functions, which requests."),
     "patterns": Entry("clew.cli.patterns", "Show what threads and tasks do again and again."),
+    "localize": Entry("clew.cli.localize", "Rank the services and functions to look at, with reasons."),
     "slice": Entry("clew.cli.slice", "List everything that led to some events, or followed from them."),
     "path": Entry("clew.cli.path", "Show where the time to an event went: its critical path."),
     "aggregate": Entry("clew.cli.aggregate", "Sum a run by function, class, module, component, process, …"),

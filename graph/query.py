@@ -302,6 +302,14 @@ class RequestQuery(EventQuery):
         of = (query.flows(level, coalesce=coalesce) for query in (self, after))
         return comparison("diff")(*of, **thresholds)
 
+    def localize(self, reference: RequestQuery | None = None, **thresholds: float) -> Any:
+        """Where to look for what is different in these requests from a reference: suspects, ranked. Without one, what is
+        anomalous among them is compared with the rest. See `clew.compare.suspects`."""
+        if reference is not None and not isinstance(reference, RequestQuery):
+            raise QueryError("requests are compared with requests: write suspect.requests.localize(healthy.requests)")
+        of = None if reference is None else reference.flows()
+        return comparison("localize")(self.flows(), of, **thresholds)
+
     def where(self, *tests: Callable[[Event], bool], **conditions: Any) -> RequestQuery:
         return RequestQuery(Where(self.node, _conditions(tests, conditions)))
 

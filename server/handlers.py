@@ -51,6 +51,12 @@ def _compare(session: Session, params: protocol.CompareParams, task: Task) -> pr
     return compare_view(session, params, task)
 
 
+def _localize(session: Session, params: protocol.LocalizeParams, task: Task) -> protocol.LocalizeResult:
+    from clew.server.panel.localize import localize_view
+
+    return localize_view(session, params, task)
+
+
 def _patterns(session: Session, params: protocol.PatternsParams, task: Task) -> protocol.PatternsResult:
     from clew.server.panel.patterns import patterns_view
 
@@ -78,6 +84,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/criticalPath": _critical_path,
     "clew/diff": _diff,
     "clew/compare": _compare,
+    "clew/localize": _localize,
     "clew/patterns": _patterns,
     "clew/locate": _locate,
     "clew/source": _source,

@@ -30,6 +30,12 @@ from clew.server.protocol.hosts import PanelMessage as PanelMessage
 from clew.server.protocol.hosts import ReadyMessage as ReadyMessage
 from clew.server.protocol.hosts import RevealMessage as RevealMessage
 from clew.server.protocol.hosts import RunsChangedMessage as RunsChangedMessage
+from clew.server.protocol.localizes import LocalizeCluster as LocalizeCluster
+from clew.server.protocol.localizes import LocalizeEvidence as LocalizeEvidence
+from clew.server.protocol.localizes import LocalizeParams as LocalizeParams
+from clew.server.protocol.localizes import LocalizeResult as LocalizeResult
+from clew.server.protocol.localizes import LocalizeSuspect as LocalizeSuspect
+from clew.server.protocol.localizes import LocalizeThresholds as LocalizeThresholds
 from clew.server.protocol.paths import CriticalPathParams as CriticalPathParams
 from clew.server.protocol.paths import CriticalPathResult as CriticalPathResult
 from clew.server.protocol.paths import PathSegment as PathSegment
@@ -74,6 +80,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/criticalPath": (CriticalPathParams, CriticalPathResult),
     "clew/diff": (DiffParams, DiffResult),
     "clew/compare": (CompareParams, CompareResult),
+    "clew/localize": (LocalizeParams, LocalizeResult),
     "clew/patterns": (PatternsParams, PatternsResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/source": (SourceParams, SourceResult),

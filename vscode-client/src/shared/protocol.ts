@@ -779,6 +779,7 @@ export interface Methods {
   "clew/criticalPath": { params: CriticalPathParams; result: CriticalPathResult };
   "clew/diff": { params: DiffParams; result: DiffResult };
   "clew/compare": { params: CompareParams; result: CompareResult };
+  "clew/localize": { params: LocalizeParams; result: LocalizeResult };
   "clew/patterns": { params: PatternsParams; result: PatternsResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/source": { params: SourceParams; result: SourceResult };
@@ -794,6 +795,7 @@ export const METHODS: readonly Method[] = [
   "clew/criticalPath",
   "clew/diff",
   "clew/compare",
+  "clew/localize",
   "clew/patterns",
   "clew/locate",
   "clew/source",

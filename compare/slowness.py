@@ -1,0 +1,224 @@
+"""Which places take longer than they did: the time of visits against what their calls took before, and slow ways between.
+
+What a visit is expected to take is what each of its calls took in the reference, of the same caller: so a visit that calls
+more is not slow for that, and a mix of requests that changed is no slowness either. A way between two places is slow by the
+network of one or of the other: each way's growth is split between its ends so that the fewest and smallest growths explain
+all. Invariant: how much later a place makes its requests counts in doublings, and is weighted by how sure the growth is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.compare.evidence import Evidence, Kind, shares_differ, weight
+from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, mann_whitney, normal_above
+from clew.compare.visits import KINDS, Mask, Side, Sides
+
+QUANTILES = (0.5, 0.75, 0.9, 0.95)
+"""Where the share of slower values is compared: stalls now and then move no median."""
+DOUBT = 2.0
+"""Bits that the best of several tests has by chance."""
+ROUNDS = 50
+"""Of splitting growth between the ends of ways; it changes little after ten."""
+
+
+@dataclass(frozen=True)
+class Slowness:
+    bits: F64
+    """Per place."""
+    evidence: dict[int, list[Evidence]]
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """Columns of a side's calls, by kind of time."""
+
+    known: Mask
+    """Does the reference have such a call?"""
+    expected: dict[str, F64]
+
+
+def find_slowness(sides: Sides, *, half: float, floor: float, most: int) -> Slowness:
+    """`half` is the bits at which a difference is trusted by half, `floor` the share of a request's time that growth is
+    measured against beside the place's own, `most` how many pieces of evidence a place has."""
+    grown, keys = _expectations(sides)
+    visits = [_of_visits(side, there) for side, there in zip(sides.both, grown, strict=True)]
+    ways = [_of_ways(side, there) for side, there in zip(sides.both, grown, strict=True)]
+    network = _network(sides, ways)
+    bits = np.zeros(len(sides.places))
+    evidence: dict[int, list[Evidence]] = {}
+    for place in np.unique(visits[1].place[visits[1].known]).tolist():
+        here = [those.take(those.known & (those.place == place)) for those in visits]
+        if not len(here[0].place):
+            continue
+        to = [those.take(those.place == place) for those in ways]
+        response = [
+            float(side.flows.response_ns[np.unique(those.request)].mean())
+            for side, those in zip(sides.both, here, strict=True)
+        ]
+        usual, way = float(here[1].expected.mean()), float(to[1].expected.mean()) if len(to[1].place) else 0.0
+        own = float((here[1].own - here[1].expected).mean())
+        # Beside half of what it takes, what is short is no growth however many times.
+        beside = usual / 2 + floor * response[0] / 10
+        logs = [np.log2((those.own + beside) / (those.expected + beside)) for those in here]
+        sure = float(
+            weight(slower_bits(*(mean_by_request(v.request, x) for v, x in zip(here, logs, strict=True))), half)
+        )
+        sure_way = 0.0
+        if len(to[0].place) and len(to[1].place):
+            sure_way = float(weight(slower_bits(*(mean_by_request(v.request, v.own - v.expected) for v in to)), half))
+        growth = max(own, 0.0) * sure + network[place] * sure_way
+        bits[place] = np.log2(1 + growth / (usual + way + floor * response[0]))
+        if bits[place] > 0:
+            evidence[place] = _pieces(sides, grown, keys, place, bits=float(bits[place]), most=most)
+    return Slowness(bits, evidence)
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Of visits, or of ways to a place: what they took and were expected to."""
+
+    place: I64
+    other: I64
+    """Where a way begins."""
+    request: I64
+    own: F64
+    expected: F64
+    known: Mask
+
+    def take(self, chosen: Mask) -> _Times:
+        return _Times(*(column[chosen] for column in vars(self).values()))
+
+
+def _expectations(sides: Sides) -> tuple[list[_Grown], list[I64]]:
+    """What each call took in the reference on average, by its label and its caller's; and each call's number among those."""
+    width = len(sides.labels) + 1
+    pairs = [side.label * width + side.caller + 1 for side in sides.both]
+    numbers, of = np.unique(np.concatenate(pairs), return_inverse=True)
+    keys = [of[: len(pairs[0])], of[len(pairs[0]) :]]
+    count = np.bincount(keys[0], minlength=len(numbers))
+    mean = {
+        kind: np.bincount(keys[0], sides.reference.times[kind], len(numbers)) / np.maximum(count, 1) for kind in KINDS
+    }
+    return [_Grown(count[key] > 0, {kind: mean[kind][key] for kind in KINDS}) for key in keys], keys
+
+
+def _of_visits(side: Side, grown: _Grown) -> _Times:
+    size = len(side.entries)
+    own, expected = np.zeros(size), np.zeros(size)
+    for kind in ("work", "waiting"):
+        own += np.bincount(side.visit, np.where(grown.known, side.times[kind], 0.0), size)
+        expected += np.bincount(side.visit, np.where(grown.known, grown.expected[kind], 0.0), size)
+    known = np.bincount(side.visit, grown.known, size) > 0
+    place = side.place[side.entries]
+    return _Times(place, place, side.request[side.entries], own, expected, known)
+
+
+def _of_ways(side: Side, grown: _Grown) -> _Times:
+    calls = side.entries[(side.parent[side.entries] >= 0) & grown.known[side.entries]]
+    return _Times(
+        side.place[calls],
+        side.place[side.parent[calls]],
+        side.request[calls],
+        side.times["edge"][calls],
+        grown.expected["edge"][calls],
+        np.ones(len(calls), bool),
+    )
+
+
+def _network(sides: Sides, ways: list[_Times]) -> F64:
+    """Per place how much every way to and from it takes longer: least squares over all ways, none below zero."""
+    size = len(sides.places)
+    pairs = [way.other * size + way.place for way in ways]
+    both = np.intersect1d(pairs[0], pairs[1])
+    growth = np.zeros(len(both))
+    if len(both):
+        there = np.isin(pairs[1], both)
+        of = np.searchsorted(both, pairs[1][there])
+        growth = np.bincount(of, (ways[1].own - ways[1].expected)[there], len(both)) / np.bincount(of)
+    growth = np.maximum(growth, 0.0)
+    source, target = both // size, both % size
+    slow = np.zeros(size)
+    ends = [(place, source == place, target == place) for place in np.unique(np.concatenate((source, target))).tolist()]
+    for _ in range(ROUNDS):
+        for place, out, into in ends:
+            rest = (growth[into] - slow[source[into]]).sum() + (growth[out] - slow[target[out]]).sum()
+            # A tenth of a way that did not grow at all: what one way alone says is not all believed.
+            slow[place] = max(rest / (into.sum() + out.sum() + 0.1), 0.0)
+    return slow
+
+
+def slower_bits(before: F64, after: F64) -> float:
+    """How sure it is that values after are larger, in the middle (Mann and Whitney) or at the upper end (shares beyond the
+    quantiles of both): the better of the two, less what chance makes of so many tests."""
+    n, m = len(before), len(after)
+    if not n or not m:
+        return 0.0
+    best = 0.0
+    ranked = mann_whitney(*(Samples(part, np.array([0, len(part)])) for part in (before, after)))
+    if ranked.delta[0] > 0:
+        spread = np.sqrt(n * m * (n + m + 1) / 12)
+        best = -float(np.log2(max(float(normal_above((ranked.u - n * m / 2) / spread)[0]), 1e-300)))
+    beyond = np.quantile(np.concatenate((before, after)), QUANTILES)
+    shares = [(part[:, None] > beyond).mean(axis=0) for part in (before, after)]
+    size = [np.full(len(QUANTILES), float(count)) for count in (n, m)]
+    tail = np.where(shares[1] > shares[0], shares_differ(shares[0], size[0], shares[1], size[1]), 0.0)
+    return max(best, float(tail.max())) - DOUBT
+
+
+def mean_by_request(request: I64, values: F64) -> F64:
+    """Means: visits of one request have much in common."""
+    _, of = np.unique(request, return_inverse=True)
+    return np.bincount(of, values) / np.bincount(of)
+
+
+def _pieces(
+    sides: Sides, grown: Sequence[_Grown], keys: list[I64], place: int, *, bits: float, most: int
+) -> list[Evidence]:
+    """Which calls and ways of a place grew most, each with its part of the bits."""
+    found: list[tuple[float, Kind, int]] = []
+    kind: Kind
+    calls = np.flatnonzero((sides.suspect.place == place) & grown[1].known)
+    numbers, of = np.unique(keys[1][calls], return_inverse=True)
+    for kind in KINDS:
+        growth = (sides.suspect.times[kind] - grown[1].expected[kind])[calls]
+        total = np.bincount(of, growth, len(numbers))
+        found += [(float(total[at]), kind, int(numbers[at])) for at in np.flatnonzero(total > 0).tolist()]
+    found.sort(key=lambda piece: (-piece[0], piece[1], piece[2]))
+    whole = sum(piece[0] for piece in found)
+    samples = [_samples(sides, keys, kind, number) for _, kind, number in found[:most]]
+    p = [float(mann_whitney(*(Samples(v, np.array([0, len(v)])) for v in pair[0])).p[0]) for pair in samples]
+    corrected = benjamini_hochberg(np.array(p, np.float64))
+    result = []
+    for (grew, kind, _), (pair, example), chance in zip(found[:most], samples, corrected.tolist(), strict=True):
+        side = sides.suspect
+        result.append(
+            Evidence(
+                kind=kind,
+                bits=bits * grew / whole,
+                service=sides.services[side.service[example]],
+                method=sides.labels[side.label[example]],
+                caller=sides.labels[side.caller[example]] if side.caller[example] >= 0 else "",
+                instance="",
+                text="",
+                before=float(pair[0].mean()),
+                after=float(pair[1].mean()),
+                samples_before=len(pair[0]),
+                samples_after=len(pair[1]),
+                p=chance,
+                call=example,
+            )
+        )
+    return result
+
+
+def _samples(sides: Sides, keys: list[I64], kind: str, number: int) -> tuple[tuple[F64, F64], int]:
+    """Mean time per call in each request that has such calls, on both sides; and the slowest call."""
+    parts = []
+    for side, key in zip(sides.both, keys, strict=True):
+        calls = np.flatnonzero(key == number)
+        parts.append(mean_by_request(side.request[calls], side.times[kind][calls]))
+    return (parts[0], parts[1]), int(calls[np.argmax(sides.suspect.times[kind][calls])])

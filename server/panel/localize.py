@@ -1,0 +1,142 @@
+"""Suspects for what is different in some runs' requests from others', or in the anomalous ones from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.compare.evidence import Evidence
+from clew.compare.suspects import Localization, Suspect, Thresholds, localize
+from clew.graph.ops.flows import Flows
+from clew.records.errors import ClewError
+from clew.server.protocol import (
+    LocalizeCluster,
+    LocalizeEvidence,
+    LocalizeParams,
+    LocalizeResult,
+    LocalizeSuspect,
+    Location,
+)
+from clew.server.session import Session, Task
+
+if TYPE_CHECKING:
+    from clew.graph.query import Run
+
+MAX_SUSPECTS = 500
+MAX_TEXT = 400
+"""Characters of a message."""
+
+
+def localize_view(session: Session, params: LocalizeParams, task: Task) -> LocalizeResult:
+    """Raises `ClewError` for a run or a request that is not there."""
+    if not params.suspect:
+        raise ClewError("name a run to search for suspects")
+    sides = [[session.open(name, task) for name in names] for names in (params.suspect, params.reference)]
+    task.phase("following requests")
+    names = [params.request] if params.request else None
+    suspect, reference = (Flows.of(runs, names=names) if runs else None for runs in sides)
+    assert suspect is not None
+    if params.request and not len(suspect):
+        known = sorted(set(Flows.of(sides[0]).names))
+        there = f"there are {', '.join(known)}" if known else "there are none at all"
+        raise ClewError(f"no suspect run has a request of the name {params.request!r}; {there}")
+    task.phase("comparing")
+    found = localize(suspect, reference, Thresholds(**asdict(params.thresholds)))
+    limit = max(1, min(params.maxSuspects, MAX_SUSPECTS))
+    return LocalizeResult(
+        suspect=[session.ref(run) for run in sides[0]],
+        reference=[session.ref(run) for run in sides[1]],
+        sentence=found.sentence(),
+        explanation=found.explain(),
+        thresholds=params.thresholds,
+        requestsSuspect=found.suspect,
+        requestsReference=found.reference,
+        suspects=[_suspect(found, number, one) for number, one in enumerate(found.suspects[:limit], 1)],
+        hiddenSuspects=max(len(found.suspects) - limit, 0),
+        clusters=_clusters(found),
+        message=_message(sides, suspect, reference),
+    )
+
+
+def _message(sides: Sequence[Sequence[Run]], suspect: Flows, reference: Flows | None) -> str:
+    empty = [
+        run.info.name
+        for runs, flows in zip(sides, (suspect, reference), strict=True)
+        if flows is not None and not len(flows)
+        for run in runs
+    ]
+    if empty:
+        return (
+            f"There are no requests in {' and '.join(sorted(set(empty)))}. Mark the function that a request begins with in the "
+            "spec: `request MODULE:FUNCTION as NAME;`"
+        )
+    if {run.folder for run in sides[0]} == {run.folder for run in sides[1]}:
+        return "Both sides are the same; choose another run as the reference, or none."
+    return ""
+
+
+def _suspect(found: Localization, rank: int, suspect: Suspect) -> LocalizeSuspect:
+    evidence = [_evidence(found, piece) for piece in suspect.evidence]
+    return LocalizeSuspect(
+        rank=rank,
+        score=suspect.score,
+        kind=suspect.kind,
+        sentence=_short(suspect.sentence()),
+        service=suspect.service,
+        method=suspect.method,
+        caller=suspect.caller,
+        instance=suspect.instance,
+        evidence=evidence,
+        location=evidence[0].location,
+    )
+
+
+def _evidence(found: Localization, piece: Evidence) -> LocalizeEvidence:
+    run, event, location = "", None, None
+    if piece.call >= 0:
+        flows = found.flows
+        request = int(flows.of_call(np.array([piece.call]))[0])
+        of = flows.runs[int(flows.run[request])]
+        run, event = of.info.id, int(flows.event[piece.call])
+        place = of.graph.location(event)
+        location = Location(*place) if place else None
+    return LocalizeEvidence(
+        kind=piece.kind,
+        bits=piece.bits,
+        sentence=_short(piece.sentence()),
+        service=piece.service,
+        method=piece.method,
+        caller=piece.caller,
+        instance=piece.instance,
+        text=_short(piece.text),
+        before=piece.before,
+        after=piece.after,
+        samplesBefore=piece.samples_before,
+        samplesAfter=piece.samples_after,
+        p=piece.p,
+        run=run,
+        event=event,
+        location=location,
+    )
+
+
+def _clusters(found: Localization) -> list[LocalizeCluster]:
+    splits = found.residuals.splits if found.residuals is not None else ()
+    return [
+        LocalizeCluster(
+            requests=len(split.cluster.requests),
+            calls=len(split.cluster.sequence),
+            merged=split.cluster.merged,
+            method=split.method,
+            why=split.why,
+            anomalous=int(split.anomalous.sum()),
+        )
+        for split in splits
+    ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

@@ -1,0 +1,209 @@
+"""Suspects: what was planted is first, with its numbers and reasons; what did not change is no suspect."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clew
+from clew.compare.behaviour import words_of
+from clew.compare.suspects import Thresholds, localize
+from clew.compare.visits import two_sides
+from clew.graph.formats.reading import read_files
+from clew.graph.ops.flows import Flows
+from clew.graph.query import Run
+from clew.records.errors import ClewError
+from clew.records.run import RunInfo
+from tests.compare.spans import spans_run
+
+SHARED = Path(os.environ.get("CLEW_SHARED_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+TRAINTICKET = SHARED / "trainticket"
+
+
+def period(folder, seed, name="run", requests=40, change=None, logs=()):
+    """Requests to three services, one after the other; `change(request, calls, chance)` says what they really call."""
+    chance, made = np.random.default_rng(seed), []
+    for number in range(requests):
+        calls = [
+            (f"s{service}", f"op{service}", chance.normal(10 * service, 0.5), f"s{service}-{number % 2}", 2.0)
+            for service in (1, 2, 3)
+        ]
+        made.append(change(number, calls, chance) if change else calls)
+    return spans_run(folder, made, name=name, logs=logs)
+
+
+def found(tmp_path, **options):
+    return period(tmp_path, 2, "bad", **options).requests.localize(period(tmp_path, 1, "good").requests)
+
+
+def changed(calls, place, **new):
+    service, name, ms, host, way = calls[place]
+    calls[place] = (service, name, new.get("ms", ms), host, new.get("way", way))
+    return calls
+
+
+def test_two_healthy_periods_have_next_to_no_suspect(tmp_path):
+    assert all(suspect.score < 0.2 for suspect in found(tmp_path).suspects)
+
+
+def test_slow_work_is_the_callees_not_its_callers(tmp_path):
+    answer = found(tmp_path, change=lambda number, calls, chance: changed(calls, 1, ms=40.0 + chance.normal()))
+    first = answer.suspects[0]
+    assert (first.service, first.kind, first.method) == ("s2", "method", "s2:op2")
+    piece = first.evidence[0]
+    assert piece.kind == "work"
+    assert (piece.before, piece.after) == (pytest.approx(20e6, rel=0.1), pytest.approx(40e6, rel=0.1))
+    assert (piece.samples_before, piece.samples_after) == (40, 40) and piece.p < 1e-6
+    assert all(suspect.score < first.score / 4 for suspect in answer.suspects[1:])
+    assert "s2:op2 itself takes 20" in answer.sentence()
+
+
+def test_a_slow_way_is_an_edge_to_the_service_that_all_wait_for(tmp_path):
+    answer = found(tmp_path, change=lambda number, calls, chance: changed(calls, 2, way=200.0))
+    first = answer.suspects[0]
+    assert (first.service, first.kind, first.method, first.caller) == ("s3", "edge", "s3:op3", "app:to op3")
+    assert first.evidence[0].after == pytest.approx(200e6, rel=0.05)
+
+
+def test_stalls_now_and_then_move_no_median_and_are_found(tmp_path):
+    answer = found(
+        tmp_path, change=lambda number, calls, chance: changed(calls, 0, ms=150.0) if number % 5 == 0 else calls
+    )
+    assert answer.suspects[0].service == "s1"
+
+
+def test_one_slow_instance_is_named(tmp_path):
+    answer = found(tmp_path, change=lambda number, calls, chance: changed(calls, 1, ms=60.0) if number % 2 else calls)
+    first = answer.suspects[0]
+    assert first.service == "s2" and first.instance == "s2-1"
+    assert any(piece.kind == "instance" and piece.instance == "s2-1" for piece in first.evidence)
+
+
+def test_two_seconds_more_in_six_healthy_samples_are_first(tmp_path):
+    good = period(tmp_path, 1, "good", requests=6)
+    bad = period(tmp_path, 2, "bad", requests=8, change=lambda number, calls, chance: changed(calls, 0, way=2000.0))
+    assert bad.requests.localize(good.requests).suspects[0].service == "s1"
+
+
+def test_a_missing_call_is_its_callers(tmp_path):
+    def without(number, calls, chance):
+        return [calls[0], calls[2]]
+
+    first = found(tmp_path, change=without).suspects[0]
+    assert first.service == "app"
+    piece = first.evidence[0]
+    assert (piece.kind, piece.before, piece.after) == ("call", 1.0, 0.0)
+
+
+def test_errors_that_one_request_in_four_logs_are_found_where_they_are_logged(tmp_path):
+    logs = [(number, 1, f"could not load item {number}", 17) for number in range(0, 40, 4)]
+    logs += [(number, 0, f"served {number}", 9) for number in range(40)]
+    usual = [(number, 0, f"served {number}", 9) for number in range(40)]
+    bad, good = period(tmp_path, 2, "bad", logs=logs), period(tmp_path, 1, "good", logs=usual)
+    first = bad.requests.localize(good.requests).suspects[0]
+    assert (first.service, first.kind) == ("s2", "log")
+    assert any(piece.after == pytest.approx(0.25) for piece in first.evidence)
+
+
+def test_an_error_that_is_gone_is_no_suspect(tmp_path):
+    logs = [(number, 1, f"could not load item {number}", 17) for number in range(0, 40, 4)]
+    usual = [(0, 0, "served", 9)]
+    bad, good = period(tmp_path, 2, "bad", logs=usual), period(tmp_path, 1, "good", logs=[*usual, *logs])
+    assert all(suspect.score < 0.2 for suspect in bad.requests.localize(good.requests).suspects)
+
+
+def test_without_a_reference_unusual_requests_are_compared_with_the_rest(tmp_path):
+    bad = period(
+        tmp_path, 2, "bad", change=lambda number, calls, chance: changed(calls, 2, ms=500.0) if number == 9 else calls
+    )
+    answer = bad.requests.localize()
+    assert answer.suspect <= 3 and answer.suspects[0].service == "s3"
+    assert answer.residuals is not None and answer.residuals.anomalous[9]
+    assert "of 40 requests are anomalous" in answer.sentence()
+
+
+def test_times_of_spans_add_up_to_the_responses(tmp_path):
+    flows = period(tmp_path, 3).requests.flows()
+    times = two_sides(flows, flows).suspect.times
+    assert sum(column.sum() for column in times.values()) == pytest.approx(flows.response_ns.sum())
+
+
+def test_nothing_to_compare_is_no_suspect(tmp_path):
+    flows = period(tmp_path, 1).requests.flows()
+    none = flows.take(np.zeros(0, np.int64))
+    for sides in ((flows, none), (none, flows), (none, none)):
+        answer = localize(*sides)
+        assert not answer.suspects and "nothing stands out" in answer.sentence()
+
+
+def test_answers_are_data(tmp_path):
+    answer = found(tmp_path, change=lambda number, calls, chance: changed(calls, 1, ms=40.0))
+    data = json.loads(json.dumps(answer.to_json()))
+    assert data["suspects"][0]["service"] == "s2" and data["suspects"][0]["evidence"][0]["samples_after"] == 40
+    assert answer.table().rows[0].service == "s2"
+
+
+def test_thresholds_are_options_and_unknown_ones_are_refused(tmp_path):
+    run = period(tmp_path, 1)
+    assert run.requests.localize(run.requests, half=1.0).thresholds == Thresholds(half=1.0)
+    with pytest.raises(ClewError, match="there is no threshold 'halve'; thresholds: time, half"):
+        run.requests.localize(run.requests, halve=1.0)
+    with pytest.raises(ClewError, match=r"write suspect\.requests\.localize"):
+        run.requests.localize(run)
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("Order \0 not found", ["Order", "not", "found"]),
+        ("route=Berlin to=[Paris, Rome] by train", ["route", "to", "Rome", "by", "train"]),
+        ("status: Wrong Mon a\0b", ["status"]),
+    ],
+)
+def test_words_are_the_programs_not_the_data(template, words):
+    assert list(words_of(template)) == words
+
+
+def trainticket(name):
+    files = [
+        path for path in (TRAINTICKET / f"{name}.jsonl.gz", TRAINTICKET / f"{name}-logs.jsonl.gz") if path.exists()
+    ]
+    if not files:
+        pytest.skip(f"no real traces: {TRAINTICKET} is not there; CLEW_SHARED_DATA names their folder")
+    graph = read_files(RunInfo("20200101-000000-trace", "trace", [], "/", "/", "", 0), files).graph
+    return Flows.of(Run(graph.info, TRAINTICKET, [], graph))
+
+
+@pytest.mark.parametrize(
+    ("fault", "healthy", "service", "rank"),
+    [
+        ("fault-a", "healthy-0130", "ts-contacts-service", 1),
+        ("fault-b", "healthy-0130", "ts-verification-code-service", 1),
+        ("fault-c", "healthy-0129", "ts-contacts-service", 3),
+        ("fault-d", "healthy-0129", "ts-travel-service", 3),
+    ],
+)
+def test_real_faults_are_where_they_were_injected(fault, healthy, service, rank):
+    suspects = localize(trainticket(fault), trainticket(healthy)).suspects
+    assert service in [suspect.service for suspect in suspects[:rank]]
+
+
+def test_suspects_of_one_service_are_its_functions(make_run):
+    def recorded(name, slow):
+        run = make_run(name)
+        thread = run.process().thread()
+        for number in range(30):
+            thread.enter("serve").request("Type")
+            for function, took in (("load", 300_000), ("store", 200_000 * slow)):
+                thread.enter(function)
+                run.clock.now += int(took) + number % 7 * 1000
+                thread.exit(function)
+            thread.exit("serve")
+        return clew.open(run.write())
+
+    answer = recorded("slow", 1.2).requests.localize(recorded("usual", 1).requests)
+    assert [(suspect.kind, suspect.method) for suspect in answer.suspects[:1]] == [("method", "app:store")]
