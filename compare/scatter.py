@@ -24,7 +24,9 @@ FEWEST, MOST = 2.0, 30.0
 """Degrees of freedom that the tails of all may stand for."""
 NEAR = 60
 """So many subjects of about one size tell each other's scatter."""
+_STEP = NEAR // 6
 _LEAST = 1e-6
+_FEW = 4
 _ROUNDS = 8
 
 
@@ -95,8 +97,13 @@ def _answer(of: _Changes, places: I64, ratio: F64, shared: float) -> Scatter:
 
     prior, learnt = _prior(of)
     tails = _freedom(of.change / np.sqrt(prior * of.parts)) if len(places) >= ENOUGH else FEWEST
-    freedom = tails + of.own
-    error = np.sqrt((tails * prior + of.square) / freedom * of.parts)
+    # A few samples that happen to lie close say little against tails like these; that they lie far apart is taken as it is.
+    own = np.maximum(of.own - _FEW, 0.0)
+    freedom = tails + own
+    with np.errstate(invalid="ignore"):
+        close = (tails * prior + np.nan_to_num(of.square / of.own) * own) / freedom
+    far = (tails * prior + of.square) / (tails + of.own)
+    error = np.sqrt(np.maximum(close, far) * of.parts)
     wide = stdtrit(freedom, 0.975) * error
     low, high, p, within = np.full((4, len(ratio)), np.nan)
     low[places], high[places] = np.exp(of.change - wide), np.exp(of.change + wide)
@@ -137,8 +144,8 @@ def _prior(of: _Changes) -> tuple[F64, bool]:
         return np.full(len(of.change), of.square.sum() / of.own.sum() if learnt else ASSUMED**2), bool(learnt)
     order = np.argsort(of.size, kind="stable")
     variance = np.zeros(len(order))
-    for place, which in enumerate(order.tolist()):
-        begin = min(max(place - NEAR // 2, 0), max(len(order) - NEAR, 0))
+    for place in range(0, len(order), _STEP):
+        begin = min(max(place + _STEP // 2 - NEAR // 2, 0), max(len(order) - NEAR, 0))
         near = order[begin : begin + NEAR]
         # The median of squares that are normal is 0.4549 of their mean.
         across = np.median(of.change[near] ** 2 / of.parts[near]) / 0.4549
@@ -146,7 +153,7 @@ def _prior(of: _Changes) -> tuple[F64, bool]:
         if len(repeats) >= ENOUGH / 2:
             own = of.own[repeats]
             within = float(np.median(of.square[repeats] / own / (1 - 2 / (9 * own)) ** 3))
-        variance[which] = max(across, within, _LEAST)
+        variance[order[place : place + _STEP]] = max(across, within, _LEAST)
     return variance, True
 
 

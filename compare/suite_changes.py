@@ -37,16 +37,16 @@ class Thresholds:
     wait_ms: float = 10.0
     """It is slower, too, when it waits longer by at least so many milliseconds and `change` of all it takes …"""
     margin: float = 3.0
-    """… and by so many times what waiting varied without a change."""
+    """… and by so many times what may be chance: what such tests' waiting varied without a change, or a quarter of it."""
 
     def explain(self) -> str:
         return (
             f"A test is slower or faster when its processor time, fixtures apart, changed by at least {self.change:.0%} and "
             f"{self.floor_ms:g} ms, and by more than such times scatter, with at most {self.alpha:.0%} of what is named being "
             f"chance (Benjamini-Hochberg); what all tests have in common is taken out first. It is slower, too, when it "
-            f"waits longer by at least {self.wait_ms:g} ms, and by {self.margin:g} times the most that the waiting of "
-            f"tests of its length varied without a change. Its flow changed when a function is called, in the same chain "
-            f"of callers, more or less often than in any session before."
+            f"waits longer by at least {self.wait_ms:g} ms, and by {self.margin:g} times what may be chance: the most that "
+            f"the waiting of tests of its length varied without a change, or a quarter of it. Its flow changed when a "
+            f"function is called, in the same chain of callers, more or less often than in any session before."
         )
 
 
@@ -70,9 +70,9 @@ class TestChange:
     high: float | None = None
     """Of processor time, the bounds that the share lies in, at 95 %."""
     by_chance_ns: float | None = None
-    """Of waiting, the most that it varied without a change."""
+    """Of waiting, how much longer it may be without a change."""
     p: float | None = None
-    """Of processor time, corrected for the number of tests compared; of waiting, the share of variations as large."""
+    """Of processor time, corrected for the number of tests compared."""
     functions: tuple[Responsible, ...] = ()
     """Of a test that is slower or faster: whose own time changed, the most first."""
     calls: tuple[CallChange, ...] = ()
@@ -95,13 +95,11 @@ class TestChange:
 
     def figures(self) -> str:
         """Of one that is slower or faster."""
-        assert (
-            self.before_ns is not None and self.after_ns is not None and self.share is not None and self.p is not None
-        )
+        assert self.before_ns is not None and self.after_ns is not None and self.share is not None
         text = f"{duration(self.before_ns)} -> {duration(self.after_ns)} of {self.measure}"
         if self.measure == WAITING:
-            return f"{text} (by chance it varied {duration(self.by_chance_ns or 0)} at most; p = {self.p:.2g})"
-        assert self.low is not None and self.high is not None
+            return f"{text} ({duration(self.by_chance_ns or 0)} more may be chance)"
+        assert self.low is not None and self.high is not None and self.p is not None
         return f"{text} ({percent(self.share)}, between {percent(self.low)} and {percent(self.high)}; p = {self.p:.2g})"
 
 
@@ -168,7 +166,10 @@ class Suites:
                     f"that all of them use; this is taken out above"
                 )
         if self.waits.tested:
-            lines.append(f"waiting varies by chance up to {duration(float(np.nanmax(self.waits.most)))}")
+            chance = duration(float(np.nanmedian(self.waits.by_chance)))
+            lines.append(
+                f"waiting may be {chance} longer by chance, at the median of {_many(self.waits.tested, 'test')}"
+            )
         if self.counted:
             lines.append(f"left out, as they ran too often for the budget: {_some(self.counted)}")
         if self.only_after:

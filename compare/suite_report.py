@@ -73,16 +73,17 @@ def markdown(suites: Suites, title: str, root: str) -> str:
             "| --- | --- | ---: | ---: | --- | ---: | --- |",
         ]
         for row in timed:
-            assert row.share is not None and row.p is not None
+            assert row.share is not None
             change = percent(row.share)
             if row.low is not None and row.high is not None:
                 change += f" ({percent(row.low)} – {percent(row.high)})"
+            p = "" if row.p is None else f"{row.p:.2g}"
             functions = "<br>".join(
                 f"`{_cell(it.label)}` {_growth(it)}{_at(it.location, root)}" for it in row.functions[:BELOW]
             )
             lines.append(
                 f"| {_TITLES[row.kind]} | `{_cell(row.name)}` | {duration(row.before_ns or 0)} | "
-                f"{duration(row.after_ns or 0)} of {row.measure} | {change} | {row.p:.2g} | {functions} |"
+                f"{duration(row.after_ns or 0)} of {row.measure} | {change} | {p} | {functions} |"
             )
         lines.append("")
     found = causes(suites)

@@ -7,7 +7,6 @@ environment. A session in a process that is recorded already (a worker, or pytes
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -28,10 +27,12 @@ from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.limits import parse_limits
 from clew.records.plan import Plan, dump, load
-from clew.records.run import RUN_VARIABLE, create_run, finish_run, save_run
+from clew.records.run import RUN_VARIABLE, create_run, finish_run, remove_run, save_run
 from clew.records.sessions import find_sessions, keep_sessions
 
 _CHANGED = (RUN_VARIABLE, "PYTHONPATH")
+_NOTHING_RAN = (pytest.ExitCode.OK, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""With which a session ends that only listed tests, or found none. What went wrong before them may be worth a look."""
 
 
 class Options(NamedTuple):
@@ -123,7 +124,7 @@ class Session:
         self._tests_ran = False
         if not self.recording:
             self._restore()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_run(self._folder)
 
     def _restore(self) -> None:
         for name, value in self._before.items():
@@ -148,6 +149,8 @@ class Session:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         recorded = f"clew: recorded as run {self._info.id}; next: `clew view` or `clew why TEXT`"
+        if self._verdict is None and not self._folder.exists():
+            return
         if self._verdict is None or not self._verdict.lines:
             terminalreporter.write_line(recorded)
             return
@@ -166,6 +169,9 @@ class Session:
         self.recording = False
         lifecycle.stop()
         self._restore()
+        if not self._tests_ran and exit_code in _NOTHING_RAN:
+            remove_run(self._folder)
+            return
         # Not while tests run: they may wait for any child of theirs.
         Attendant(self._folder).finish()
         self._info = finish_run(self._folder, self._info, exit_code, counted_notes(self._folder))
