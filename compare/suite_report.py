@@ -6,6 +6,7 @@ Invariant: what is cut off is counted.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,13 +114,12 @@ def markdown(suites: Suites, title: str, root: str) -> str:
 def failed(suites: Suites, limits: Limits) -> str:
     """Why a build fails; "" when it does not."""
     reasons = []
-    if limits.slower is not None:
-        slow = [row for row in suites.of(SLOWER) if (row.share or 0) >= limits.slower]
-        by = f" by {limits.slower:.0%} or more" if limits.slower else ""
-        reasons += [f"{_subjects(slow)} slower{by}"] * bool(slow)
-    if limits.structure:
-        other = suites.of(STRUCTURE)
-        reasons += [f"{_subjects(other)} with another flow"] * bool(other)
+    slow = [row for row in suites.of(SLOWER) if limits.slower is not None and (row.share or 0) >= limits.slower]
+    if slow:
+        reasons.append(f"{_subjects(slow)} slower" + (f" by {limits.slower:.0%} or more" if limits.slower else ""))
+    other = suites.of(STRUCTURE) if limits.structure else ()
+    if other:
+        reasons.append(f"{_subjects(other)} with another flow")
     return f"failed: {' and '.join(reasons)}" if reasons else ""
 
 
@@ -156,7 +156,7 @@ def _below(row: TestChange, root: str) -> list[str]:
     return lines + [f"and {len(shown) - BELOW:,} more"] * (len(shown) > BELOW)
 
 
-def _subjects(rows: list[TestChange] | tuple[TestChange, ...]) -> str:
+def _subjects(rows: Sequence[TestChange]) -> str:
     first = str(rows[0].subject)
     return f"{first} is" if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more are"
 
