@@ -118,7 +118,8 @@ def diff(
     By flows, requests of one name and with the same calls are a category. Named are those that got slower, with the calls
     that did, and those that are new or more frequent, with what they may come from and the calls that differ; and what else
     tells requests that changed from others: where they ran, their values, their logs. Several runs a side tell changes of
-    the program from those between any two runs. RUN@EVENT is one request of a run. docs/compare.md explains the numbers.
+    the program from those between any two runs. RUN@slowest, RUN@typical, RUN@fastest and RUN@EVENT are one request of a
+    run. docs/compare.md explains the numbers.
 
     BEFORE..AFTER instead are two revisions (main, HEAD~3, a run's id) whose tests `pytest --clew` recorded: which tests' flows
     changed, or their time, and by which functions. Without AFTER it is the newest session, without BEFORE HEAD's.
@@ -129,7 +130,7 @@ def diff(
       clew diff before after --by flows --request checkout
       clew diff mon-1 mon-2 mon-3 -- tue-1 tue-2 tue-3
       clew diff before after --fail-on slower:5%,structure --markdown
-      clew diff before@1200 after@980
+      clew diff before@typical before@slowest --request checkout
       clew diff main..HEAD
       clew diff main.. --fail-on slower:20%,structure --markdown
       clew diff before after --level component

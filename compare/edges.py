@@ -79,7 +79,8 @@ def call_times(flows: Flows, requests: I64) -> CallTimes:
     )
     delay[:, 0] = 0  # is before the request
     found = CallTimes(begin, total, work, waiting, delay, work + delay)
-    _add_waiting(found, flows.parent[at], named[flows.channel[at]])
+    response = flows.response_ns[requests].astype(np.float64)
+    _add_waiting(found, response, flows.parent[at], named[flows.channel[at]])
     return found
 
 
@@ -115,8 +116,11 @@ def slower_by_call(before: F64, after: F64) -> F64:
     return benjamini_hochberg(surely_slower(_by_call(before), _by_call(after)))
 
 
-def _add_waiting(calls: CallTimes, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.bool_]) -> None:
-    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to."""
+def _add_waiting(
+    calls: CallTimes, response: F64, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.bool_]
+) -> None:
+    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to, as far as the
+    response could be waiting for it."""
     start, end = calls.begin - calls.delay, calls.begin + calls.total
     width = len(parent)
     # Below each call what edges led to, at any depth, and what it called plainly; children come after their parents.
@@ -130,13 +134,15 @@ def _add_waiting(calls: CallTimes, parent: npt.NDArray[np.int32], by_edge: npt.N
         waiting = calls.waiting[:, place]
         if not waiting.any():
             continue
-        low, high = calls.begin[:, place, None], end[:, place, None]
+        low, high = calls.begin[:, place, None], np.minimum(end[:, place], response)[:, None]
+        high = np.maximum(low, high)
         kids, every = near[place], near[place] + far[place]
         # A coroutine is suspended while one that it awaits is: what times add up to beyond the call's own is that.
         twice = calls.work[:, place] + waiting + calls.total[:, kids].sum(1) - calls.total[:, place]
         inside = _covered(np.clip(start[:, every], low, high), np.clip(end[:, every], low, high))
         inside -= _covered(np.clip(start[:, kids], low, high), np.clip(end[:, kids], low, high))
-        calls.own[:, place] += np.maximum(waiting - np.maximum(twice, 0) - inside, 0)
+        waiting = np.minimum(waiting - np.maximum(twice, 0), (high - low)[:, 0])
+        calls.own[:, place] += np.maximum(waiting - inside, 0)
 
 
 def _covered(low: F64, high: F64) -> F64:

@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     from clew.graph.query import Run
 
 
+PICKS = {"fastest": 0.0, "typical": 0.5, "slowest": 1.0}
+"""Words for one request of a run, by its place among all by how long they took."""
+
+
 @dataclass(frozen=True)
 class Chosen:
-    """A run, or one request of it."""
+    """A run, or one request of it, by its event or by one of `PICKS`."""
 
     run: Run
     event: int | None = None
+    pick: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,10 @@ def compared(session: Session, params: CompareParams, task: Task) -> Compared:
 
 def _chosen(session: Session, name: str, task: Task) -> Chosen:
     which, mark, number = name.rpartition("@")
-    if not mark or not number.isdecimal() or _is_run(session, name):
+    if not mark or not (number.isdecimal() or number in PICKS) or _is_run(session, name):
         return Chosen(session.open(name, task))
+    if number in PICKS:
+        return Chosen(session.open(which, task), pick=number)
     run, event = session.open(which, task), int(number)
     if event >= len(run.graph) or run.graph.at("kind", event) != Kind.REQUEST:
         raise ClewError(
@@ -97,14 +104,17 @@ def _is_run(session: Session, name: str) -> bool:
 def _flows(side: Sequence[Chosen], params: CompareParams) -> Flows:
     names = [params.request] if params.request else None
     options: dict[str, Any] = {"level": params.level, "coalesce": params.coalesce}
-    return concat(
-        *(
-            Flows.of(each.run, names=names, **options)
-            if each.event is None
-            else flows_of(each.run, np.array([each.event], np.int64), **options)
-            for each in side
-        )
-    )
+    parts = []
+    for each in side:
+        if each.event is not None:
+            parts.append(flows_of(each.run, np.array([each.event], np.int64), **options))
+            continue
+        flows = Flows.of(each.run, names=names, **options)
+        if each.pick and len(flows):
+            order = np.argsort(flows.response_ns, kind="stable")
+            flows = flows.take(order[[round(PICKS[each.pick] * (len(flows) - 1))]])
+        parts.append(flows)
+    return concat(*parts)
 
 
 def _no_such_request(chosen: Sequence[Chosen], name: str) -> ClewError:

@@ -29,7 +29,8 @@ class CompareThresholds:
 @dataclass(frozen=True)
 class CompareParams:
     before: list[str]
-    """Runs by id, name or folder; `RUN@EVENT` is one request of a run, by the number of its REQUEST event."""
+    """Runs by id, name or folder; `RUN@EVENT` is one request of a run, by the number of its REQUEST event;
+    `RUN@slowest`, `RUN@fastest` and `RUN@typical` (the median) say it by how long it took."""
     after: list[str]
     request: str = ""
     """Only requests of this name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 import clew
@@ -138,6 +139,10 @@ def test_one_request_beside_one_request(session, workspace):
     assert all(node.p is None for node in result.graph.nodes)
     with pytest.raises(ClewError, match="event 0 of run before is no request"):
         ask(session, "before@0", "more")
+    pair = ask(session, "slow@typical", "slow@slowest", request="show")
+    times = np.sort(clew.open("slow", workspace=workspace).requests.named("show").flows().response_ns)
+    assert (pair.graph.responseBeforeNs, pair.graph.responseAfterNs) == (times[14], times[-1])
+    assert ask(session, "empty@slowest", "slow@fastest").graph.countBefore == 0
     record(workspace, "night@7", 7)
     assert ask(session, "night@7", "more").requestsBefore == 90
 

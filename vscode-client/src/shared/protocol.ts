@@ -394,7 +394,10 @@ export interface CompareThresholds {
 }
 
 export interface CompareParams {
-  /** Runs by id, name or folder; `RUN@EVENT` is one request of a run, by the number of its REQUEST event. */
+  /**
+   * Runs by id, name or folder; `RUN@EVENT` is one request of a run, by the number of its REQUEST event;
+   * `RUN@slowest`, `RUN@fastest` and `RUN@typical` (the median) say it by how long it took.
+   */
   before: string[];
   after: string[];
   /** Only requests of this name. */
