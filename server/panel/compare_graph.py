@@ -26,12 +26,15 @@ def union_graph(
     union = mutations.union(category, other)
     kept = _kept(union, max(1, min(params.maxNodes, MAX_NODES)))
     name = pairing.name_of(category)
+    title = f"{name} before and after"
+    if mutations.is_pair:
+        title = f"{name}: one request beside another"
+    elif other != category:
+        title = f"{name}: a flow that changed, and what it may come from"
     return CompareGraph(
         category=ids[1],
         other=ids[0],
-        title=f"{name} before and after"
-        if other == category
-        else f"{name}: a flow that changed, and what it may come from",
+        title=title,
         sentence=union.sentence(),
         countBefore=union.counts[0],
         countAfter=union.counts[1],

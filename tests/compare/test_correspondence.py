@@ -63,9 +63,9 @@ def test_an_alignment_is_complete_in_order_and_the_cheapest_there_is(one, other,
 
 def test_a_long_sequence_is_aligned_with_itself_and_with_what_was_cut_out_of_it():
     chance = np.random.default_rng(3)
-    one = chance.integers(0, 40, (3, 20_000))
-    assert align(one, one) == [Match(place, place) for place in range(20_000)]
-    kept = np.delete(np.arange(20_000), [5, 700, 701, 19_000])
+    one = chance.integers(0, 40, (3, 8_000))
+    assert align(one, one) == [Match(place, place) for place in range(8_000)]
+    kept = np.delete(np.arange(8_000), [5, 700, 701, 7_900])
     alone = [match for match in align(one, one[:, kept]) if -1 in match]
     assert len(alone) == 4 and all(match.after < 0 for match in alone)
 
@@ -110,7 +110,7 @@ def graph_of(flows, request):
     return flows.label[at].tolist(), flows.parent[at].tolist()
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(trees, trees)
 def test_a_union_holds_each_flow_once_with_its_edges_and_nothing_else(flows_of_trees, one, other):
     flows = flows_of_trees(one, other)
@@ -133,7 +133,7 @@ def test_a_union_holds_each_flow_once_with_its_edges_and_nothing_else(flows_of_t
     json.dumps(union.to_json())
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(trees)
 def test_a_flow_beside_itself_is_itself(flows_of_trees, tree):
     flows = flows_of_trees(tree, tree)
@@ -152,12 +152,26 @@ def test_a_call_that_was_added_is_the_only_one_that_is_not_in_both(flows_of_tree
     assert sorted(row.label for row in union.table().rows) == ["app:a", "app:b", "app:b", "app:c", "app:d"]
 
 
-def test_a_call_under_another_caller_is_in_both_with_two_edges(flows_of_trees):
-    flows = flows_of_trees(("a", (("b", (("d", ()),)), ("c", ()))), ("a", (("b", ()), ("d", ()), ("c", ()))))
+def test_a_call_under_another_caller_is_in_both_with_an_edge_from_each(flows_of_trees):
+    flows = flows_of_trees(("a", (("b", (("d", ()),)),)), ("a", (("b", ()), ("d", ()))))
     union = correspond(flows, 0, flows, 1)
-    target = next(number for number, node in enumerate(union.nodes) if node.label == "app:d" and node.status != "after")
-    ends = {edge.status for edge in union.edges if edge.target == target}
-    assert ends in ({"before", "after"}, {"before"})
+    assert [(node.label, node.status) for node in union.nodes] == [
+        ("app:a", "both"),
+        ("app:b", "both"),
+        ("app:d", "both"),
+    ]
+    assert {(edge.source, edge.target, edge.status) for edge in union.edges} == {
+        (0, 1, "both"),
+        (1, 2, "before"),
+        (0, 2, "after"),
+    }
+    assert union.parent == (-1, 0, 0) and union.sentence() == "the same calls, 1 of them under another caller"
+
+
+def test_of_equal_calls_that_under_the_same_caller_is_the_one_in_both(flows_of_trees):
+    flows = flows_of_trees(("a", (("b", (("d", ()),)), ("c", (("d", ()),)))), ("a", (("b", ()), ("c", (("d", ()),)))))
+    gone = [node for node in correspond(flows, 0, flows, 1).nodes if node.status == "before"]
+    assert [(node.label, node.before) for node in gone] == [("app:d", 2)]
 
 
 def test_one_side_may_be_empty(flows_of_trees):
