@@ -30,7 +30,7 @@ def run_option(function: F) -> F:
         "--run",
         "run",
         metavar="RUN",
-        help="A run: id, name, folder, or a foreign trace. Default: the newest.",
+        help="A run: id, name, folder, or a foreign trace (its files with commas between). Default: the newest.",
     )(function)
 
 

@@ -62,10 +62,11 @@ def localize(
 ) -> int | None:
     """Say where to look for what is wrong in runs SUSPECT: services, or functions of one, ranked, with reasons.
 
-    A run is given by its id, its name (the newest of that name), its folder, or a foreign trace. With --against, what is
-    different from a time when all was well: time of a function's own, slow ways between services, one instance slower than
-    its like, calls that are new or missing, errors, and words in logs. Without it, requests that are unlike their kind (by
-    principal components) are compared with the others. docs/localize.md says how evidence is weighed.
+    A run is given by its id, its name (the newest of that name), its folder, or a foreign trace (several files of one,
+    spans and logs, with commas between). With --against, what is different from a time when all was well: time of a
+    function's own, slow ways between services, one instance slower than its like, calls that are new or missing, errors,
+    and words in logs. Without it, requests that are unlike their kind (by principal components) are compared with the
+    others. docs/localize.md says how evidence is weighed.
 
     \b
     Examples:
@@ -73,6 +74,7 @@ def localize(
       clew localize today --against mon --against tue --top 3
       clew localize today --request checkout
       clew localize today --against yesterday --fail-on 3
+      clew localize bad.jsonl,bad-logs.jsonl --against good.jsonl,good-logs.jsonl
       clew localize today --against yesterday --json | jq '.suspects[0]'
     """
     from clew.server.panel.localize import localize_view

@@ -134,13 +134,24 @@ def run_name(path: Path) -> str:
 
 
 def run_folder(workspace: Path, which: str | None = None, progress: Progress = nobody) -> Path:
-    """The folder of a run by path, id or name, as `find_run`; of a foreign file the run that is made of it, which the workspace
-    keeps. Raises `ClewError`."""
-    if not which or not Path(which).is_file() or _is_run(workspace, which):
+    """The folder of a run by path, id or name, as `find_run`; of a foreign file, or several with commas between (spans and
+    their logs), the run that is made of them, which the workspace keeps. Raises `ClewError`."""
+    files = _foreign_files(which) if which else []
+    if not which or not files or _is_run(workspace, which):
         return find_run(workspace, which)
-    file = Path(which).resolve()
-    known = _made_of(workspace, file)
-    return known or import_run(workspace, [file], progress=progress).folder
+    known = _made_of(workspace, files)
+    return known or import_run(workspace, files, progress=progress).folder
+
+
+def _foreign_files(which: str) -> list[Path]:
+    if Path(which).is_file():
+        return [Path(which).resolve()]
+    parts = [Path(part) for part in which.split(",")]
+    there = [part.is_file() for part in parts]
+    if len(parts) > 1 and any(there) and not all(there):
+        missing = parts[there.index(False)]
+        raise RunError(f"{missing}: no such file; between commas are the files of one foreign trace")
+    return [part.resolve() for part in parts] if all(there) else []
 
 
 def _is_run(workspace: Path, which: str) -> bool:
@@ -152,9 +163,9 @@ def _is_run(workspace: Path, which: str) -> bool:
     )
 
 
-def _made_of(workspace: Path, file: Path) -> Path | None:
-    """The newest run made of this file alone, as it is now."""
-    status = file.stat()
+def _made_of(workspace: Path, files: Sequence[Path]) -> Path | None:
+    """The newest run made of these files alone, as they are now."""
+    now = [(str(file), status.st_size, status.st_mtime_ns) for file in files for status in (file.stat(),)]
     for folder, info in list_runs(workspace):
         if not isinstance(info, RunInfo) or not info.imported:
             continue
@@ -163,7 +174,7 @@ def _made_of(workspace: Path, file: Path) -> Path | None:
             origins = [(one["path"], one["size"], one["modified"]) for one in said["files"]]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if origins == [(str(file), status.st_size, status.st_mtime_ns)] and (folder / PLAN_FILE).exists():
+        if origins == now and (folder / PLAN_FILE).exists():
             load_run(folder)
             return folder
     return None

@@ -86,9 +86,10 @@ def open_run(
     progress: Progress = nobody,
 ) -> Run:
     """A recorded run: by its folder, id or name, or the newest; or a trace that others wrote (OTLP, Jaeger, Zipkin, Chrome,
-    vector clocks), which is imported first. `workspace` is where its `.clew` folder is, by default the nearest one upwards.
-    Builds the store when it is missing or old: `progress` is called with what is read or made, how much of it is done and how
-    much there is; what it raises ends it. Raises `ClewError` when there is no such run, or the trace is damaged.
+    vector clocks; several files of one with commas between), which is imported first. `workspace` is where its `.clew`
+    folder is, by default the nearest one upwards. Builds the store when it is missing or old: `progress` is called with what
+    is read or made, how much of it is done and how much there is; what it raises ends it. Raises `ClewError` when there is
+    no such run, or the trace is damaged.
 
     `path` may also be a run in parts (`clew cluster partition`): a folder, or a URL of an object store. `engine` says who
     answers for its parts: "local", the default, in this process; "ray", or a Ray cluster's address, "ray://HOST:PORT"."""

@@ -162,7 +162,7 @@ class Session:
 
     def _found(self, which: str) -> Path:
         """A run's folder, made first where `which` is a trace that others wrote."""
-        if not Path(which).is_file():
+        if not any(Path(part).is_file() for part in (which, *which.split(","))):
             return find_run(self.workspace, which)
         from clew.graph.imports import run_folder
 

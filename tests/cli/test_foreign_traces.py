@@ -63,6 +63,22 @@ def test_every_command_takes_a_foreign_file_and_imports_it_once(shell, trace):
     assert len(list_runs(shell.folder)) == 2
 
 
+def test_files_of_one_trace_are_given_with_commas_between(shell, trace):
+    ids = {"traceId": "0a" * 16, "spanId": "0b" * 8}
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}
+    span = {**ids, "name": "buy", "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000000100000000"}
+    log = {**ids, "timeUnixNano": "1700000000050000000", "body": {"stringValue": "card refused"}, "severityNumber": 17}
+    spans, logs = shell.folder / "spans.json", shell.folder / "logs.json"
+    spans.write_text(json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [span]}]}]}))
+    logs.write_text(json.dumps({"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [log]}]}]}))
+    both = f"{spans.name},{logs.name}"
+    for _ in range(2):
+        assert "request buy began in shop.buy" in shell("why", "refused", "--run", both).stdout
+    assert len(list_runs(shell.folder)) == 1
+    with pytest.raises(AssertionError, match="elsewhere.json: no such file; between commas are the files of one"):
+        shell("path", "--run", f"{spans.name},elsewhere.json")
+
+
 def test_open_takes_a_foreign_file(shell, trace):
     run = open_run(trace, workspace=shell.folder)
     assert [event.text for event in run.events.where(level="ERROR")] == ["card refused"]
