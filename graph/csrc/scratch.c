@@ -46,8 +46,10 @@ static struct {
     size_t least;
     char folder[PATH_MAX];
     Block blocks[MOST_BLOCKS]; /* by address */
-    size_t count, held, most_held;
-    int most_files, refused;
+    _Atomic size_t count; /* is also asked for without the lock */
+    size_t held, most_held;
+    int most_files;
+    _Atomic int refused;
 } scratch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t whole_pages(size_t size) { return (size + PAGE - 1) / PAGE * PAGE; }
@@ -157,14 +159,17 @@ static void *block_resize(void *at, size_t size) {
     pthread_mutex_unlock(&scratch.lock);
     if (size == block.size) return at;
     if (block.file < 0 || (size > block.size && posix_fallocate(block.file, 0, (off_t)size))) return NULL;
+    /* Where it was, another thread's next block may be as soon as it has moved. */
+    pthread_mutex_lock(&scratch.lock);
     void *moved = mremap(at, block.size, size, MREMAP_MAYMOVE);
+    if (moved != MAP_FAILED) {
+        table_remove(block_at(at));
+        table_add((Block){moved, size, block.file});
+    }
+    pthread_mutex_unlock(&scratch.lock);
     if (moved == MAP_FAILED) return NULL;
     /* What cannot be cut off stays with the file. */
     if (size < block.size && ftruncate(block.file, (off_t)size)) errno = 0;
-    pthread_mutex_lock(&scratch.lock);
-    table_remove(block_at(at));
-    table_add((Block){moved, size, block.file});
-    pthread_mutex_unlock(&scratch.lock);
     return moved;
 }
 

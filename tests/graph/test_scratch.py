@@ -127,6 +127,28 @@ print(_scratch.taken()[:2] == before, room() <= before[1])
     assert in_preloaded(code, tmp_path) == "True True\n"
 
 
+def test_blocks_that_move_make_no_room_in_the_table_for_others(tmp_path):
+    """What moves leaves an address that another thread's next block may have before the move is noted."""
+    code = """
+wrong = []
+def work(number):
+    for step in range(400):
+        at, size = c.malloc(LEAST), LEAST
+        for wanted in (9 * LEAST, 2 * LEAST, 30 * LEAST, LEAST):
+            ctypes.c_uint64.from_address(at).value = number * 1000 + step
+            at = c.realloc(at, wanted)
+            if ctypes.c_uint64.from_address(at).value != number * 1000 + step or c.malloc_usable_size(at) != wanted:
+                wrong.append((number, step, wanted))
+        c.free(at)
+before = _scratch.taken()[:2]
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong, _scratch.taken()[:2] == before)
+"""
+    assert in_preloaded(code, tmp_path) == "[] True\n"
+
+
 def test_room_is_reserved_at_once_and_given_back_at_once(tmp_path):
     code = """
 at = c.malloc(100 * LEAST)
