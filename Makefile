@@ -73,7 +73,7 @@ sanitize: $(VENV)/.installed ## the C extensions under AddressSanitizer and UBSa
 sanitize-all: $(VENV)/.installed ## every test of recorder, probes, adapters and faults under AddressSanitizer and UBSan, about ten minutes
 	@$(BIN)/python tests/faults/sanitize.py
 
-sanitize-threads: $(VENV)/.installed ## the recorder's tests of threads under ThreadSanitizer
+sanitize-threads: $(VENV)/.installed ## tests of threads, the recorder's and the graph's, under ThreadSanitizer
 	@$(BIN)/python tests/faults/sanitize.py --thread
 
 fuzz: $(VENV)/.installed ## damaged traces for the reader, for ten minutes

@@ -85,7 +85,12 @@ QUICK = [
     "tests/faults/test_program.py",
     "tests/probes/test_actions.py",
 ]
-THREADS = ["tests/recorder/test_threads.py", "tests/recorder/test_fork.py", "tests/recorder/test_lifecycle.py"]
+THREADS = [
+    "tests/recorder/test_threads.py",
+    "tests/recorder/test_fork.py",
+    "tests/recorder/test_lifecycle.py",
+    "tests/graph/test_several_threads.py",
+]
 NOT = ("python", "fuzz", "address_space", "memory_runs_out", "stack_that_overflows", "test_leaks", "little_memory")
 """Of these tests: the Python recorder and the reader, which have nothing of ours to sanitize, those that bound the address
 space, which a sanitizer itself needs most of (its frames are larger, too), and those that measure memory, which it keeps."""
