@@ -94,8 +94,8 @@ def import_run(
 def _make(folder: Path, info: RunInfo, of: Foreign, progress: Progress) -> Imported:
     read = read_files(info, of.files, of.format_, of.pattern, progress)
     now = time.time_ns()
-    (folder / IMPORT_FILE).write_text(origins_text(read.origins, of.pattern), encoding="utf-8")
     save_run(folder, read.graph.info._replace(imported=now, finished=now, launcher=0))
+    (folder / IMPORT_FILE).write_text(origins_text(read.origins, of.pattern), encoding="utf-8")
     save(folder, read.graph, read.problems, fingerprint(folder), progress)
     return read
 

@@ -221,7 +221,11 @@ def load_run(folder: Path) -> RunInfo:
         raise RunError(
             f"{file}: the run is of format {data['format']}, this clew reads up to {RUN_FORMAT}; upgrade clew"
         )
-    return RunInfo(**_checked(file, data))
+    info = RunInfo(**_checked(file, data))
+    if not info.imported and (folder / IMPORT_FILE).exists():
+        # Without its origin it would be taken for a run of which nothing was recorded.
+        raise RunError(f"{file}: damaged, it does not say that the run was imported; import it again with `clew import`")
+    return info
 
 
 def _checked(file: Path, data: dict[Any, Any]) -> dict[str, Any]:

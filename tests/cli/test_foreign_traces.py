@@ -129,6 +129,14 @@ def test_a_missing_file_and_a_folder_are_told(shell):
     assert "d: a folder; name the trace files in it" in shell("import", "d", code=2).stderr
 
 
+def test_an_imported_run_is_never_taken_for_one_of_which_nothing_was_recorded(shell, trace):
+    shell("import", trace)
+    ((folder, _),) = list_runs(shell.folder)
+    said = folder / "run.json"
+    said.write_text(said.read_text().replace('"imported"', '"imporved"'))
+    assert "does not say that the run was imported" in shell("runs", folder, code=2).stderr
+
+
 def test_a_pattern_of_ones_own(shell):
     (shell.folder / "node.log").write_text('a|{"a": 1}|sent\nb|{"a": 1, "b": 1}|got\n')
     done = shell("import", "node.log", "--pattern", r"^(?<host>\w+)\|(?<clock>\{.*\})\|(?<event>.*)$")
