@@ -253,6 +253,11 @@ def add_calls(draft: Draft) -> I64:
     waited &= (forest.end[rows] >= forest.start[parent]) & ((forest.end[rows] <= forest.end[parent]) | remote)
     child, parent, channel = rows[waited], parent[waited], np.where(remote, response, end)[waited]
     until = np.minimum(_settled(forest, family, collector.resolution)[child], forest.end[parent])
+    # Whoever gave up a span gave up all that it waited for then; the span itself went on waiting.
+    given_up = _given_up(forest, child, draft.is_inline)[parent]
+    then = np.flatnonzero((given_up < until) & (given_up > forest.start[child]))
+    child, parent, channel = (np.concatenate((part, part[then])) for part in (child, parent, channel))
+    until = np.concatenate((until, given_up[then]))
     at_end = until >= forest.end[child]
     owner = np.where(at_end, child, draft.inner.at(child, until))
     answer = np.empty(len(child), np.int64)
@@ -271,6 +276,18 @@ def add_calls(draft: Draft) -> I64:
     times = np.full(len(forest), MISSING, np.int64)
     times[rows] = sent
     return times
+
+
+def _given_up(forest: Forest, waited: I64, is_inline: Mask) -> I64:
+    """Per span its end, or that of the first caller around which ended sooner and had waited for it."""
+    end, above = forest.end.copy(), np.full(len(forest), -1, np.int64)
+    above[waited] = forest.parent[waited]
+    above[is_inline] = forest.parent[is_inline]
+    above = np.where(forest.has(PSEUDO)[np.maximum(above, 0)], -1, above)
+    while (inside := np.flatnonzero(above >= 0)).size:
+        end[inside] = np.minimum(end[inside], end[above[inside]])
+        above[inside] = above[above[inside]]
+    return end
 
 
 def _names(points: Points, forest: Forest, rows: I64, named: Mask) -> I64:

@@ -7,8 +7,7 @@ times, and the time between the path's first and last event. `docs/critical-path
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, isfinite
 
 import numpy as np
@@ -24,6 +23,8 @@ from clew.records.errors import ClewError
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
+
+_SCOPE_END = int(Kind.SCOPE_END)
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,12 @@ class _Entry:
 
     def slack(self, graph: ExecutionGraph, source: int, before: I64) -> float:
         """By how much the edge's source came later than its rivals; those in the path `before` it move with it."""
-        others = [event for event in self.rivals if not np.any(before == event)]
-        return max(0, int(graph.ts[source]) - max(int(graph.ts[event]) for event in others)) if others else inf
+        if not self.rivals:
+            return inf
+        others = np.array(self.rivals, np.int64)
+        # The rows of a piece ascend.
+        others = others[np.append(before, -1)[np.searchsorted(before, others)] != others]
+        return max(0, int(graph.ts[source]) - int(graph.ts[others].max())) if len(others) else inf
 
 
 class _Walk:
@@ -200,7 +205,7 @@ class _Walk:
         self.slice = slice_
         self.inside = np.zeros(len(graph.edge_src), bool)
         self.inside[slice_.edges()] = True
-        self.passive = passive_kinds()
+        self.passive: list[bool] = passive_kinds().tolist()
 
     def along_strand(self, event: int) -> tuple[I64, _Entry]:
         """The rows from where the path came to the event's strand up to the event, and how it came."""
@@ -279,11 +284,12 @@ class _Walk:
     def _run_begin(self, target: int) -> int:
         """The first row of the passive records that lead up to `target`, and of what a loop ran before it gave back control."""
         graph, row = self.graph, target
-        start = graph.strand_of(target).start
+        start, kinds, passive = graph.strand_of(target).start, graph.kind, self.passive
         while row > start:
-            if self.passive[graph.kind[row - 1]]:
+            kind = int(kinds[row - 1])
+            if passive[kind]:
                 row -= 1
-            elif graph.kind[row - 1] == Kind.SCOPE_END and graph.sites[graph.site[row - 1]].is_adapter:
+            elif kind == _SCOPE_END and graph.site_is_adapter[graph.site[row - 1]]:
                 row = max(int(graph.regions.first[graph.region[row - 1]]), start)
             else:
                 break
@@ -313,58 +319,50 @@ class _Walk:
 def _project(
     graph: ExecutionGraph, pieces: tuple[_Piece, ...], level: str | LabelFunction, since_ns: int | None
 ) -> CriticalPath:
+    """One segment per stretch of a label; the first of a piece also has the way into it, the last the piece's slack. Where an
+    edge leads back in time (clocks differ), what it leads to counts from the edge's source on."""
     labels = labels_of(graph, level)
-    segments: list[Segment] = []
     across = labels.level not in ("event", "function", "class")
-    for piece in pieces:
-        for segment in _segments(graph, piece, labels, since_ns):
-            last = segments[-1] if segments else None
-            if last and last.label == segment.label and (across or segment.edge < 0):
-                segments[-1] = replace(
-                    last,
-                    end=segment.end,
-                    self_ns=last.self_ns + segment.self_ns,
-                    wait_ns=last.wait_ns + segment.wait_ns,
-                    slack_ns=segment.slack_ns,
-                    last_event=segment.last_event,
-                )
-            else:
-                segments.append(segment)
-    return CriticalPath(graph, labels.level, segments, segments[-1].end - segments[0].start, pieces, labels, since_ns)
-
-
-def _segments(graph: ExecutionGraph, piece: _Piece, labels: Labels, since_ns: int | None) -> Iterator[Segment]:
-    """One segment per stretch of a label; the first also has the way into the piece, the last its slack."""
-    rows, edge = piece.rows, piece.edge
-    if len(rows) == 1:
-        rows = np.repeat(rows, 2)
-    begin, end = rows[:-1], rows[1:]
-    code = gap_codes(graph, labels, begin, end) if len(piece.rows) > 1 else labels.of(begin)
-    ts = graph.ts[rows] if since_ns is None else np.maximum(graph.ts[rows], since_ns)
-    length = np.diff(ts)
+    gaps = np.array([max(len(piece.rows) - 1, 1) for piece in pieces], np.int64)
+    begin = np.concatenate([piece.rows[: max(len(piece.rows) - 1, 1)] for piece in pieces])
+    end = np.concatenate([piece.rows[min(len(piece.rows) - 1, 1) :] for piece in pieces])
+    home = np.repeat(np.arange(len(pieces)), gaps)
+    first_of, last_of = np.cumsum(gaps) - gaps, np.cumsum(gaps) - 1
+    edge = np.array([piece.edge for piece in pieces], np.int64)
+    # No piece begins before all that lead to it are over.
+    floor = np.append(np.iinfo(np.int64).min if since_ns is None else since_ns, graph.ts[end[last_of[:-1]]])
+    floor = np.maximum.accumulate(floor)
+    from_ns, to_ns = np.maximum(graph.ts[begin], floor[home]), np.maximum(graph.ts[end], floor[home])
+    way = np.zeros(len(begin), np.int64)
+    way[first_of] = np.where(edge >= 0, from_ns[first_of] - np.where(edge >= 0, floor, 0), 0)
+    code = np.where(begin == end, labels.of(begin), gap_codes(graph, labels, begin, end))
+    known, code = np.unique(code, return_inverse=True)
+    numbers: dict[str, int] = {}
+    code = np.array([numbers.setdefault(labels.name(number), len(numbers)) for number in known.tolist()])[code]
+    names = list(numbers)
+    length = to_ns - from_ns
     # Time in which the strand did something else, or nothing, is a pause.
     work = np.where(graph.idle[begin] | (end != begin + 1), 0, length)
-    first = np.flatnonzero(np.concatenate(([True], code[1:] != code[:-1])))
-    last = np.append(first[1:], len(code)) - 1
-    self_ns, whole_ns = np.add.reduceat(work, first).tolist(), np.add.reduceat(length, first).tolist()
-    caused = int(graph.ts[graph.edge_src[edge]]) if edge >= 0 else int(ts[0])
-    way = int(ts[0]) - (caused if since_ns is None else max(caused, since_ns))
-    slack = int(piece.slack_ns) if isfinite(piece.slack_ns) else 0
-    strand = int(graph.strand[rows[0]])
-    events = zip(begin[first].tolist(), end[last].tolist(), strict=True)
-    times = ts[np.append(first, len(ts) - 1)].tolist()
-    codes = code[first].tolist()
-    for number, (a, b) in enumerate(events):
-        came = way if number == 0 else 0
-        yield Segment(
-            label=labels.name(codes[number]),
-            strand=strand,
-            start=times[number] - came,
-            end=times[number + 1],
-            self_ns=self_ns[number],
-            wait_ns=whole_ns[number] - self_ns[number] + came,
-            slack_ns=slack if number == len(first) - 1 else 0,
-            first_event=a,
-            last_event=b,
-            edge=edge if number == 0 else -1,
-        )
+    new = np.append(True, code[1:] != code[:-1])
+    if not across:
+        new[first_of[edge >= 0]] = True
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(begin)) - 1
+    self_ns = np.add.reduceat(work, first)
+    slack = np.array([piece.slack_ns if isfinite(piece.slack_ns) else 0 for piece in pieces]).astype(np.int64)
+    columns = (
+        code[first],
+        graph.strand[begin[first]],
+        from_ns[first] - way[first],
+        to_ns[last],
+        self_ns,
+        np.add.reduceat(length + way, first) - self_ns,
+        np.where(last == last_of[home[last]], slack[home[last]], 0),
+        begin[first],
+        end[last],
+        np.where(first == first_of[home[first]], edge[home[first]], -1),
+    )
+    segments = [
+        Segment(names[name], *rest) for name, *rest in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    return CriticalPath(graph, labels.level, segments, segments[-1].end - segments[0].start, pieces, labels, since_ns)

@@ -9,6 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from clew.graph.ops.critical_path import critical_path
 from clew.graph.ops.slice import slice_events
@@ -71,6 +73,16 @@ CASES = {
         [("A", 0, 100, ""), ("B", 110, 160, "A"), ("C", 120, 150, "B"), ("D", 60, 90, "A")],
         {"A": 70, "D": 30},
     ),
+    # B gave up C at 70, and with it D, which C went on waiting for until 90: 60 to 70 are D's.
+    "who is given up has given up all that it waits for": (
+        [("A", 0, 100, ""), ("B", 10, 70, "A"), ("C", 20, 95, "B"), ("D", 60, 90, "C")],
+        {"A": 40, "B": 10, "C": 40, "D": 10},
+    ),
+    # Clocks that differ: C says that it began before B called it, and counts from then on.
+    "what began before it was called counts from the call on": (
+        [("A", 0, 100, ""), ("B", 30, 80, "A"), ("C", 20, 60, "B"), ("D", 10, 60, "C")],
+        {"A": 50, "B": 20, "D": 30},
+    ),
     # D ended last; C was still running when D was begun, so that D was not begun because of C's end; nor is B waited for alone.
     "of calls at once the one that ended last is on it": (
         [("A", 0, 100, ""), ("B", 10, 70, "A"), ("C", 25, 45, "B"), ("D", 30, 50, "B")],
@@ -96,6 +108,47 @@ def test_by_hand(look, case):
     work, waits, total = path_to_the_end_of_the_request(look(trace(*spans)))
     assert work == {f"S{name}:{name}": time for name, time in expected.items()}
     assert waits == 0 and total == sum(expected.values())
+
+
+def counted(spans):
+    """CRISP's rule, span by span: calls lie within their caller's time; back from the end, whatever ended last by then."""
+    work = Counter()
+
+    def walk(name, start, end):
+        at = end
+        calls = [(max(begin, start), min(stop, end), call) for call, begin, stop, caller in spans if caller == name]
+        for begin, stop, call in sorted((c for c in calls if c[0] < end and c[1] > start), key=lambda c: (-c[1], c[0])):
+            if stop <= at:
+                work[name] += at - stop
+                walk(call, begin, stop)
+                at = begin
+        work[name] += at - start
+
+    walk("A", spans[0][1], spans[0][2])
+    return {name: time for name, time in work.items() if time}
+
+
+@st.composite
+def calls_of_calls(draw):
+    """(name, start, end, parent) in tens of microseconds, no two times equal; many outlive their callers."""
+    times = draw(st.permutations(range(1, 60)).map(lambda order: order[:16]))
+    spans = [("A", 0, 600, "")]
+    for number in range(8):
+        start, end = sorted(10 * time for time in times[2 * number : 2 * number + 2])
+        callers = [name for name, begin, stop, _ in spans if begin < start < stop]
+        spans.append((chr(ord("B") + number), start, end, draw(st.sampled_from(callers))))
+    return spans
+
+
+def test_any_calls_of_calls_by_crisps_rule(look):
+    @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(calls_of_calls())
+    def check(spans):
+        work, waits, total = path_to_the_end_of_the_request(look(trace(*spans)))
+        assert work == {f"S{name}:{name}": time for name, time in counted(spans).items()}
+        assert waits == 0 and total == 600
+
+    check()
 
 
 @pytest.mark.parametrize("number", range(1, 16))
