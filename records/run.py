@@ -224,7 +224,9 @@ def load_run(folder: Path) -> RunInfo:
     info = RunInfo(**_checked(file, data))
     if not info.imported and (folder / IMPORT_FILE).exists():
         # Without its origin it would be taken for a run of which nothing was recorded.
-        raise RunError(f"{file}: damaged, it does not say that the run was imported; import it again with `clew import`")
+        raise RunError(
+            f"{file}: damaged, it does not say that the run was imported; import it again with `clew import`"
+        )
     return info
 
 
