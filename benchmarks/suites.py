@@ -37,9 +37,9 @@ def run_suite(name: str, way: str) -> Cost:
     """Seconds that the suite's processes take. Raises where the tests do not end as they should."""
     source, needs = fetched(name)
     package = PACKAGES[name]
-    start = {
-        "coverage": ["-m", "coverage", "run", f"--source={package.source}", f"--data-file={os.devnull}", "-m", "pytest"]
-    }
+    # Coverage removes its data file before it begins: it must have one of its own.
+    data = source / ".coverage"
+    start = {"coverage": ["-m", "coverage", "run", f"--source={package.source}", f"--data-file={data}", "-m", "pytest"]}
     words = [*start.get(way, ["-m", "pytest"]), package.tests, *QUIET, *(["--clew"] if way == "clew" else [])]
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
@@ -48,6 +48,7 @@ def run_suite(name: str, way: str) -> Cost:
     )  # fmt: skip
     wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     shutil.rmtree(source / ".clew", ignore_errors=True)
+    data.unlink(missing_ok=True)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{name}, {way}: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return Cost(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall)
