@@ -1,4 +1,4 @@
-"""What a comparison of two runs says of single functions: what made requests slower, and who calls other things than before.
+"""What changed since a baseline, by function: what made requests slower, who calls other things, and further suspects.
 
 Invariant: a finding has its numbers: how much, in what share, of how many requests, and how surely.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from clew.server import wording
 from clew.server.files import same_file_key
-from clew.server.protocol import CompareParams
+from clew.server.protocol import CompareParams, LocalizeParams
 
 if TYPE_CHECKING:
+    from clew.compare.evidence import Evidence
     from clew.compare.mutations import Mutation, Mutations
+    from clew.compare.suspects import Suspect
     from clew.graph.model import ExecutionGraph
     from clew.server.baseline import Baseline
     from clew.server.session import Session, Task
@@ -24,11 +26,14 @@ MOST = 20
 """Functions that are named; those that cost most."""
 SHARE = 0.05
 """A function is named for at least this share of what a kind of requests takes longer."""
+SUSPECTS = 5
+"""Of the list of suspects the first so many are named,"""
+BITS = 1.0
+"""if their score is at least this,"""
+ALPHA = 0.05
+"""and p at most this."""
 NAMED = 3
 """Kinds of requests, or calls, that one finding names; the rest is counted."""
-
-
-NOWHERE = CompareParams([], [])
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    kind: Literal["slower", "calls"]
+    kind: Literal["slower", "calls", "suspect"]
     label: str
     place: Place
     short: str
@@ -51,9 +56,7 @@ class Finding:
     sentence: str
     cost_ns: float
     """Of all requests after."""
-    category: int
-    """Number, in the comparison, of the category that it costs most in."""
-    params: CompareParams = NOWHERE
+    params: CompareParams | LocalizeParams
     """What the panel shows of it."""
     related: tuple[tuple[str, Place], ...] = ()
     """What else belongs to it, and where."""
@@ -75,17 +78,25 @@ class Findings:
 
 def find(session: Session, before: Baseline, after: str, task: Task) -> Findings:
     """Compares the requests of a run with those of a baseline. Raises `ClewError`, and `Cancelled` between two phases."""
+    from clew.compare.suspects import localize
     from clew.server.panel.compare import category_id
     from clew.server.panel.compare_sides import compared
 
-    params = CompareParams(list(before.runs), [after])
-    found = compared(session, params, task)
-    mutations, keys = found.mutations, found.mutations.pairing.keys
-    places = Places([each.run.graph for each in (*found.after, *found.before)])
-    named = [*_slower(mutations, places, before.name), *_calls(mutations, places, before.name)]
+    found = compared(session, CompareParams(list(before.runs), [after]), task)
+    mutations = found.mutations
+    question = _Question(
+        before,
+        after,
+        Places([each.run.graph for each in (*found.after, *found.before)]),
+        [category_id(key) for key in mutations.pairing.keys],
+    )
+    named = [*_slower(mutations, question), *_calls(mutations, question)]
     named.sort(key=lambda one: (-one.cost_ns, one.label, one.kind))
-    rows = tuple(replace(one, params=replace(params, category=category_id(keys[one.category]))) for one in named[:MOST])
-    return Findings(rows)
+    task.phase("looking for suspects")
+    known = {one.label for one in named}
+    suspects = localize(found.flows[1], found.flows[0]).suspects
+    named += [one for one in _suspects(suspects, question) if one.label not in known]
+    return Findings(tuple(named[:MOST]))
 
 
 class Places:
@@ -100,6 +111,18 @@ class Places:
 
     def of(self, label: str) -> Place | None:
         return self._known.get(label)
+
+
+@dataclass(frozen=True)
+class _Question:
+    before: Baseline
+    after: str
+    places: Places
+    categories: list[str]
+    """By number, what the panel calls them."""
+
+    def category(self, mutation: Mutation) -> CompareParams:
+        return CompareParams(list(self.before.runs), [self.after], category=self.categories[mutation.category])
 
 
 @dataclass(frozen=True)
@@ -122,7 +145,7 @@ class _Part:
         return self.growth * self.mutation.count_after
 
 
-def _slower(mutations: Mutations, places: Places, before: str) -> Iterable[Finding]:
+def _slower(mutations: Mutations, question: _Question) -> Iterable[Finding]:
     """Calls of one function count together: in one flow it may be called many times."""
     parts: dict[str, list[_Part]] = {}
     for mutation in mutations.of("response-time"):
@@ -140,12 +163,12 @@ def _slower(mutations: Mutations, places: Places, before: str) -> Iterable[Findi
             if part.growth >= least:
                 parts.setdefault(label, []).append(part)
     for label, of in parts.items():
-        place = places.of(label)
+        place = question.places.of(label)
         if place is not None:
-            yield _slower_finding(label, place, sorted(of, key=lambda part: -part.cost), places, before)
+            yield _slower_finding(label, place, sorted(of, key=lambda part: -part.cost), question)
 
 
-def _slower_finding(label: str, place: Place, parts: list[_Part], places: Places, before: str) -> Finding:
+def _slower_finding(label: str, place: Place, parts: list[_Part], question: _Question) -> Finding:
     count = sum(part.mutation.count_after for part in parts)
     earlier = sum(part.mutation.count_before for part in parts)
     own_before, own_after = (
@@ -154,7 +177,7 @@ def _slower_finding(label: str, place: Place, parts: list[_Part], places: Places
     )
     growth = f"+{wording.duration(own_after - own_before)} ({_ratio(own_before, own_after)})"
     together = " in all its calls" if any(part.calls > 1 for part in parts) else ""
-    sure = _p(parts[0].p)
+    sure, before = _p(parts[0].p), question.before.name
     kinds = list(dict.fromkeys(part.mutation.name for part in parts))
     return Finding(
         kind="slower",
@@ -167,14 +190,15 @@ def _slower_finding(label: str, place: Place, parts: list[_Part], places: Places
             f"{earlier:,} before and {count:,} after, {sure}"
         ),
         cost_ns=sum(part.cost for part in parts),
-        category=parts[0].mutation.category,
-        related=tuple(one for part in parts[:NAMED] for one in _requests(part.mutation, places)),
+        params=question.category(parts[0].mutation),
+        related=tuple(one for part in parts[:NAMED] for one in _requests(part.mutation, question.places)),
     )
 
 
-def _calls(mutations: Mutations, places: Places, before: str) -> Iterable[Finding]:
+def _calls(mutations: Mutations, question: _Question) -> Iterable[Finding]:
     """Functions that call what they did not call in the flow that the new one comes from, the uppermost of them."""
     found: dict[str, Finding] = {}
+    places, before = question.places, question.before.name
     for mutation in mutations.of("structural"):
         for label, change in _changes(mutation):
             place = places.of(label)
@@ -192,10 +216,46 @@ def _calls(mutations: Mutations, places: Places, before: str) -> Iterable[Findin
                     f"{_p(mutation.p)}"
                 ),
                 cost_ns=mutation.cost_ns,
-                category=mutation.category,
+                params=question.category(mutation),
                 related=tuple(_requests(mutation, places)),
             )
     return found.values()
+
+
+def _suspects(suspects: Sequence[Suspect], question: _Question) -> Iterable[Finding]:
+    """The first of the one list from all kinds of evidence: also errors, logs, ways between functions and single instances."""
+    before = question.before
+    for rank, suspect in enumerate(suspects[:SUSPECTS], 1):
+        first = suspect.evidence[0]
+        place = question.places.of(suspect.method)
+        if place is None or suspect.score < BITS or first.p is None or first.p > ALPHA:
+            continue
+        said = [piece.sentence() for piece in suspect.evidence[:NAMED]]
+        yield Finding(
+            kind="suspect",
+            label=suspect.method,
+            place=place,
+            short=f"suspect {rank} since {before.name}: {_what_differs(first)}, "
+            f"{wording.count(first.samples_after, 'request')}, {_p(first.p)}",
+            sentence=f"suspect {rank} since {before.name}, {suspect.score:.1f} bits: {'; '.join(said)}; {_p(first.p)}",
+            cost_ns=0.0,
+            params=LocalizeParams([question.after], list(before.runs)),
+        )
+
+
+def _what_differs(piece: Evidence) -> str:
+    """In a few words, with the numbers."""
+    word = {"work": "itself", "waiting": "waits", "edge": "the way to it", "instance": piece.instance}.get(piece.kind)
+    if word is not None:
+        earlier = f"{wording.duration(piece.before)} -> " if piece.before is not None else ""
+        return f"{word} {earlier}{wording.duration(piece.after or 0)}"
+    what = {
+        "call": f"calls {wording.short_label(piece.text)}",
+        "error": piece.text or "fails",
+        "log": "logs other messages",
+    }[piece.kind]
+    shares = [wording.percent(value) if value is not None else "?" for value in (piece.before, piece.after)]
+    return f"{what} in {' -> '.join(shares)} of visits"
 
 
 def _changes(mutation: Mutation) -> Iterable[tuple[str, str]]:

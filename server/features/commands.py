@@ -17,6 +17,8 @@ from clew.server.protocol import (
     ChooseBaselineParams,
     CompareParams,
     CompareResult,
+    LocalizeParams,
+    LocalizeResult,
     SelectRunParams,
     SliceParams,
     SliceResult,
@@ -42,6 +44,10 @@ def register(server: ClewServer) -> None:
     @server.command("clew.openCompare")
     async def open_compare(*arguments: Any) -> None:
         await _compare(server, arguments)
+
+    @server.command("clew.findSuspects")
+    async def find_suspects(*arguments: Any) -> None:
+        await _localize(server, arguments)
 
     @server.command("clew.selectRun")
     async def select_run(*arguments: Any) -> None:
@@ -87,6 +93,21 @@ async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     rows = [row for row in result.rows if row.category == params.category] or result.rows[:1]
     said = [row.sentence for row in rows] or [result.message or result.sentence]
     server.tell("\n".join([*said, result.explanation]))
+
+
+async def _localize(server: ClewServer, arguments: tuple[Any, ...]) -> None:
+    """Tells the first suspects, and how they are ranked."""
+    try:
+        params = decode(LocalizeParams, arguments[0] if arguments else {})
+        result = await server.work(
+            "clew: looking for suspects", lambda task: HANDLERS["clew/localize"](server.session, params, task)
+        )
+    except ClewError as error:
+        _tell(server, error)
+        return
+    assert isinstance(result, LocalizeResult)
+    said = [f"{suspect.rank}. {suspect.sentence}" for suspect in result.suspects[:MAX_CHOICES]]
+    server.tell("\n".join([*(said or [result.message or result.sentence]), result.explanation]))
 
 
 async def _select(server: ClewServer, arguments: tuple[Any, ...]) -> None:

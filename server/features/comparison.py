@@ -21,6 +21,7 @@ from clew.server.codec import encode
 from clew.server.files import same_file_key
 from clew.server.outline import Definition, Outline, current, outline
 from clew.server.positions import line_range, location_of, path_of, uri_of, utf16_length
+from clew.server.protocol import CompareParams, LocalizeParams
 from clew.server.session import Cancelled, Session, fingerprint_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ log = logging.getLogger(__name__)
 SOURCE = "clew"
 PAUSE = 0.3
 """Seconds without a keystroke before the diagnostics of a changed text are placed anew."""
+
+
+_COMMANDS = {CompareParams: "clew.openCompare", LocalizeParams: "clew.findSuspects"}
+"""What opens the panel with which question."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,9 @@ class Comparison:
             definition = place(now, finding.place)
             if definition is not None:
                 command = types.Command(
-                    title=f"{finding.short} — why?", command="clew.openCompare", arguments=[encode(finding.params)]
+                    title=f"{finding.short} — why?",
+                    command=_COMMANDS[type(finding.params)],
+                    arguments=[encode(finding.params)],
                 )
                 made.append(types.CodeLens(range=line_range(definition.line), command=command))
         return made

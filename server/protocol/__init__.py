@@ -91,6 +91,14 @@ METHODS: dict[str, tuple[type, type]] = {
 RUNS_CHANGED = "clew/runsChanged"
 """The server's only notification of its own, without data."""
 
-COMMANDS = ("clew.openSlice", "clew.why", "clew.openCompare", "clew.selectRun", "clew.chooseBaseline")
+COMMANDS = (
+    "clew.openSlice",
+    "clew.why",
+    "clew.openCompare",
+    "clew.findSuspects",
+    "clew.selectRun",
+    "clew.chooseBaseline",
+)
 """Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
-`CompareParams`; selectRun takes one `SelectRunParams` and chooseBaseline one `ChooseBaselineParams`, or nothing: they ask."""
+`CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
+`ChooseBaselineParams`, or nothing: they ask."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from clew.server.protocol.compares import CompareParams
 from clew.server.protocol.diffs import DiffParams
+from clew.server.protocol.localizes import LocalizeParams
 from clew.server.protocol.paths import CriticalPathParams
 from clew.server.protocol.patterns import PatternsParams
 from clew.server.protocol.shared import Location
@@ -30,8 +31,8 @@ class OpenMessage:
     """To the panel: show this view."""
 
     type: Literal["open"]
-    view: Literal["slice", "diff", "path", "compare", "patterns"]
-    params: SliceParams | DiffParams | CriticalPathParams | CompareParams | PatternsParams
+    view: Literal["slice", "diff", "path", "compare", "suspects", "patterns"]
+    params: SliceParams | DiffParams | CriticalPathParams | CompareParams | LocalizeParams | PatternsParams
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,26 @@ def test_compared_requests_fit_a_narrow_window(browse, expect):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+def test_suspects_are_ranked_with_their_reasons(browse, expect):
+    page = browse("view=suspects&before=shop-before&after=shop-after")
+    row = page.locator(".suspect-rows tbody tr", has_text="Stock.lookup")
+    expect(row.first).to_contain_text("p < 0.001")
+    row.first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".source h3")).to_contain_text("stock.py")
+    page.keyboard.press("Escape")
+    expect(page.locator(".side h3")).to_contain_text("Stock.lookup")
+    expect(page.locator(".evidence").first).to_contain_text("20 and 20 requests")
+    page.locator(".evidence").first.get_by_role("button", name="what led to an example").click()
+    expect(page.locator("g.node", has_text="Stock.lookup").first).to_be_visible()
+
+
+def test_suspects_fit_a_narrow_window(browse, expect):
+    page = browse("view=suspects&before=before&after=after", width=420, height=800)
+    expect(page.locator(".suspect-rows tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
 def test_patterns_are_ranked_with_what_they_call_and_what_follows(browse, expect):
     page = browse("view=patterns&run=after")
     rows = page.locator(".pattern-rows tbody tr")

@@ -22,7 +22,7 @@ from tests.graph.conftest import RunFolder
 NAMES = ("list", "show", "buy")
 
 
-def record(workspace, name, seed, *, slow=None, more=None, requests=30):
+def record(workspace, name, seed, *, slow=None, more=None, fails=None, requests=30):
     """Requests of three names; `slow` is one whose store is 20 % slower, `more` one that has one call more."""
     chance = random.Random(seed)
     folder, info = create_run(workspace, name=name, command=["app"], spec="", plan=dump(Plan()), cwd=workspace)
@@ -37,6 +37,9 @@ def record(workspace, name, seed, *, slow=None, more=None, requests=30):
         kind = NAMES[request % len(NAMES)]
         main.enter("serve").request(kind).enter("parse")
         wait(50)
+        if fails is not None:
+            bad = kind == fails and request % 2
+            main.log(f"item {request} cannot be read" if bad else f"item {request} was read", 40 if bad else 20)
         main.exit("parse").send(request, "queue")
         worker.receive(request, "queue").enter(f"{kind}_store")
         wait(240 if kind == slow else 200)

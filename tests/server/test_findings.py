@@ -6,17 +6,26 @@ import pytest
 
 from clew.server import baseline
 from clew.server.findings import find
+from clew.server.handlers import HANDLERS
 from clew.server.session import Session, Task
 from tests.server.test_compare import record
+
+PLANTED = {
+    "before": {},
+    "same": {},
+    "slow": {"slow": "show"},
+    "more": {"more": "buy"},
+    "works": {"fails": "nothing"},
+    "fails": {"fails": "buy"},
+    "empty": {"requests": 0},
+}
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp("findings")
-    for number, (name, more) in enumerate(
-        {"before": {}, "same": {}, "slow": {"slow": "show"}, "more": {"more": "buy"}, "empty": {"requests": 0}}.items()
-    ):
-        record(folder, name, number, **more)
+    for number, name in enumerate(PLANTED):
+        record(folder, name, number, **PLANTED[name])
     return Session(folder)
 
 
@@ -55,11 +64,19 @@ def test_who_no_longer_calls_something_is_named(session):
 
 
 def test_a_finding_opens_its_category(session):
-    from clew.server.handlers import HANDLERS
-
     (found,) = rows(session, "before", "slow")
     answer = HANDLERS["clew/compare"](session, found.params, Task())
     assert answer.graph.category == found.params.category == answer.rows[0].category
+
+
+def test_what_only_the_list_of_suspects_shows_is_named_with_its_rank(session):
+    (found,) = rows(session, "works", "fails")
+    assert (found.kind, found.label) == ("suspect", "app:parse")
+    assert found.short == ("suspect 1 since works: an error is logged in 0 % -> 17 % of visits, 90 requests, p < 0.001")
+    assert found.sentence.startswith("suspect 1 since works, ")
+    assert "app:parse: an error is logged in 0% -> 17% of visits (of 90 and 90 requests)" in found.sentence
+    answer = HANDLERS["clew/localize"](session, found.params, Task())
+    assert answer.suspects[0].method == found.label
 
 
 def test_runs_without_requests_have_no_findings(session):

@@ -54,6 +54,8 @@ def test_docstrings_become_comments(text):
 def test_every_method_is_typed(text):
     for name, (params, result) in protocol.METHODS.items():
         assert f'  "{name}": {{ params: {params.__name__}; result: {result.__name__} }};' in text
+        for cls in (params, result):
+            assert re.search(rf"^export (interface|type) {cls.__name__} ", text, re.M)
 
 
 def test_an_unknown_type_is_refused_by_name():

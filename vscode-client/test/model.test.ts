@@ -282,6 +282,9 @@ describe("a place", () => {
       view: "patterns",
       patterns: { run: "r", strand: "worker", calls: 5, times: 3, maxPatterns: 90 },
     },
+    { ...startingPlace(), view: "suspects", suspects: { suspect: ["a"] } },
+    { ...startingPlace(), view: "suspects", suspects: { suspect: ["a"], reference: [], request: "read" } },
+    { ...startingPlace(), view: "suspects", suspects: { suspect: ["a", "b"], reference: ["c"], maxSuspects: 70 } },
     { ...startingPlace(), view: "compare", compare: { before: ["one", "two"], after: ["three@7"] } },
     {
       ...startingPlace(),

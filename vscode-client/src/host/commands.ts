@@ -5,6 +5,7 @@ import type {
   CompareParams,
   CriticalPathParams,
   DiffParams,
+  LocalizeParams,
   SelectRunParams,
   SliceParams,
   Target,
@@ -32,6 +33,10 @@ export function registerCommands(server: Server, panel: PanelHost): vscode.Dispo
     "clew.openCompare": async (params?: CompareParams) => {
       const asked = params ?? { before: [], after: [] };
       if (await server.start(false)) panel.open({ type: "open", view: "compare", params: asked });
+    },
+    "clew.findSuspects": async (params?: LocalizeParams) => {
+      const asked = params ?? { suspect: [] };
+      if (await server.start(false)) panel.open({ type: "open", view: "suspects", params: asked });
     },
     "clew.showPatterns": async () => {
       if (await server.start(false)) panel.open({ type: "open", view: "patterns", params: {} });

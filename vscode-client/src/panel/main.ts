@@ -6,6 +6,7 @@ import "./views/slice";
 import "./views/criticalPath";
 import "./views/diff";
 import "./views/compare";
+import "./views/suspects";
 import "./views/patterns";
 
 const root = document.getElementById("app");

@@ -15,9 +15,10 @@ export const RUNS_CHANGED = "clew/runsChanged";
 
 /**
  * Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
- * `CompareParams`; selectRun takes one `SelectRunParams` and chooseBaseline one `ChooseBaselineParams`, or nothing: they ask.
+ * `CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
+ * `ChooseBaselineParams`, or nothing: they ask.
  */
-export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.selectRun", "clew.chooseBaseline"] as const;
+export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline"] as const;
 
 /** A place in source. `line` counts from 1, as people and tracebacks do; the language server converts. */
 export interface Location {
@@ -579,6 +580,109 @@ export interface CompareResult {
   message: string;
 }
 
+/** What evidence weighs; `LocalizeResult.explanation` says it in words. */
+export interface LocalizeThresholds {
+  /** Bits that a doubling of time counts. */
+  time?: number;
+  /** Bits by which two sides must surely differ for a difference to be trusted by half. */
+  half?: number;
+  /** Growth is measured against a place's own time and this share of the whole request's. */
+  floor?: number;
+  /** Pieces of evidence of time, and of behaviour, that a suspect has at most. */
+  pieces?: number;
+  /** Requests that are looked at on each side. */
+  most?: number;
+  /** Bits below which a place is no suspect. */
+  least?: number;
+  /** Without a reference: the share of requests in major clusters, */
+  alpha?: number;
+  /** the share of variance that is usual, */
+  variance?: number;
+  /** and of the threshold beyond which a request is anomalous. */
+  confidence?: number;
+}
+
+export interface LocalizeParams {
+  /** Runs by id, name or folder. */
+  suspect: string[];
+  /** Empty: what is anomalous in the suspect runs is compared with the rest of them. */
+  reference?: string[];
+  /** Only requests of this name. */
+  request?: string;
+  maxSuspects?: number;
+  thresholds?: LocalizeThresholds;
+}
+
+export interface LocalizeEvidence {
+  kind: "work" | "waiting" | "edge" | "instance" | "call" | "error" | "log";
+  /** Of the suspect's score, about those that this piece is the reason for. */
+  bits: number;
+  sentence: string;
+  service: string;
+  method: string;
+  /** "" at a root. */
+  caller: string;
+  instance: string;
+  /** A log's message, or the call that is new or missing. */
+  text: string;
+  /** ns for work, waiting, edge and instance, else the share of visits; null where nothing is known. */
+  before: number | null;
+  after: number | null;
+  /** Requests. */
+  samplesBefore: number;
+  samplesAfter: number;
+  /** Corrected for the number of pieces. */
+  p: number | null;
+  /** The example's, */
+  run: string;
+  /** and its first event, for a slice; null for no example. */
+  event: number | null;
+  location: Location | null;
+}
+
+export interface LocalizeSuspect {
+  rank: number;
+  /** Bits. */
+  score: number;
+  /** What the strongest evidence is of. */
+  kind: "method" | "edge" | "instance" | "log";
+  sentence: string;
+  service: string;
+  method: string;
+  caller: string;
+  /** "" unless one instance is slower than its like. */
+  instance: string;
+  evidence: LocalizeEvidence[];
+  location: Location | null;
+}
+
+/** Requests with one sequence of calls, when there is no reference. */
+export interface LocalizeCluster {
+  requests: number;
+  calls: number;
+  /** Requests that have another, rarer sequence. */
+  merged: number;
+  method: "pca" | "robust z" | "none";
+  why: string;
+  anomalous: number;
+}
+
+export interface LocalizeResult {
+  suspect: RunRef[];
+  reference: RunRef[];
+  sentence: string;
+  /** How suspects are ranked, in plain words. */
+  explanation: string;
+  thresholds: LocalizeThresholds;
+  requestsSuspect: number;
+  requestsReference: number;
+  suspects: LocalizeSuspect[];
+  hiddenSuspects: number;
+  clusters: LocalizeCluster[];
+  /** A sentence when there is nothing to compare, with what to do. */
+  message: string;
+}
+
 export interface PatternsParams {
   run?: string;
   /** Only threads and tasks whose name, `process / strand`, has this in it; "" for all. */
@@ -740,8 +844,8 @@ export interface ClientOptions {
 /** To the panel: show this view. */
 export interface OpenMessage {
   type: "open";
-  view: "slice" | "diff" | "path" | "compare" | "patterns";
-  params: SliceParams | DiffParams | CriticalPathParams | CompareParams | PatternsParams;
+  view: "slice" | "diff" | "path" | "compare" | "suspects" | "patterns";
+  params: SliceParams | DiffParams | CriticalPathParams | CompareParams | LocalizeParams | PatternsParams;
 }
 
 /** To the panel: the editor's cursor moved. */

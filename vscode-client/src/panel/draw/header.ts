@@ -85,7 +85,9 @@ function backButton(view: View): TemplateResult {
   </button>`;
 }
 
-function levelPicker(place: Place, known: readonly string[], actions: HeaderActions): TemplateResult {
+function levelPicker(place: Place, known: readonly string[], actions: HeaderActions): TemplateResult | typeof nothing {
+  // Suspects are what they are: of a service, a function, or an instance.
+  if (place.view === "suspects") return nothing;
   const chosen = place[place.view].level ?? DEFAULT_LEVEL;
   const levels = known.includes(chosen) ? known : [chosen, ...known];
   const change = (level: string): void => {

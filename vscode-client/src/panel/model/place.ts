@@ -7,6 +7,7 @@ import type {
   CompareParams,
   CriticalPathParams,
   DiffParams,
+  LocalizeParams,
   Location,
   PatternsParams,
   SliceParams,
@@ -14,7 +15,7 @@ import type {
 } from "../../shared/protocol";
 import type { Flow } from "../layout/types";
 
-export const VIEW_NAMES = ["slice", "path", "diff", "compare", "patterns"] as const;
+export const VIEW_NAMES = ["slice", "path", "diff", "compare", "suspects", "patterns"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 export interface Place {
@@ -23,6 +24,7 @@ export interface Place {
   path: CriticalPathParams;
   diff: DiffParams;
   compare: CompareParams;
+  suspects: LocalizeParams;
   patterns: PatternsParams;
   flow: Flow | "auto";
   showPath: boolean;
@@ -39,6 +41,7 @@ export function startingPlace(): Place {
     path: { target: {} },
     diff: { before: "", after: "" },
     compare: { before: [], after: [] },
+    suspects: { suspect: [] },
     patterns: {},
     flow: "auto",
     showPath: false,
@@ -66,6 +69,13 @@ export function encode(place: Place): string {
     put("category", category);
     put("beside", precursor);
     put("rows", maxRows);
+  } else if (place.view === "suspects") {
+    const { suspect, reference, request, maxSuspects } = place.suspects;
+    for (const run of suspect) words.append("after", run);
+    for (const run of reference ?? []) words.append("before", run);
+    put("reference", reference?.length === 0 ? "none" : "");
+    put("request", request);
+    put("rows", maxSuspects);
   } else if (place.view === "patterns") {
     const { run, level, strand, calls, times, maxPatterns } = place.patterns;
     put("run", run);
@@ -110,7 +120,15 @@ export function decode(text: string): Place {
       ...(nodes === undefined ? {} : { maxNodes: nodes }),
     };
   } else if (place.view === "path") place.path = shared;
-  else if (place.view === "patterns") {
+  else if (place.view === "suspects") {
+    const reference = words.getAll("before").filter(Boolean);
+    place.suspects = {
+      suspect: words.getAll("after").filter(Boolean),
+      ...(reference.length > 0 || words.get("reference") === "none" ? { reference } : {}),
+      ...(rows === undefined ? {} : { maxSuspects: rows }),
+      ...given("request", words.get("request")),
+    };
+  } else if (place.view === "patterns") {
     const [calls, times] = [whole(words.get("calls")), whole(words.get("times"))];
     place.patterns = {
       ...(run === null ? {} : { run }),
@@ -154,12 +172,13 @@ export function sameQuestion(a: Place, b: Place): boolean {
 export function askedRun(place: Place): string {
   if (place.view === "diff") return place.diff.after;
   if (place.view === "compare") return place.compare.after[0] ?? "";
+  if (place.view === "suspects") return place.suspects.suspect[0] ?? "";
   return place[place.view].run ?? "";
 }
 
 /** Does the view show one run, the one that is selected unless another is asked for? */
 export function isOfOneRun(view: ViewName): boolean {
-  return view !== "diff" && view !== "compare";
+  return view !== "diff" && view !== "compare" && view !== "suspects";
 }
 
 /** What a target says, in words. */

@@ -1,0 +1,327 @@
+/**
+ * Where to look: suspects for what is different in a run's requests, in one ranked list, each with the reasons for it.
+ *
+ * Invariant: every reason is shown with its numbers, its samples and how sure it is.
+ */
+import { html, nothing, type TemplateResult } from "lit";
+import type { LocalizeCluster, LocalizeEvidence, LocalizeParams, LocalizeResult } from "../../shared/protocol";
+import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
+import { rowKeys } from "../draw/rows";
+import { runOptions } from "../draw/runs";
+import { probability } from "../model/compare";
+import { arrows, count, thousands } from "../model/format";
+import { completePair } from "../model/pair";
+import type { Place } from "../model/place";
+import {
+  bits,
+  evidenceNumbers,
+  evidenceWord,
+  filterSuspects,
+  placeName,
+  samples,
+  type SuspectLine,
+  suspectLines,
+} from "../model/suspects";
+import { History } from "./history";
+import { type Context, registerView, type Selection, type View } from "./view";
+
+const MORE_SUSPECTS = 50;
+
+interface Answer {
+  params: LocalizeParams;
+  result: LocalizeResult;
+}
+
+export class SuspectsView implements View<Answer> {
+  readonly name = "suspects";
+  readonly title = "Suspects";
+  readonly hint = "Where to look for what is different in a run's requests";
+  private readonly answers = new History<Answer>();
+  private asked = 0;
+  /** Rank of the selected one. */
+  private selected = 1;
+
+  constructor(private readonly context: Context) {}
+
+  async open(place: Place): Promise<void> {
+    this.asked += 1;
+    const asked = this.asked;
+    const params = this.complete(place.suspects);
+    if (!params.suspect[0]) return;
+    const result = await this.context.request("clew/localize", params);
+    if (asked === this.asked) this.handle({ params, result });
+  }
+
+  handle(answer: Answer): void {
+    this.answers.push(answer);
+    this.selected = 1;
+    this.context.store.changed();
+  }
+
+  unhandle(): boolean {
+    if (!this.answers.hasEarlier) return false;
+    const answer = this.answers.pop();
+    if (!answer) return false;
+    this.asked += 1;
+    this.selected = 1;
+    this.context.remember({ suspects: answer.params });
+    this.context.store.changed();
+    return true;
+  }
+
+  canUnhandle(): boolean {
+    return this.answers.hasEarlier;
+  }
+
+  select({ label }: Selection): void {
+    const found = this.answers.current?.result.suspects.find((one) => one.method === label);
+    if (found) this.choose(found.rank);
+  }
+
+  focus(): void {
+    document.querySelector<HTMLElement>(".suspect-rows tbody tr")?.focus();
+  }
+
+  shownRun(): string | undefined {
+    return this.answers.current?.result.suspect[0]?.id;
+  }
+
+  found(): { matches: number; all: number } {
+    const all = this.answers.current?.result.suspects ?? [];
+    return { matches: filterSuspects(all, this.context.store.state.place.search).length, all: all.length };
+  }
+
+  nextMatch(by: 1 | -1): void {
+    const all = this.answers.current?.result.suspects ?? [];
+    const matches = filterSuspects(all, this.context.store.state.place.search);
+    const at = matches.findIndex((one) => one.rank === this.selected);
+    const next = matches[(Math.max(at, by === 1 ? -1 : 0) + by + matches.length) % Math.max(matches.length, 1)];
+    if (next) this.choose(next.rank);
+  }
+
+  draw(): TemplateResult {
+    const { runs, runsKnown, place, busy } = this.context.store.state;
+    if (runsKnown && runs.length === 0) {
+      return html`<div class="view">
+        ${emptyState(
+          "No run yet",
+          "Record your program in a terminal, with a spec that says where requests begin, then come back:",
+          RECORD_COMMAND.replace("run", "run --spec app.esl"),
+        )}
+      </div>`;
+    }
+    const answer = this.answers.current;
+    return html`<div class="view suspects">
+      ${this.drawPickers(answer?.params ?? this.complete(place.suspects))}
+      ${answer ? this.drawAnswer(answer) : busy > 0 ? asking("Looking for suspects …") : nothing}
+    </div>`;
+  }
+
+  private drawPickers(params: LocalizeParams): TemplateResult {
+    const { runs } = this.context.store.state;
+    const reference = params.reference?.[0] ?? "";
+    return html`<div class="diff-pickers">
+      <label class="picker before">
+        <span class="mark" aria-hidden="true">−</span>
+        <span class="word">Reference</span>
+        <select
+          aria-label="The run to compare with"
+          @change=${(event: Event) => {
+            const chosen = (event.target as HTMLSelectElement).value;
+            this.context.go({ suspects: { ...params, reference: chosen ? [chosen] : [] } });
+          }}
+        >
+          <option value="" .selected=${reference === ""}>none: what is unusual in the run itself</option>
+          ${runOptions(runs, reference)}
+        </select>
+      </label>
+      <label class="picker after">
+        <span class="mark" aria-hidden="true">+</span>
+        <span class="word">Suspect</span>
+        <select
+          aria-label="The suspect run"
+          @change=${(event: Event) => {
+            this.context.go({ suspects: { ...params, suspect: [(event.target as HTMLSelectElement).value] } });
+          }}
+        >
+          ${runOptions(runs, params.suspect[0] ?? "")}
+        </select>
+      </label>
+    </div>`;
+  }
+
+  private drawAnswer({ result, params }: Answer): TemplateResult {
+    const { place } = this.context.store.state;
+    if (result.suspects.length === 0) {
+      const nothingDiffers = result.requestsSuspect > 0 ? result.sentence : "";
+      return html`${emptyState("No suspects", result.message || arrows(nothingDiffers))}
+      ${drawClusters(result.clusters)}`;
+    }
+    const lines = suspectLines(result.suspects);
+    const shown = new Set(filterSuspects(result.suspects, place.search).map((one) => one.rank));
+    const rows = lines.filter((line) => shown.has(line.suspect.rank));
+    const chosen = rows.find((line) => line.suspect.rank === this.selected) ?? rows[0];
+    return html`<div class="view with-side">
+      <div class="main scrolling-part">
+        <section class="summary pad">
+          <p class="sentence">${arrows(result.sentence)}</p>
+          <p class="numbers">
+            ${count(result.requestsSuspect, "request")} beside ${count(result.requestsReference, "request")} of the
+            reference
+          </p>
+          ${result.message ? notice("info", result.message) : nothing}
+          <details>
+            <summary>How are suspects ranked?</summary>
+            <p class="numbers">${result.explanation}</p>
+          </details>
+        </section>
+        <table class="diff-rows suspect-rows">
+          <colgroup>
+            <col class="rank" />
+            <col class="name" />
+            <col class="score" />
+            <col class="numbers" />
+          </colgroup>
+          <thead>
+            <tr>
+              <th scope="col" class="number">#</th>
+              <th scope="col">Suspect</th>
+              <th scope="col" title="Bits: doublings of time, and surprise at what it does">What speaks for it</th>
+              <th scope="col" class="number">Before → after</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${rows.map((line) => this.drawRow(line, line === chosen))}
+          </tbody>
+        </table>
+        ${rows.length === 0 ? html`<p class="muted pad">No suspect is called that.</p>` : nothing}
+        ${
+          result.hiddenSuspects > 0
+            ? notice("info", `${count(result.hiddenSuspects, "more suspect")} that less speaks for.`, {
+                name: "Show more",
+                run: () => {
+                  const maxSuspects = result.suspects.length + MORE_SUSPECTS;
+                  this.context.go({ suspects: { ...params, maxSuspects } });
+                },
+              })
+            : nothing
+        }
+        ${drawClusters(result.clusters)}
+      </div>
+      ${chosen ? this.drawSide(chosen) : nothing}
+    </div>`;
+  }
+
+  private drawRow(line: SuspectLine, isChosen: boolean): TemplateResult {
+    const { suspect } = line;
+    const keys = rowKeys(() => {
+      this.choose(suspect.rank);
+      this.context.reveal(suspect.location);
+    });
+    return html`<tr
+      class=${isChosen ? "selected" : ""}
+      tabindex="0"
+      aria-current=${isChosen ? "true" : "false"}
+      aria-label=${`${suspect.rank}: ${suspect.sentence}, ${line.score}`}
+      title=${suspect.sentence}
+      @click=${keys.click}
+      @keydown=${keys.keydown}
+    >
+      <td class="number">${suspect.rank}</td>
+      <th scope="row">
+        <span class="name">${line.title}</span>
+        <span class="where">${line.where}</span>
+      </th>
+      <td>
+        <span class="bar-line"
+          ><svg aria-hidden="true">${bar("after", line.share)}</svg><span>${line.score}</span></span
+        >
+        <span class="where">${line.word}</span>
+      </td>
+      <td class="number"><span>${line.numbers}</span> ${line.sure ? html`<small>${line.sure}</small>` : nothing}</td>
+    </tr>`;
+  }
+
+  private drawSide({ suspect, score }: SuspectLine): TemplateResult {
+    const { workspace } = this.context.store.state;
+    return html`<aside class="side">
+      <div class="reading">
+        <section>
+          <h3>${suspect.rank}. ${placeName(suspect)}</h3>
+          <p class="numbers">${score} in all, for these reasons:</p>
+          ${placeLink(suspect.location, workspace, (location) => {
+            this.context.reveal(location);
+          })}
+        </section>
+        ${suspect.evidence.map((piece) => this.drawEvidence(piece, workspace))}
+      </div>
+    </aside>`;
+  }
+
+  private drawEvidence(piece: LocalizeEvidence, workspace: string): TemplateResult {
+    const { event, run } = piece;
+    return html`<section class="evidence">
+      <p>${arrows(piece.sentence)}</p>
+      <p class="numbers">
+        ${[evidenceWord(piece), evidenceNumbers(piece), samples(piece), probability(piece.p), bits(piece.bits)]
+          .filter(Boolean)
+          .join(" · ")}
+      </p>
+      ${placeLink(piece.location, workspace, (location) => {
+        this.context.reveal(location);
+      })}
+      ${
+        event === null
+          ? nothing
+          : html`<button
+              type="button"
+              class="link"
+              @click=${() => {
+                this.context.go({ view: "slice", slice: { target: { event }, run } });
+              }}
+            >
+              what led to an example
+            </button>`
+      }
+    </section>`;
+  }
+
+  /** Where runs are not named: the two newest; an empty list of references was chosen. */
+  private complete(asked: LocalizeParams): LocalizeParams {
+    const { runs, baseline } = this.context.store.state;
+    const pair = completePair(runs, baseline, { before: asked.reference?.[0] ?? "", after: asked.suspect[0] ?? "" });
+    return {
+      ...asked,
+      suspect: asked.suspect[0] ? asked.suspect : [pair.after].filter(Boolean),
+      reference: asked.reference ?? [pair.before].filter(Boolean),
+    };
+  }
+
+  private choose(rank: number): void {
+    this.selected = rank;
+    this.context.store.changed();
+  }
+}
+
+/** Without a reference: how requests were told apart from each other. */
+function drawClusters(clusters: readonly LocalizeCluster[]): TemplateResult | typeof nothing {
+  if (clusters.length === 0) return nothing;
+  return html`<details class="pad">
+    <summary class="muted">
+      How unusual requests were told apart: ${count(clusters.length, "group")} of one flow
+    </summary>
+    <ul class="facts">
+      ${clusters.map(
+        (one) =>
+          html`<li>
+            ${count(one.requests, "request")} of ${count(one.calls, "call")}: ${thousands(one.anomalous)} unusual
+            <small
+              >(${[one.method, one.why, one.merged > 0 ? `${thousands(one.merged)} merged` : ""].filter(Boolean).join("; ")})</small
+            >
+          </li>`,
+      )}
+    </ul>
+  </details>`;
+}
+
+registerView("suspects", (context) => new SuspectsView(context));
