@@ -17,8 +17,12 @@ typedef struct {
     uint32_t exponent : 31;
     uint32_t indexed : 1; /* the digram of which it is the left one is in the index under it */
     int32_t before, after;
-    int32_t older, newer; /* uses of its rule, -1 for none */
 } Node;
+
+/* Of a node that stands for a rule. */
+typedef struct {
+    int32_t older, newer; /* uses of its rule, -1 for none */
+} Use;
 
 typedef struct {
     int32_t guard; /* -1: the rule is no more */
@@ -37,7 +41,8 @@ typedef struct {
 
 typedef struct {
     Node *nodes;
-    int32_t made, node_room;
+    Use *uses; /* apart from the nodes, which are looked at far more often */
+    int32_t made, node_room, use_room;
     Rule *rules;
     int32_t rule_count, rule_room;
     Stack free, gone, pending, loose;
@@ -74,15 +79,17 @@ static int32_t make_node(Grammar *g, int32_t value, uint32_t exponent) {
     else {
         if (g->made == g->node_room) {
             Node *nodes = grown(g->nodes, &g->node_room, sizeof *nodes);
-            if (!nodes) {
+            if (nodes) g->nodes = nodes;
+            Use *uses = nodes ? grown(g->uses, &g->use_room, sizeof *uses) : NULL;
+            if (!uses) {
                 g->failed = true;
                 return 0;
             }
-            g->nodes = nodes;
+            g->uses = uses;
         }
         node = g->made++;
     }
-    g->nodes[node] = (Node){value, exponent, 0, -1, -1, -1, -1};
+    g->nodes[node] = (Node){value, exponent, 0, -1, -1};
     return node;
 }
 
@@ -113,24 +120,24 @@ static int32_t make_rule(Grammar *g) {
 }
 
 static inline void use(Grammar *g, int32_t at) {
-    Node *node = g->nodes + at;
-    if (node->value >= 0) return;
-    Rule *rule = g->rules + ~node->value;
-    node->older = rule->newest;
-    node->newer = -1;
-    if (rule->newest >= 0) g->nodes[rule->newest].newer = at;
+    int32_t value = g->nodes[at].value;
+    if (value >= 0) return;
+    Rule *rule = g->rules + ~value;
+    g->uses[at] = (Use){rule->newest, -1};
+    if (rule->newest >= 0) g->uses[rule->newest].newer = at;
     rule->newest = at;
     rule->uses++;
 }
 
 static inline void unuse(Grammar *g, int32_t at) {
-    const Node *node = g->nodes + at;
-    if (node->value >= 0) return;
-    Rule *rule = g->rules + ~node->value;
-    if (node->older >= 0) g->nodes[node->older].newer = node->newer;
-    if (node->newer >= 0) g->nodes[node->newer].older = node->older;
-    else rule->newest = node->older;
-    if (--rule->uses == 1) push(g, &g->loose, ~node->value);
+    int32_t value = g->nodes[at].value;
+    if (value >= 0) return;
+    Rule *rule = g->rules + ~value;
+    Use use = g->uses[at];
+    if (use.older >= 0) g->uses[use.older].newer = use.newer;
+    if (use.newer >= 0) g->uses[use.newer].older = use.older;
+    else rule->newest = use.older;
+    if (--rule->uses == 1) push(g, &g->loose, ~value);
 }
 
 static void drop(Grammar *g, int32_t node) {
@@ -357,6 +364,7 @@ static bool grammar_of(Grammar *g, const int32_t *sequence, int64_t count) {
 
 static void grammar_free(Grammar *g) {
     free(g->nodes);
+    free(g->uses);
     free(g->rules);
     free(g->index);
     free(g->free.items);
