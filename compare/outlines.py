@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from clew.compare.activations import RESUMED, WAYS
+from clew.compare.activations import RESUMED, SUSPENDED, WAYS
 from clew.compare.shapes import Shapes
 from clew.compare.transitions import ENDS, End
 
@@ -64,7 +64,7 @@ class Outlines:
             below = _parted(self._inside(shape))
             after = [f" ×{repeats}"] if repeats > 1 else []
             stack += [*after, *([")", *reversed(below), "("] if below else [])]
-        return text if len(text) <= LONGEST and not stack else f"{text[: LONGEST - 1].rstrip(' ,(')}…"
+        return text if len(text) <= LONGEST and not stack else f"{text[: LONGEST - 4].rstrip(' ,(')} ..."
 
     def digest(self, inside: Sequence[int]) -> str:
         """A name for equal calls in a row that is the same wherever and whenever they happen."""
@@ -95,8 +95,11 @@ class Outlines:
         return self._shapes.of.labels[int(self._shapes.what[shape]) // WAYS]
 
     def _name(self, shape: int) -> str:
-        end = int(self._shapes.what[shape]) % 4
-        return short(self._label(shape)) + (f" {ENDS[end]}" if end else "")
+        """What was suspended goes on: `numbers…`, `…numbers`."""
+        what = int(self._shapes.what[shape])
+        name = f"{'…' if what & RESUMED else ''}{short(self._label(shape))}"
+        end = what % 4
+        return f"{name}…" if end == SUSPENDED else f"{name} {ENDS[end]}" if end else name
 
     def _line(self, depth: int, shape: int, repeats: int) -> Line:
         shapes = self._shapes

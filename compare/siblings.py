@@ -143,6 +143,15 @@ class _Names:
             count += len(first)
         return np.concatenate(once), number
 
+    def repeats(self, low: I64, width: int, period: I64) -> Mask:
+        """Does each of some stretches of one width go on as it began after so many places?"""
+        found = period >= width
+        for after in np.unique(period[~found]).tolist():
+            those = np.flatnonzero(period == after)
+            at = low[those]
+            found[those] = self.of(at, width - after) == self.of(at + after, width - after)
+        return found
+
     def periods(self, low: I64, width: int) -> I64:
         """After how many places each of some stretches of one width repeats; 0 where it does not do so twice."""
         found = np.zeros(len(low), np.int64)
@@ -192,7 +201,10 @@ def _rounds(shapes: Shapes, names: _Names, low: I64, width: I64) -> _Rounds:
         further = since[(at + offset)[moved][:, None] + np.arange(1, size)] == first[moved][:, None]
         length = np.where(further.any(axis=1), further.argmax(axis=1) + 1, size)
         moved, length = moved[length > 1], length[length > 1]
-        whole = np.delete(at, moved)
+        # Where the list ends too early for that, one that ends as it begins is a round and the end of the one before.
+        tail = np.flatnonzero((offset > 0) & (at + offset + size > ends[at]) & names.repeats(at, size, size - offset))
+        settled.append((at[tail] + offset[tail], size - offset[tail], tail * 0))
+        whole = np.delete(at, np.concatenate((moved, tail)))
         settled.append((whole, np.full(len(whole), size), whole * 0))
         middle.append((at[moved], np.full(len(moved), size), (at + offset)[moved], length))
     at, size, least = (np.concatenate(column) for column in zip(*settled, strict=True))
