@@ -67,7 +67,7 @@ class Pattern:
     """How many side by side; 1 for a call."""
     count: int
     total_ns: int
-    """From the beginning of each occurrence to its end, summed."""
+    """What its calls took in all occurrences, without what is between those that are side by side."""
     self_ns: int
     """Of that what was spent in recorded code, not waiting."""
     share: float
@@ -265,14 +265,12 @@ def _chosen(thresholds: Thresholds | None, options: dict[str, int]) -> Threshold
 
 def _measured(shapes: Shapes, siblings: Rows, thresholds: Thresholds) -> tuple[I64, I64, I64, I64]:
     """All patterns: calls by their shapes, rows by `~number`; how often they occur, and their times."""
-    total, own, lead = shapes.total_ns, shapes.own_ns, shapes.lead_ns
+    total, own = shapes.total_ns, shapes.own_ns
     row, place = siblings.row, siblings.place
     lists = shapes.list_of
     end = place + siblings.width[row]
-    passed = [np.concatenate(([0], np.cumsum(column))) for column in (total + lead, own, shapes.size[shapes.inside])]
-    # What was before the first of a row is not its time.
-    took = passed[0][end] - passed[0][place] - lead[place]
-    worked = passed[1][end] - passed[1][place]
+    passed = [np.concatenate(([0], np.cumsum(column))) for column in (total, own, shapes.size[shapes.inside])]
+    took, worked = (sums[end] - sums[place] for sums in passed[:2])
     count = _sums(row, shapes.times[lists[place]], len(siblings))
     size = np.zeros(len(siblings), np.int64)
     size[row] = passed[2][end] - passed[2][place]

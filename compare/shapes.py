@@ -80,25 +80,10 @@ class Shapes:
 
     @cached_property
     def own_ns(self) -> I64:
-        """how long it was in recorded code,"""
+        """and how long it was in recorded code."""
         sums = np.concatenate(([0], np.cumsum(self.of.own_ns)))
         at = np.arange(len(self.of))
         return self._sum(sums[at + self.of.size] - sums[at])
-
-    @cached_property
-    def lead_ns(self) -> I64:
-        """and how long after the one before it in its list it began."""
-        of = self.of
-        lead = np.zeros(len(of), np.int64)
-        # In preorder the next one in a list begins where the one before ends.
-        after = np.arange(len(of)) + of.size
-        before = np.flatnonzero(after < len(of))
-        follows = before[(of.parent[after[before]] == of.parent[before]) & self._same_strand(before, after[before])]
-        lead[after[follows]] = of.begin_ns[after[follows]] - of.end_ns[follows]
-        return self._sum(lead)
-
-    def _same_strand(self, one: I64, other: I64) -> npt.NDArray[np.bool_]:
-        return np.equal(self.of.strand_of[one], self.of.strand_of[other])
 
     def _sum(self, values: I64) -> I64:
         """A float holds whole nanoseconds up to 104 days."""

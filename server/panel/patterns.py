@@ -61,7 +61,7 @@ def patterns_view(session: Session, params: PatternsParams, task: Task) -> Patte
     elif not len(of):
         message = "No call was recorded; a spec, or `clew run` without one, says which functions are."
     elif not found.rows:
-        message = f"Nothing of {params.calls} calls or more repeats; ask for smaller ones."
+        message = "Ask for patterns of fewer calls (`clew patterns --min-calls`): what is small may repeat."
     return PatternsResult(
         run=session.ref(run),
         level=params.level,

@@ -83,6 +83,7 @@ class PatternRow:
     count: int
     """Occurrences, at any depth."""
     totalNs: float
+    """What its calls took in all, without what is between those that are side by side."""
     selfNs: float
     """Of that what was spent in recorded code, not waiting."""
     meanNs: float

@@ -96,7 +96,7 @@ def test_a_mistake_is_one_message(orders, words, said):
 def test_a_run_in_which_nothing_happens_says_so(orders):
     text = orders("patterns", "nothing").stdout
     assert "nothing of 3 calls or more repeats" in text
-    assert "ask for smaller ones" in orders("patterns", "orders", "--min-calls", "50").stdout
+    assert "fewer calls" in orders("patterns", "orders", "--min-calls", "50").stdout
 
 
 def test_a_recorded_program(shop):

@@ -70,6 +70,13 @@ def text_of(of):
     return "".join(chr(0x4E00 + symbol) for symbol in of.sequence().tolist())
 
 
+def side_by_side(of, first, last):
+    """What each call from one to another, with one caller, took."""
+    while first <= last:
+        yield of.end_ns[first] - of.begin_ns[first]
+        first += of.size[first]
+
+
 def check(graph, **thresholds):
     found = find_patterns(graph, [strand.index for strand in graph.strands], top=10_000, **thresholds)
     of = found.activations
@@ -84,8 +91,8 @@ def check(graph, **thresholds):
         seen.add(content)
         assert row.count == len(first) == text.count(content) >= found.thresholds.times
         assert row.calls == len(content) // 2 >= found.thresholds.calls
-        took = of.end_ns[last] - of.begin_ns[first]
-        assert row.total_ns == took.sum() and row.mean_ns == took.mean()
+        took = [sum(side_by_side(of, one, other)) for one, other in zip(first.tolist(), last.tolist(), strict=True)]
+        assert row.total_ns == sum(took) and row.mean_ns == pytest.approx(sum(took) / row.count)
         assert row.self_ns == sum(
             of.own_ns[one : other + of.size[other]].sum()
             for one, other in zip(first.tolist(), last.tolist(), strict=True)

@@ -112,4 +112,4 @@ def test_a_run_without_repetitions_says_what_to_do(session):
     found = answer(session, "clew/patterns", {"run": "empty"})
     assert found["patterns"] == [] and found["message"]
     large = ask(session, calls=99)
-    assert "ask for smaller ones" in large["message"]
+    assert "fewer calls" in large["message"]

@@ -750,6 +750,7 @@ export interface PatternRow {
   width: number;
   /** Occurrences, at any depth. */
   count: number;
+  /** What its calls took in all, without what is between those that are side by side. */
   totalNs: number;
   /** Of that what was spent in recorded code, not waiting. */
   selfNs: number;
