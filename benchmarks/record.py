@@ -24,7 +24,7 @@ from recording.runs import plain, recording
 from recording.workloads import WORKLOADS
 
 EXAMPLES = """examples:
-  python benchmarks/record.py                      everything, about three minutes
+  python benchmarks/record.py                      everything, about seven minutes
   python benchmarks/record.py --seconds 5 fib      a quick look at one program
   python3.13 benchmarks/record.py                  another interpreter, which has clew, its C core and the extra `bench`
   CLEW_RECORDER=python python benchmarks/record.py fib   the pure-Python recorder
@@ -124,9 +124,9 @@ def main() -> None:
     )
     names = [*WORKLOADS, *whole.MEASURES]
     parser.add_argument("what", nargs="*", help=f"some of {', '.join(names)}; default: all")
-    parser.add_argument("--seconds", type=float, default=20, help="for each program (default 20)")
+    parser.add_argument("--seconds", type=float, default=24, help="for each program (default 24)")
     parser.add_argument(
-        "--sets", type=int, default=4, help="of processes that the seconds are divided among (default 4)"
+        "--sets", type=int, default=8, help="of processes that the seconds are divided among (default 8)"
     )
     parser.add_argument(
         "--only", action="append", metavar="TRACER", help="beside clew and VizTracer, only these; `none`"

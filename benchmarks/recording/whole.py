@@ -19,6 +19,7 @@ from clew.graph.decode import decode
 from clew.records.collect import collect_now
 from clew.records.default import default_plan
 from clew.records.event import Kind
+from clew.records.header import CHUNKS_OFFSET, FINISHED_OFFSET, HEADER_SIZE
 from clew.records.plan import Rule, Target
 from clew.records.reader import read_process, read_run
 from clew.records.run import trace_files
@@ -156,6 +157,30 @@ def packing(folder: Path) -> Iterator[Row]:
         )
 
 
+def keep_up(folder: Path) -> Iterator[Row]:
+    """What real programs use while they do nothing but call, every function recorded, beside a collector: how much of it is new
+    to the file, and costs page faults, instead of coming back from the collector."""
+    for name in ("jinja2", "pyflakes"):
+        with recording(folder) as (run, environment), Worker(name, "clew", environment) as worker:
+            for _ in range(SLICES):
+                worker.ask("slice")
+            (trace,) = trace_files(run)
+            claimed, finished = _chunks(trace)
+            for _ in range(8 * SLICES):
+                worker.ask("slice")
+            claimed_then, finished_then = _chunks(trace)
+        share = 100 * (claimed_then - claimed) / (finished_then - finished)
+        yield f"new among the chunks that {name} uses at full speed", "%", round(share, 1), "VizTracer", None, None
+
+
+def _chunks(trace: Path) -> tuple[int, int]:
+    """Of a process that records: chunks there are in its file, and how often one of them was filled."""
+    with trace.open("rb") as file:
+        page = file.read(HEADER_SIZE)
+    claimed, finished = (int.from_bytes(page[at : at + 8], "little") for at in (CHUNKS_OFFSET, FINISHED_OFFSET))
+    return claimed, finished
+
+
 def kill(folder: Path) -> Iterator[Row]:
     with recording(folder) as (run, environment):
         with Worker("jinja2", "clew", environment) as worker:
@@ -195,6 +220,7 @@ MEASURES: dict[str, Callable[[Path], Iterator[Row]]] = {
     "start-up": start_up,
     "size": size,
     "packing": packing,
+    "keep-up": keep_up,
     "kill": kill,
     "memory": memory,
 }
