@@ -38,14 +38,14 @@ REASONS = 3
     "--fail-on", type=click.FloatRange(0, min_open=True), metavar="BITS",
     help="Exit with 3 if the first suspect has at least so many bits; 1 is little, 3 is much.",
 )  # fmt: skip
-@click.option("--time", type=click.FloatRange(0), metavar="BITS", help="What a doubling of time counts. Default: 3.")
+@click.option("--time", type=click.FloatRange(0), metavar="BITS", help="What a doubling of time counts. Default: 2.")
 @click.option(
     "--half", type=click.FloatRange(0, min_open=True), metavar="BITS",
-    help="By how much two sides must surely differ to be trusted by half. Default: 6 (64 to 1).",
+    help="By how much two sides must surely differ to be trusted by half. Default: 3 (8 to 1).",
 )  # fmt: skip
 @click.option(
     "--floor", type=click.FloatRange(0, 1), metavar="SHARE",
-    help="Growth counts against a place's own time and this share of the request's. Default: 0.1.",
+    help="Growth counts against a place's own time and this share of the request's. Default: 0.05.",
 )  # fmt: skip
 @workspace_option
 @json_option
@@ -92,7 +92,7 @@ def localize(
     else:
         _print(found)
     if fail_on is not None and found.suspects and found.suspects[0].score >= fail_on:
-        click.echo(f"clew: {found.suspects[0].service} has {found.suspects[0].score:.1f} bits", err=True)
+        click.echo(f"clew: {found.suspects[0].place} has {found.suspects[0].score:.1f} bits", err=True)
         return FAILED
     return None
 
@@ -108,7 +108,7 @@ def _print(found: LocalizeResult) -> None:
                 figures.add_row(
                     str(suspect.rank) if first else "",
                     f"{suspect.score:.1f}" if first else "",
-                    suspect.service if first else "",
+                    suspect.place if first else "",
                     piece.sentence,
                     place_cell(piece.location),
                 )

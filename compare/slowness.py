@@ -21,6 +21,7 @@ QUANTILES = (0.5, 0.75, 0.9, 0.95)
 """Where the share of slower values is compared: stalls now and then move no median."""
 DOUBT = 2.0
 """Bits that the best of several tests has by chance."""
+NO_WAY = (0.0, 0.0, 0.0)
 ROUNDS = 50
 """Of splitting growth between the ends of ways; it changes little after ten."""
 
@@ -55,26 +56,43 @@ def find_slowness(sides: Sides, *, half: float, floor: float, most: int) -> Slow
         if not len(here[0].place):
             continue
         to = [those.take(those.place == place) for those in ways]
-        response = [
-            float(side.flows.response_ns[np.unique(those.request)].mean())
-            for side, those in zip(sides.both, here, strict=True)
-        ]
-        usual, way = float(here[1].expected.mean()), float(to[1].expected.mean()) if len(to[1].place) else 0.0
-        own = float((here[1].own - here[1].expected).mean())
-        # Beside half of what it takes, what is short is no growth however many times.
-        beside = usual / 2 + floor * response[0] / 10
-        logs = [np.log2((those.own + beside) / (those.expected + beside)) for those in here]
-        sure = float(
-            weight(slower_bits(*(mean_by_request(v.request, x) for v, x in zip(here, logs, strict=True))), half)
-        )
-        sure_way = 0.0
-        if len(to[0].place) and len(to[1].place):
-            sure_way = float(weight(slower_bits(*(mean_by_request(v.request, v.own - v.expected) for v in to)), half))
-        growth = max(own, 0.0) * sure + network[place] * sure_way
-        bits[place] = np.log2(1 + growth / (usual + way + floor * response[0]))
+        way = (network[place], float(to[1].expected.mean()) if len(to[1].place) else 0.0, 0.0)
+        touching = [those.take((those.place == place) | (those.other == place)) for those in ways]
+        if len(touching[0].place) and len(touching[1].place):
+            grew = slower_bits(*(mean_by_request(those.request, those.own - those.expected) for those in touching))
+            way = (way[0], way[1], float(weight(grew, half)))
+        bits[place] = _doublings(sides, here, way, half=half, floor=floor)
+        # Requests of one type, also where all other types are as they were.
+        roots = here[1].sort[here[1].root]
+        sorts = np.unique(roots)
+        for sort in sorts.tolist() if len(sorts) > 1 else ():
+            those = [side.take(side.root & (side.sort == sort)) for side in here]
+            if len(those[0].place):
+                doubt = float(np.log2(len(sorts)))
+                bits[place] = max(bits[place], _doublings(sides, those, NO_WAY, half=half, floor=floor, doubt=doubt))
         if bits[place] > 0:
             evidence[place] = _pieces(sides, grown, keys, place, bits=float(bits[place]), most=most)
     return Slowness(bits, evidence)
+
+
+def _doublings(
+    sides: Sides,
+    visits: list[_Times],
+    way: tuple[float, float, float],
+    *,
+    half: float,
+    floor: float,
+    doubt: float = 0.0,
+) -> float:
+    """Of the time of some visits with the way to them: what that grew, what it took, and how sure it is that it grew."""
+    response = float(sides.reference.flows.response_ns[np.unique(visits[0].request)].mean())
+    usual, own = float(visits[1].expected.mean()), float((visits[1].own - visits[1].expected).mean())
+    # Beside half of what it takes, what is short is no growth however many times.
+    beside = usual / 2 + floor * response / 10
+    logs = [np.log2((those.own + beside) / (those.expected + beside)) for those in visits]
+    bits = slower_bits(*(mean_by_request(those.request, x) for those, x in zip(visits, logs, strict=True)))
+    growth = max(own, 0.0) * float(weight(bits - doubt, half)) + way[0] * way[2]
+    return float(np.log2(1 + growth / (usual + way[1] + floor * response)))
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,10 @@ class _Times:
     place: I64
     other: I64
     """Where a way begins."""
+    sort: I64
+    """What a visit begins with."""
+    root: Mask
+    """Does a request begin with it?"""
     request: I64
     own: F64
     expected: F64
@@ -94,9 +116,9 @@ class _Times:
 
 
 def _expectations(sides: Sides) -> tuple[list[_Grown], list[I64]]:
-    """What each call took in the reference on average, by its label and its caller's; and each call's number among those."""
+    """What each call took in the reference on average, by service, label and its caller's label; and its number among those."""
     width = len(sides.labels) + 1
-    pairs = [side.label * width + side.caller + 1 for side in sides.both]
+    pairs = [(side.service * width + side.label) * width + side.caller + 1 for side in sides.both]
     numbers, of = np.unique(np.concatenate(pairs), return_inverse=True)
     keys = [of[: len(pairs[0])], of[len(pairs[0]) :]]
     count = np.bincount(keys[0], minlength=len(numbers))
@@ -109,12 +131,15 @@ def _expectations(sides: Sides) -> tuple[list[_Grown], list[I64]]:
 def _of_visits(side: Side, grown: _Grown) -> _Times:
     size = len(side.entries)
     own, expected = np.zeros(size), np.zeros(size)
-    for kind in ("work", "waiting"):
-        own += np.bincount(side.visit, np.where(grown.known, side.times[kind], 0.0), size)
-        expected += np.bincount(side.visit, np.where(grown.known, grown.expected[kind], 0.0), size)
+    for kind in KINDS:
+        # Of the way to the visit itself `_of_ways` tells.
+        use = grown.known & ~side.enters if kind == "edge" else grown.known
+        own += np.bincount(side.visit, np.where(use, side.times[kind], 0.0), size)
+        expected += np.bincount(side.visit, np.where(use, grown.expected[kind], 0.0), size)
     known = np.bincount(side.visit, grown.known, size) > 0
     place = side.place[side.entries]
-    return _Times(place, place, side.request[side.entries], own, expected, known)
+    label, root = side.label[side.entries], side.parent[side.entries] < 0
+    return _Times(place, place, label, root, side.request[side.entries], own, expected, known)
 
 
 def _of_ways(side: Side, grown: _Grown) -> _Times:
@@ -122,6 +147,8 @@ def _of_ways(side: Side, grown: _Grown) -> _Times:
     return _Times(
         side.place[calls],
         side.place[side.parent[calls]],
+        calls,
+        np.zeros(len(calls), bool),
         side.request[calls],
         side.times["edge"][calls],
         grown.expected["edge"][calls],

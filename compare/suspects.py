@@ -27,11 +27,11 @@ from clew.graph.ops.flows import Flows
 class Thresholds:
     """What evidence weighs. `explain()` says it in plain words."""
 
-    time: float = 3.0
+    time: float = 2.0
     """Bits that a doubling of time counts: behaviour surprises by more bits than time has doublings."""
-    half: float = 6.0
+    half: float = 3.0
     """Bits by which two sides must surely differ for a difference to be trusted by half."""
-    floor: float = 0.1
+    floor: float = 0.05
     """Growth is measured against a place's own time and this share of the whole request's, so that what is short does not count
     for much however many times longer it takes."""
     pieces: int = 4
@@ -62,6 +62,8 @@ class Thresholds:
 class Suspect:
     """One place; what names it best is of its strongest evidence."""
 
+    place: str
+    """A service, or where there is only one, a function."""
     score: float
     """Bits."""
     kind: Subject
@@ -76,7 +78,7 @@ class Suspect:
 
     def sentence(self) -> str:
         said = self.evidence[0].sentence()
-        return said if self.service in said else f"{self.service}: {said}"
+        return said if self.place in said else f"{self.place}: {said}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,7 @@ class Localization:
 
     def table(self) -> Table:
         """A row per suspect."""
-        return table_of(self.suspects, ("score", "kind", "service", "method", "caller", "instance"))
+        return table_of(self.suspects, ("place", "score", "kind", "service", "method", "caller", "instance"))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -162,7 +164,7 @@ def localize(
             pieces += behaviour.evidence.get(place, ())
             pieces.sort(key=lambda piece: -piece.bits)
             if pieces:
-                suspects.append(_suspect(float(score[place]), tuple(pieces)))
+                suspects.append(_suspect(sides.places[place], float(score[place]), tuple(pieces)))
     return Localization(tuple(suspects), chosen, len(reference), len(suspect), len(sides.services), residuals, suspect)
 
 
@@ -172,10 +174,10 @@ _SUBJECTS: dict[str, Subject] = {
 }  # fmt: skip
 
 
-def _suspect(score: float, pieces: tuple[Evidence, ...]) -> Suspect:
+def _suspect(place: str, score: float, pieces: tuple[Evidence, ...]) -> Suspect:
     first = pieces[0]
     instance = next((piece.instance for piece in pieces if piece.instance), "")
-    return Suspect(score, _SUBJECTS[first.kind], first.service, first.method, first.caller, instance, pieces)
+    return Suspect(place, score, _SUBJECTS[first.kind], first.service, first.method, first.caller, instance, pieces)
 
 
 def _thinned(flows: Flows, most: int) -> Flows:

@@ -82,6 +82,7 @@ def _suspect(found: Localization, rank: int, suspect: Suspect) -> LocalizeSuspec
     evidence = [_evidence(found, piece) for piece in suspect.evidence]
     return LocalizeSuspect(
         rank=rank,
+        place=suspect.place,
         score=suspect.score,
         kind=suspect.kind,
         sentence=_short(suspect.sentence()),

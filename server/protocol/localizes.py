@@ -12,11 +12,11 @@ from clew.server.protocol.shared import Location, RunRef
 class LocalizeThresholds:
     """What evidence weighs; `LocalizeResult.explanation` says it in words."""
 
-    time: float = 3.0
+    time: float = 2.0
     """Bits that a doubling of time counts."""
-    half: float = 6.0
+    half: float = 3.0
     """Bits by which two sides must surely differ for a difference to be trusted by half."""
-    floor: float = 0.1
+    floor: float = 0.05
     """Growth is measured against a place's own time and this share of the whole request's."""
     pieces: int = 4
     """Pieces of evidence of time, and of behaviour, that a suspect has at most."""
@@ -75,6 +75,8 @@ class LocalizeEvidence:
 @dataclass(frozen=True)
 class LocalizeSuspect:
     rank: int
+    place: str
+    """What is suspected: a service, or where there is only one, a function."""
     score: float
     """Bits."""
     kind: Literal["method", "edge", "instance", "log"]

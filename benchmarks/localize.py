@@ -1,0 +1,119 @@
+"""How often the faulty service is the first suspect, or among the first three, of faults put into healthy traces.
+
+Hundreds of labelled cases of four kinds (`localize_faults.py`), one ranking for all, which is not told the kind. Peers, on the
+same cases: the largest shift of total self time, and the smallest p of Mann and Whitney over services' self times per request.
+Needs the traces of TrainTicket: CLEW_SHARED_DATA names the folder that holds `trainticket/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from localize_faults import KINDS, LATENCY, Case, make_case
+
+from clew.compare.slowness import mean_by_request
+from clew.compare.statistics import Samples, mann_whitney
+from clew.compare.suspects import localize
+from clew.compare.visits import Sides, two_sides
+from clew.graph.formats.reading import read_files
+from clew.graph.ops.flows import Flows
+from clew.graph.query import Run
+from clew.records.run import RunInfo
+
+PERIODS = ("healthy-0129", "healthy-0130")
+ASKED = {"latency": (0.80, 0.92), "structural": (0.70, 0.90)}
+
+
+def flows_of(folder: Path, name: str) -> Flows:
+    files = [folder / f"{name}.jsonl.gz", folder / f"{name}-logs.jsonl.gz"]
+    graph = read_files(RunInfo(f"20200101-000000-{name}", name, [], "/", "/", "", 0), files).graph
+    return Flows.of(Run(graph.info, folder, [], graph))
+
+
+def ours(case: Case) -> list[str]:
+    return [suspect.service for suspect in localize(case.suspect, case.reference).suspects]
+
+
+def largest_shift(case: Case) -> list[str]:
+    """By the growth of the time in a service's own calls, per request of the period."""
+    sides = two_sides(case.reference, case.suspect)
+    totals = [
+        np.bincount(side.service, side.times["work"], len(sides.services)) / len(side.flows) for side in sides.both
+    ]
+    return [sides.services[place] for place in np.argsort(totals[0] - totals[1], kind="stable")]
+
+
+def smallest_p(case: Case) -> list[str]:
+    sides = two_sides(case.reference, case.suspect)
+    p = [_p(sides, place) for place in range(len(sides.services))]
+    return [sides.services[place] for place in np.argsort(p, kind="stable")]
+
+
+def _p(sides: Sides, place: int) -> float:
+    parts = []
+    for side in sides.both:
+        calls = np.flatnonzero(side.service == place)
+        parts.append(mean_by_request(side.request[calls], side.times["work"][calls]))
+    if not all(len(part) for part in parts):
+        return 1.0
+    ranked = mann_whitney(*(Samples(part, np.array([0, len(part)])) for part in parts))
+    return float(ranked.p[0]) if ranked.delta[0] > 0 else 1.0
+
+
+METHODS: dict[str, Callable[[Case], list[str]]] = {
+    "clew": ours, "largest shift of self time": largest_shift, "Mann-Whitney on self time": smallest_p,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=60, help="of each kind (default: 60)")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    folder = Path(os.environ.get("CLEW_SHARED_DATA", "")) / "trainticket"
+    if not (folder / f"{PERIODS[0]}.jsonl.gz").exists():
+        sys.exit("CLEW_SHARED_DATA names no folder with trainticket/healthy-0129.jsonl.gz")
+    periods = [flows_of(folder, name) for name in PERIODS]
+    ranks: dict[tuple[str, str], list[int]] = defaultdict(list)
+    used = 0.0
+    for kind in KINDS:
+        for seed in range(options.seed, options.seed + options.cases):
+            case = make_case(periods, kind, seed)
+            for name, method in METHODS.items():
+                start = time.process_time()
+                found = method(case)
+                used += (time.process_time() - start) * (name == "clew")
+                rank = found.index(case.service) + 1 if case.service in found else len(found) + 1
+                for of in (kind, "latency" if kind in LATENCY else "structural"):
+                    ranks[name, of].append(rank)
+    rows = []
+    for of in (*KINDS, *ASKED):
+        shares = {name: [np.mean(np.array(ranks[name, of]) <= most) for most in (1, 3)] for name in METHODS}
+        told = "; ".join(f"{name} {one:.0%} first, {three:.0%} in three" for name, (one, three) in shares.items())
+        print(f"{of:>11}, {len(ranks['clew', of])} cases: {told}")
+        for number, what in enumerate(("first", "in the first three")):
+            asked = ASKED[of][number] if of in ASKED else None
+            mine, peer = (round(float(shares[name][number]), 3) for name in ("clew", "largest shift of self time"))
+            rows.append(
+                {
+                    "name": f"{of} faults {what}", "unit": "share of made faults", "ours": mine,
+                    "peer": "largest shift of self time", "peer_value": peer, "asked": asked,
+                    "met": asked is None or mine >= asked,
+                }
+            )  # fmt: skip
+    print(f"{1000 * used / (len(KINDS) * options.cases):.0f} ms of a processor per localisation")
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(json.dumps({"benchmark": "localize", "machine": machine, "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()
