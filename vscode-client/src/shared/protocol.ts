@@ -642,6 +642,8 @@ export interface LocalizeEvidence {
 
 export interface LocalizeSuspect {
   rank: number;
+  /** What is suspected: a service, or where there is only one, a function. */
+  place: string;
   /** Bits. */
   score: number;
   /** What the strongest evidence is of. */
