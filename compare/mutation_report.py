@@ -6,7 +6,10 @@ Invariant: what is cut off is counted.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from typing import NamedTuple
 
+from clew.compare.edges import EdgeChange
 from clew.compare.mutations import Mutation, Mutations
 from clew.compare.unions import Union
 from clew.graph.ops.diff import duration
@@ -24,13 +27,47 @@ SLOWER = "!"
 def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
     """What there is to say of one change: the calls that got slower, where a new flow comes from, what else differs. Paths are
     shown from `root` on; None where labels are no places in code."""
-    lines = [f"{it.sentence()}, p = {it.p:.2g}{_at(mutations, row, it.place, root)}" for it in row.edges[:CALLS]]
-    lines += _more(len(row.edges) - CALLS, "the calls that got slower")
+    calls = _together(row.edges)
+    lines = [f"{it.sentence()}, p = {it.p:.2g}{_at(mutations, row, it.first.place, root)}" for it in calls[:CALLS]]
+    lines += _more(len(calls) - CALLS, "the calls that got slower")
     lines += [precursor.sentence() for precursor in row.precursors[:1]]
     lines += _more(len(row.precursors) - 1, "the flows that it may come from")
     told = mutations.differences(row).rows
     lines += [difference.sentence() for difference in told[:CALLS]]
     return lines + _more(len(told) - CALLS, "such differences")
+
+
+class _Equal(NamedTuple):
+    """Calls of one name, opened in one way."""
+
+    edges: list[EdgeChange]
+
+    @property
+    def first(self) -> EdgeChange:
+        """The one that got slower most."""
+        return self.edges[0]
+
+    @property
+    def p(self) -> float:
+        return min(edge.p for edge in self.edges)
+
+    @property
+    def growth_ns(self) -> float:
+        return sum(edge.growth_ns for edge in self.edges)
+
+    def sentence(self) -> str:
+        before, after = (
+            sum(times) for times in zip(*((e.own_before_ns, e.own_after_ns) for e in self.edges), strict=True)
+        )
+        several = f" in {len(self.edges):,} calls" if len(self.edges) > 1 else ""
+        return replace(self.first, own_before_ns=before, own_after_ns=after).sentence() + several
+
+
+def _together(edges: tuple[EdgeChange, ...]) -> list[_Equal]:
+    found: dict[tuple[str, str], _Equal] = {}
+    for edge in edges:
+        found.setdefault((edge.target, edge.channel), _Equal([])).edges.append(edge)
+    return sorted(found.values(), key=lambda equal: -equal.growth_ns)
 
 
 def flow_lines(union: Union) -> list[str]:

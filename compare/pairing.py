@@ -104,7 +104,7 @@ class Pairing:
     def location(self, category: int, place: int) -> tuple[str, int] | None:
         """Where the code of a call of the category is."""
         flows, request = self.example(category)
-        return flows.runs[int(flows.run[request])].graph.location(int(flows.event[flows.first[request] + place]))
+        return flows.location(int(flows.first[request]) + place)
 
     def text(self, category: int) -> str:
         flows, request = self.example(category)

@@ -42,8 +42,8 @@ class UnionCall:
     p: float | None
     """How likely its own time is no longer after, corrected for the calls of the flow; None where nothing was tested."""
     p_edge: float | None
-    event: tuple[int, int]
-    """Place in the run list of its side, and row, of an example: after, else before."""
+    location: tuple[str, int] | None
+    """Where its code is: after, else before."""
 
     @property
     def growth_ns(self) -> float:
@@ -157,7 +157,6 @@ def unite(before: Flows, one: I64, after: Flows, other: I64, *, alpha: float = A
     calls = []
     for number, node in enumerate(matched.nodes):
         flows, requests, place = (after, other, node.after) if node.after >= 0 else (before, one, node.before)
-        request = int(requests[0])
         calls.append(
             UnionCall(
                 node=node,
@@ -166,7 +165,7 @@ def unite(before: Flows, one: I64, after: Flows, other: I64, *, alpha: float = A
                 after=means[1][node.after] if node.after >= 0 else None,
                 p=p[number][0] if number in p else None,
                 p_edge=p[number][1] if number in p else None,
-                event=(int(flows.run[request]), int(flows.event[flows.first[request] + place])),
+                location=flows.location(int(flows.first[requests[0]]) + place),
             )
         )
     took = [float(flows.response_ns[requests].mean()) if len(requests) else 0.0 for flows, requests in sides]

@@ -153,6 +153,13 @@ class Flows:
         """The requests that calls or logs at some places belong to."""
         return np.searchsorted(self.first, places, "right") - 1
 
+    def location(self, place: int) -> tuple[str, int] | None:
+        """Where the code of a call is, file and line; of a visit, that of the call it is in."""
+        request = int(self.of_call(np.array([place]))[0])
+        graph, event = self.runs[int(self.run[request])].graph, int(self.event[place])
+        call = graph.call_of(event)
+        return graph.location(event if call < 0 else call)
+
     def take(self, chosen: Mask | I64) -> Flows:
         """Some requests, by a truth value each or by number; codes stay."""
         which = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)

@@ -6,9 +6,7 @@ Invariant: of a large graph what changed most is kept, each call with those abov
 from __future__ import annotations
 
 from clew.compare.mutations import Mutations
-from clew.compare.pairing import Pairing
 from clew.compare.unions import Union, UnionCall
-from clew.graph.ops.flows import Flows
 from clew.server.panel.draw_labels import short
 from clew.server.protocol import CompareEdge, CompareGraph, CompareNode, CompareParams, Location
 
@@ -40,7 +38,7 @@ def union_graph(
         countAfter=union.counts[1],
         responseBeforeNs=union.response_before_ns,
         responseAfterNs=union.response_after_ns,
-        nodes=[_node(union, call, depth, params.level, pairing) for call, depth in _deep(union) if call.number in kept],
+        nodes=[_node(union, call, depth, params.level) for call, depth in _deep(union) if call.number in kept],
         edges=_edges(union, kept),
         hiddenNodes=len(union.calls) - len(kept),
     )
@@ -68,7 +66,7 @@ def _deep(union: Union) -> list[tuple[UnionCall, int]]:
     return [(union.calls[number], depth) for _, depth, number in union.correspondence.lines()]
 
 
-def _node(union: Union, call: UnionCall, depth: int, level: str, pairing: Pairing) -> CompareNode:
+def _node(union: Union, call: UnionCall, depth: int, level: str) -> CompareNode:
     above = union.correspondence.parent[call.number]
     before, after = call.before, call.after
     return CompareNode(
@@ -88,9 +86,7 @@ def _node(union: Union, call: UnionCall, depth: int, level: str, pairing: Pairin
         growthNs=call.growth_ns,
         p=call.p,
         significant=union.significant(call),
-        location=_location(call, pairing.after if after else pairing.before)
-        if level in ("function", "class")
-        else None,
+        location=Location(*call.location) if call.location and level in LOCATED else None,
     )
 
 
@@ -120,9 +116,3 @@ def _edges(union: Union, kept: set[int]) -> list[CompareEdge]:
             )
         )
     return made
-
-
-def _location(call: UnionCall, flows: Flows) -> Location | None:
-    run, row = call.event
-    found = flows.runs[run].graph.location(row)
-    return Location(*found) if found else None
