@@ -158,7 +158,7 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
 def _took(group: Members, mutation: Mutation) -> F64:
     """Per request what the call that got slower most took itself, or, of no call, the whole."""
     if mutation.edges:
-        return call_times(*group).own[:, mutation.edges[0].place]
+        return call_times(*group, alone=True).own[:, mutation.edges[0].place]
     return group.flows.response_ns[group.requests].astype(np.float64)
 
 

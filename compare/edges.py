@@ -19,9 +19,10 @@ from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, space
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
 
-MOST = 1 << 22
+Parents = npt.NDArray[np.int32]
+MOST = 1 << 19
 """So many values of a column are looked at,"""
-LEAST = 1 << 10
+LEAST = 1 << 8
 """and of so many requests at least."""
 
 
@@ -68,20 +69,28 @@ class CallTimes(NamedTuple):
         return np.asarray(self.total + self.delay)
 
 
-def call_times(flows: Flows, requests: I64) -> CallTimes:
-    """Of more than `MOST` values evenly spaced requests. Raises `IndexError` for no requests, whose calls nobody knows."""
+def call_times(flows: Flows, requests: I64, *, alone: bool = False) -> CallTimes:
+    """Of requests of one category; with `alone` waiting counts as long as nothing of the request runs anywhere. Raises
+    `IndexError` for no requests, whose calls nobody knows."""
     at = flows.places(int(requests[0]))
     named = np.array([name != "" for name in flows.channels])
-    requests = requests[spaced(len(requests), max(MOST // (at.stop - at.start), LEAST))]
     begin, total, work, waiting, delay = (
         flows.matrix(column, requests).astype(np.float64)
         for column in ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")
     )
     delay[:, 0] = 0  # is before the request
     found = CallTimes(begin, total, work, waiting, delay, work + delay)
-    response = flows.response_ns[requests].astype(np.float64)
-    _add_waiting(found, response, flows.parent[at], named[flows.channel[at]])
+    parent, by_edge = flows.parent[at], named[flows.channel[at]]
+    running = _running(found, parent, by_edge) if alone else None
+    _add_waiting(found, flows.response_ns[requests].astype(np.float64), parent, by_edge, running)
     return found
+
+
+def spaced_times(flows: Flows, requests: I64) -> CallTimes:
+    """Alone, and of more than `MOST` values those of evenly spaced requests."""
+    at = flows.places(int(requests[0]))
+    most = max(MOST // (at.stop - at.start), LEAST)
+    return call_times(flows, requests[spaced(len(requests), most)], alone=True)
 
 
 def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[EdgeChange]:
@@ -89,7 +98,7 @@ def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[Edge
     flows, request = pairing.example(category)
     at = flows.places(request)
     parent, label, channel = flows.parent[at], flows.label[at].tolist(), flows.channel[at].tolist()
-    sides = [call_times(flows, pairing.requests(side, category)) for side, flows in enumerate(pairing.sides)]
+    sides = [spaced_times(flows, pairing.requests(side, category)) for side, flows in enumerate(pairing.sides)]
     owns, edges = [side.own for side in sides], [side.edge for side in sides]
     p, p_edge = slower_by_call(*owns), slower_by_call(*edges)
     means = [[columns.mean(axis=0) for columns in pair] for pair in (owns, edges)]
@@ -116,11 +125,15 @@ def slower_by_call(before: F64, after: F64) -> F64:
     return benjamini_hochberg(surely_slower(_by_call(before), _by_call(after)))
 
 
+_Running = list[tuple[F64, F64]]
+"""Per request the times at which something of it begins or ceases to run, and for how long it has run until then."""
+
+
 def _add_waiting(
-    calls: CallTimes, response: F64, parent: npt.NDArray[np.int32], by_edge: npt.NDArray[np.bool_]
+    calls: CallTimes, response: F64, parent: Parents, by_edge: npt.NDArray[np.bool_], running: _Running | None
 ) -> None:
-    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to, as far as the
-    response could be waiting for it."""
+    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to, nor anything
+    that is `running`, as far as the response could be waiting for it."""
     start, end = calls.begin - calls.delay, calls.begin + calls.total
     width = len(parent)
     # Below each call what edges led to, at any depth, and what it called plainly; children come after their parents.
@@ -140,9 +153,39 @@ def _add_waiting(
         # A coroutine is suspended while one that it awaits is: what times add up to beyond the call's own is that.
         twice = calls.work[:, place] + waiting + calls.total[:, kids].sum(1) - calls.total[:, place]
         inside = _covered(np.clip(start[:, every], low, high), np.clip(end[:, every], low, high))
+        if running is not None:
+            inside = np.maximum(inside, _between(running, low[:, 0], high[:, 0]))
         inside -= _covered(np.clip(start[:, kids], low, high), np.clip(end[:, kids], low, high))
         waiting = np.minimum(waiting - np.maximum(twice, 0), (high - low)[:, 0])
         calls.own[:, place] += np.maximum(waiting - inside, 0)
+
+
+def _running(calls: CallTimes, parent: Parents, by_edge: npt.NDArray[np.bool_]) -> _Running:
+    """A call runs all the time if neither it nor what it called waited."""
+    runs = calls.waiting == 0
+    for place in range(len(parent) - 1, 0, -1):
+        if not by_edge[place]:
+            runs[:, parent[place]] &= runs[:, place]
+    found = []
+    for row in range(len(runs)):
+        of = np.flatnonzero(runs[row])
+        order = of[np.argsort(calls.begin[row, of], kind="stable")]
+        low, high = calls.begin[row, order], np.maximum.accumulate((calls.begin + calls.total)[row, order])
+        apart = np.concatenate((low[:1], np.maximum(low[1:], high[:-1])))
+        times = np.stack((apart, np.maximum(apart, high)), 1)
+        ran = np.cumsum(times[:, 1] - times[:, 0])
+        found.append((times.ravel(), np.stack((ran - (times[:, 1] - times[:, 0]), ran), 1).ravel()))
+    return found
+
+
+def _between(running: _Running, low: F64, high: F64) -> F64:
+    """Per request for how long something of it ran from `low` to `high`."""
+    return np.array(
+        [
+            np.interp(high[row], times, ran) - np.interp(low[row], times, ran) if len(times) else 0.0
+            for row, (times, ran) in enumerate(running)
+        ]
+    )
 
 
 def _covered(low: F64, high: F64) -> F64:

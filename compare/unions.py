@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from clew.compare.correspondence import Correspondence, UnionNode, correspond
-from clew.compare.edges import CallTimes, call_times, slower_by_call
+from clew.compare.edges import CallTimes, slower_by_call, spaced_times
 from clew.compare.statistics import I64
 from clew.graph.columns import Table, table_of
 from clew.graph.ops.diff import Status, duration
@@ -145,7 +145,7 @@ def unite(before: Flows, one: I64, after: Flows, other: I64, *, alpha: float = A
     """Some requests of one category before, beside some of one category, perhaps another, after. One side may have none."""
     sides = (before, one), (after, other)
     matched = correspond(before, _first(one), after, _first(other))
-    times = [call_times(flows, requests) if len(requests) else None for flows, requests in sides]
+    times = [spaced_times(flows, requests) if len(requests) else None for flows, requests in sides]
     means = [_means(side) if side else [] for side in times]
     both = [number for number, node in enumerate(matched.nodes) if node.status == "both"]
     p: dict[int, tuple[float, float]] = {}

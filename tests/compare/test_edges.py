@@ -42,6 +42,17 @@ def waits_in_the_queue(thread, other, wait, number):
     thread.join(("back", number), "queue").resume("serve")
 
 
+def waits_for_what_another_call_led_to(thread, other, wait, number):
+    """serve awaits first and second: both wait until work is done, which only first has led to."""
+    thread.enter("first").send(("to", number), "queue").suspend("first").suspend("serve")
+    thread.resume("serve").enter("second").suspend("second").suspend("serve")
+    other.receive(("to", number), "queue").enter("work")
+    wait()
+    other.send(("back", number), "queue").exit("work")
+    thread.resume("serve").resume("second").exit("second").suspend("serve")
+    thread.resume("serve").resume("first").join(("back", number), "queue").exit("first")
+
+
 def works(thread, other, wait, number):
     thread.enter("load")
     wait()
@@ -53,6 +64,7 @@ def works(thread, other, wait, number):
     [
         (works, "load", ""), (waits_in_a_coroutine, "load", ""), (waits_itself, "serve", ""),
         (waits_for_a_thread, "work", "queue"), (waits_in_the_queue, "work", "queue"),
+        (waits_for_what_another_call_led_to, "work", "queue"),
     ],
 )  # fmt: skip
 def test_only_what_got_slower_is_named(make_run, what, culprit, channel):
