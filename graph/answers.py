@@ -36,6 +36,7 @@ from clew.graph.nodes import (
     Node,
     PathNode,
     QueryError,
+    check_whole,
 )
 from clew.graph.ops.aggregate import AggregateEdge, AggregateGraph, AggregateNode
 from clew.graph.ops.categories import Category, category_table
@@ -462,9 +463,8 @@ class Groups(TableQuery):
 
     def limit(self, count: int) -> Groups:
         """The first ones."""
-        if count < 0:
-            raise QueryError(f"a limit of {count}: give 0 or more")
-        least = count if self.node.count is None else min(count, self.node.count)
+        first = check_whole(count, "a limit of", ": give 0 or more, a whole number")
+        least = first if self.node.count is None else min(first, self.node.count)
         return Groups(replace(self.node, count=least))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsIndex
 
 from clew.graph.event import Event
 from clew.graph.levels import LabelFunction
@@ -26,6 +27,14 @@ Measure = tuple[str | float, ...]
 
 class QueryError(ClewError):
     """A query that makes no sense; the text says what to write instead."""
+
+
+def check_whole(value: object, what: str, remedy: str) -> int:
+    """Raises `QueryError` unless it is a whole number, 0 or more."""
+    number = index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else -1
+    if number < 0:
+        raise QueryError(f"{what} {value!r}{remedy}")
+    return number
 
 
 class Engine(Protocol):

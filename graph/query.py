@@ -56,6 +56,7 @@ from clew.graph.nodes import (
     Requests,
     Strands,
     Where,
+    check_whole,
     run_of,
 )
 from clew.graph.ops.aggregate import Reduce
@@ -142,7 +143,9 @@ class Run(OpenRun):
 
     def slice(self, *events: int, direction: Direction = "backward", **options: Any) -> SliceQuery:
         """The slice of events given by number."""
-        return EventQuery(Chosen(self, tuple(events))).slice(direction, **options)
+        remedy = "; give numbers of events, or write run.events.where(…).slice()"
+        chosen = tuple(check_whole(event, "a slice starts at events of the run, not at", remedy) for event in events)
+        return EventQuery(Chosen(self, chosen)).slice(direction, **options)
 
     def aggregate(self, level: str | LabelFunction, reduce: Reduce | None = None) -> AggregateQuery:
         """The whole run, condensed."""
@@ -179,13 +182,12 @@ class EventQuery(Query):
 
     def order_by(self, field: str) -> EventQuery:
         """Sorted by a field; with "-" before its name, the largest first. Events that are equal stay as they were."""
-        return EventQuery(OrderBy(self.node, check_field(field.removeprefix("-")), field.startswith("-")))
+        name = str(field)
+        return EventQuery(OrderBy(self.node, check_field(name.removeprefix("-")), name.startswith("-")))
 
     def limit(self, count: int) -> EventQuery:
         """The first ones."""
-        if count < 0:
-            raise QueryError(f"a limit of {count}: give 0 or more")
-        return EventQuery(Limit(self.node, count))
+        return EventQuery(Limit(self.node, check_whole(count, "a limit of", ": give 0 or more, a whole number")))
 
     def slice(
         self,
@@ -207,8 +209,8 @@ class EventQuery(Query):
         if direction not in ("forward", "backward", "both"):
             raise QueryError(f'a slice goes "forward" or "backward", or "both", not {direction!r}')
         for name, limit in (("max_hops", max_hops), ("max_network_hops", max_network_hops)):
-            if limit is not None and limit < 0:
-                raise QueryError(f"{name} is {limit}; give 0 or more, or None for no limit")
+            if limit is not None:
+                check_whole(limit, f"{name} is", "; give 0 or more, or None for no limit")
         kinds = None if edge_kinds is None else _edge_kinds(edge_kinds)
         stop = _until(self.node, until)
         return SliceQuery(Cut(self.node, direction, max_hops, max_network_hops, edge_filter, kinds, stop))

@@ -239,6 +239,13 @@ def test_tables_and_graphs_for_other_tools(opened):
         (lambda run: run.events.where("ERROR"), "a condition is FIELD=VALUE or a function of an event, not 'ERROR'"),
         (lambda run: run.events.slice("sideways"), 'a slice goes "forward" or "backward"'),
         (lambda run: run.events.limit(-1), "a limit of -1: give 0 or more"),
+        (lambda run: run.events.limit("3"), "a limit of '3': give 0 or more, a whole number"),
+        (lambda run: run.events.limit(2.5), "a limit of 2.5: give 0 or more, a whole number"),
+        (lambda run: run.events.group_by("kind").count().limit(2.5), "a limit of 2.5: give 0 or more"),
+        (lambda run: run.events.order_by(5), "events have no field '5'"),
+        (lambda run: run.events.slice(max_hops="3"), "max_hops is '3'; give 0 or more"),
+        (lambda run: run.events.slice(max_network_hops=1.5), "max_network_hops is 1.5; give 0 or more"),
+        (lambda run: run.slice("a"), "a slice starts at events of the run, not at 'a'; give numbers of events"),
         (
             lambda run: run.requests.named("Wite").count(),
             "has no request named 'Wite'; its requests: Read, SubmitWrite",
