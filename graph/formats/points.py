@@ -17,7 +17,6 @@ from clew.graph.formats.collect import (
     ATTRIBUTES,
     CONSUMER,
     EXPLICIT,
-    LATEST,
     MISSING,
     PRODUCER,
     PSEUDO,
@@ -137,9 +136,12 @@ def told(collector: Collector, forest: Forest, finder: Finder, same_trace: I64, 
     owner[by_id] = finder.first(same_trace[column(table, "trace")[by_id]], ids(table)[by_id])
     collector.strange("log", "its span is not in the file", int((owner[by_id] < 0).sum()))
     lost = time == MISSING
+    alone, lost = lost & (owner < 0), lost & (owner >= 0)
     collector.strange("log", "it has no time; put at its span's beginning", int(lost.sum()))
-    first = np.where(forest.has(PSEUDO), LATEST, forest.start).min(initial=LATEST)
-    time[lost] = np.where(owner[lost] >= 0, forest.start[owner[lost]], first)
+    collector.strange("log", "it has no time and no span; put at the file's beginning", int(alone.sum()))
+    known = np.concatenate((forest.start[~forest.has(PSEUDO)], time[~alone & ~lost]))
+    time[alone] = known.min() if len(known) else 0
+    time[lost] = forest.start[owner[lost]]
     up = np.maximum(owner, 0)
     late = (owner >= 0) & ((time < forest.start[up]) | (time > forest.end[up])) if len(forest) else owner >= 0
     logs = column(table, "kind") == Kind.LOG

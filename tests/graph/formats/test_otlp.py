@@ -151,6 +151,14 @@ def test_protobuf_logs(look):
     assert look(data.SerializeToString()).logs() == [("hm", 30, S, "")]
 
 
+def test_a_line_without_time_and_span_is_put_where_the_file_begins(look):
+    untold, told = {"timeUnixNano": "0", "body": {"stringValue": "when?"}}, {"body": {"stringValue": "then"}}
+    found = look(lines(untold, told | {"observedTimeUnixNano": str(S + 5)}))
+    assert found.logs() == [("then", 20, S + 5, ""), ("when?", 20, S + 5, "")]
+    assert found.problems == ["1 log: it has no time and no span; put at the file's beginning"]
+    assert look(lines(untold)).logs() == [("when?", 20, 0, "")]
+
+
 def test_protobuf_tells_what_json_tells(look):
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 
