@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.files import same_file_key
 from clew.server.protocol import CompareParams, LocalizeParams
@@ -77,12 +78,19 @@ class Findings:
 
 
 def find(session: Session, before: Baseline, after: str, task: Task) -> Findings:
-    """Compares the requests of a run with those of a baseline. Raises `ClewError`, and `Cancelled` between two phases."""
+    """Compares the requests of a run with those of a baseline. Raises `ClewError`, also where there are none, and `Cancelled`
+    between two phases."""
     from clew.compare.suspects import localize
     from clew.server.panel.compare import category_id
     from clew.server.panel.compare_sides import compared
 
     found = compared(session, CompareParams(list(before.runs), [after]), task)
+    for side, flows in zip((found.before, found.after), found.flows, strict=True):
+        if not len(flows):
+            names = ", ".join(each.run.info.name for each in side)
+            raise ClewError(
+                f"there are no requests in {names}; a spec says where they begin: `request MODULE:FUNCTION as NAME;`"
+            )
     mutations = found.mutations
     question = _Question(
         before,

@@ -10,8 +10,10 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 
 from clew.records.errors import ClewError
-from clew.server import handlers
+from clew.server import findings, handlers
 from clew.server import server as server_module
+from clew.server.baseline import Baseline
+from clew.server.features import comparison
 from clew.server.server import RequestFailed, make_server
 
 
@@ -148,3 +150,67 @@ async def test_a_mistake_of_ours_is_a_sentence_too(server, monkeypatch, caplog):
         await server_module._request(server, "clew/runs")({})
     assert "ZeroDivisionError" in caught.value.message and "Traceback" not in caught.value.message
     assert "clew/runs failed" in caplog.text
+
+
+# The comparison with the baseline, in the background
+
+
+@pytest.fixture
+def compared(server, monkeypatch):
+    """The server with a comparison of pairs that the test names; what was begun for each, and how that ended."""
+    seen = {}
+
+    def find(_session, before, _after, task):
+        seen[before.name] = []
+        until_cancelled(threading.Event(), seen[before.name])(task)
+
+    def wanted(_session):
+        name = server.wants
+        return comparison._Pair(Baseline(name, (name,), name), "after", ()) if name else None
+
+    monkeypatch.setattr(findings, "find", find)
+    monkeypatch.setattr(comparison, "wanted_pair", wanted)
+    monkeypatch.setattr(server.protocol, "client_capabilities", types.ClientCapabilities())
+    server.wants, server.seen = "", seen
+    return server
+
+
+async def choose(server, name):
+    server.wants = name
+    server.comparison.refresh()
+
+
+async def test_another_baseline_cancels_the_comparison_with_the_one_before(compared):
+    await choose(compared, "first")
+    await wait_for(lambda: "first" in compared.seen)
+    await choose(compared, "second")
+    await wait_for(lambda: "second" in compared.seen)
+    await wait_for(lambda: compared.seen["first"])
+    assert str(compared.seen["first"][0]) == "cancelled"
+    assert compared.seen["second"] == []
+    await choose(compared, "")
+    await wait_for(lambda: compared.seen["second"])
+
+
+async def test_the_same_pair_is_not_compared_again(compared, monkeypatch):
+    found, times = findings.Findings(()), []
+    monkeypatch.setattr(findings, "find", lambda *_: times.append(1) or found)
+    await choose(compared, "first")
+    await wait_for(lambda: compared.comparison.findings is found)
+    await choose(compared, "first")
+    await choose(compared, "first")
+    await asyncio.sleep(0.05)
+    assert len(times) == 1
+
+
+async def test_a_comparison_that_cannot_be_made_is_told_once(compared, monkeypatch):
+    def fails(*_):
+        raise ClewError("the run is damaged")
+
+    monkeypatch.setattr(findings, "find", fails)
+    told = []
+    monkeypatch.setattr(compared, "tell", lambda message, _kind: told.append(message))
+    await choose(compared, "first")
+    await wait_for(lambda: told)
+    assert told == ["run after was not compared with the baseline: the run is damaged"]
+    assert compared.comparison.findings is None

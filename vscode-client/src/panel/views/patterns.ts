@@ -24,6 +24,8 @@ import { type Context, registerView, type Selection, type View } from "./view";
 /** Patterns that are named as what follows, before the rest is counted. */
 const NAMED = 5;
 const MORE_PATTERNS = 50;
+/** In a pattern, unless asked otherwise. */
+const FEWEST_CALLS = 3;
 /** Of a level deeper in the outline, in px. */
 const INDENT = 14;
 
@@ -109,6 +111,20 @@ export class PatternsView implements View<Answer> {
     if (result.patterns.length === 0) {
       return html`<div class="view">
         ${emptyState("Nothing repeats", result.message || "No thread or task does anything twice.")}
+        ${
+          result.events > 0 && (params.calls ?? FEWEST_CALLS) > 1
+            ? notice(
+                "info",
+                `Only patterns of ${count(params.calls ?? FEWEST_CALLS, "call")} or more were looked for.`,
+                {
+                  name: "Look for smaller ones",
+                  run: () => {
+                    this.context.go({ patterns: { ...params, calls: 1 } });
+                  },
+                },
+              )
+            : nothing
+        }
       </div>`;
     }
     const shown = new Set(filterPatterns(result.patterns, place.search).map((row) => row.id));
