@@ -58,7 +58,8 @@ _DATES = frozenset((
 @dataclass(frozen=True)
 class Behaviour:
     bits: F64
-    """Per place, as far as nothing explains it: the mean surprise of suspect requests that visit it, and what errors add."""
+    """Per place, as far as nothing explains it: the mean surprise of the requests that visit it (of the type that
+    surprises most), and what errors add."""
     evidence: dict[int, list[Evidence]]
 
 
@@ -153,8 +154,11 @@ def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
     requests, of = np.unique(seen[1].request * size + seen[1].place, return_inverse=True)
     worst = np.zeros(len(requests))
     np.maximum.at(worst, of, np.where(is_error, 0.0, blamed))
-    many = np.maximum(np.bincount(requests % size, minlength=size), 1)
-    bits = np.bincount(requests % size, worst, size) / many
+    # Requests that begin alike by themselves: what one type of many does is no less of a surprise for it.
+    root = side.label[side.flows.first[requests // size]]
+    types, of = np.unique(root * size + requests % size, return_inverse=True)
+    bits = np.zeros(size)
+    np.maximum.at(bits, types % size, np.bincount(of, worst) / np.bincount(of))
     affected = np.bincount(reason[is_error], minlength=len(shares.sort))
     errors = np.bincount(reason[is_error], blamed[is_error], len(shares.sort)) / np.maximum(affected, 1)
     most_of = np.zeros(size)

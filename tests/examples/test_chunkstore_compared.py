@@ -72,3 +72,12 @@ def test_a_call_that_was_added_is_first_and_drawn_as_added(recorded):
     assert [(call.label, call.status) for call in union.calls if call.status != "both"] == [
         ("shelf:Shelf.audit", "after")
     ]
+
+
+def test_a_slower_server_and_an_added_call_are_the_first_suspects(recorded):
+    healthy = recorded("").requests
+    first = recorded("instance").requests.localize(healthy).suspects[0]
+    assert (first.service, first.method) == ("c3", "shelf:Disk.read")
+    first = recorded("call").requests.localize(healthy).suspects[0]
+    assert (first.service, first.method) == ("client", "shelf:Shelf.twice")
+    assert (first.evidence[0].kind, first.evidence[0].text) == ("call", "shelf:Shelf.audit")
