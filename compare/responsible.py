@@ -88,7 +88,7 @@ def responsible(units: Units, before: I64, after: I64, *, shared: float) -> tupl
         event = example[code]
         rows.append(
             Responsible(
-                units.flows.labels[code], one.get(code, 0.0), two.get(code, 0.0) / shared, _location(units, event)
+                units.flows.labels[code], one.get(code, 0.0), two.get(code, 0.0) / shared, location_of(units, event)
             )
         )
     growth = sum(row.growth_ns for row in rows)
@@ -120,7 +120,8 @@ def _own(units: Units, which: I64) -> tuple[dict[int, float], dict[int, int]]:
     return {code: float(np.median(times)) for code, times in total.items()}, example
 
 
-def _location(units: Units, call: int) -> Location | None:
+def location_of(units: Units, call: int) -> Location | None:
+    """Where the function of a call stands."""
     flows = units.flows
     run = flows.runs[flows.run[flows.of_call(np.array([call]))[0]]]
     place: Location | None = run.graph.location(int(flows.event[call]))
@@ -164,7 +165,7 @@ def call_changes(
                 continue
             ranges = [(int(low[end, number]), int(high[end, number])) for end in (0, 1)]
             caller = path[-2] if len(path) > 1 else ""
-            place = _location(units, int(places[number]))
+            place = location_of(units, int(places[number]))
             rows.append(CallChange(path[-1], caller, tuple(path[:-1]), ranges[0], ranges[1], place))
         yield which, tuple(sorted(rows, key=lambda row: (len(row.path), row.label)))
 

@@ -78,11 +78,11 @@ def compare_times(times: Times, subjects: int, floor_ns: float) -> Scatter:
     change, size = mean[1] - mean[0], (mean[0] + mean[1]) / 2
     places = np.flatnonzero(np.isfinite(change) & (mean.max(0) >= np.log(max(floor_ns, 1.0))))
     own = np.maximum(count - 1, 0).sum(0)
-    found = _Changes(change[places], parts[places], square.sum(0)[places], own[places], size[places])
-    return _answer(found, places, np.exp(change), _shared(times, effects))
+    found = Changes(change[places], parts[places], square.sum(0)[places], own[places], size[places])
+    return judge(found, places, np.exp(change), _shared(times, effects))
 
 
-class _Changes(NamedTuple):
+class Changes(NamedTuple):
     """Of subjects that are tested: logarithms of ratios, sums of 1/n, squares and degrees of freedom of their own, sizes."""
 
     change: F64
@@ -92,7 +92,8 @@ class _Changes(NamedTuple):
     size: F64
 
 
-def _answer(of: _Changes, places: I64, ratio: F64, shared: float) -> Scatter:
+def judge(of: Changes, places: I64, ratio: F64, shared: float) -> Scatter:
+    """Whether changes are more than chance; `places` are those of their subjects in the columns of the answer."""
     from scipy.special import stdtr, stdtrit
 
     prior, learnt = _prior(of)
@@ -137,7 +138,7 @@ def _shared(times: Times, effects: F64) -> float:
     return float(np.exp(effects[sides].mean() - effects[~sides].mean()))
 
 
-def _prior(of: _Changes) -> tuple[F64, bool]:
+def _prior(of: Changes) -> tuple[F64, bool]:
     """The variance of a single sample, by subject, and whether it was learnt."""
     if len(of.change) < ENOUGH:
         learnt = of.own.sum() >= ENOUGH / 2

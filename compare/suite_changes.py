@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.compare.functions import FunctionChange
 from clew.compare.responsible import CallChange, Responsible
 from clew.compare.scatter import Scatter
 from clew.compare.units import Subject
@@ -46,7 +47,8 @@ class Thresholds:
             f"chance (Benjamini-Hochberg); what all tests have in common is taken out first. It is slower, too, when it "
             f"waits longer by at least {self.wait_ms:g} ms, and by {self.margin:g} times what may be chance: the most that "
             f"the waiting of tests of its length varied without a change, or a quarter of it. Its flow changed when a "
-            f"function is called, in the same chain of callers, more or less often than in any session before."
+            f"function is called, in the same chain of callers, more or less often than in any session before. A function "
+            f"changed when its calls' own time did so, at the median of all tests that call it."
         )
 
 
@@ -122,8 +124,10 @@ class Suites:
     waits: Waits
     counted: tuple[str, ...]
     """Functions that are left out: they ran too often for the budget."""
-    functions: tuple[Responsible, ...]
+    responsible: tuple[Responsible, ...]
     """Of all tests that are slower together."""
+    functions: tuple[FunctionChange, ...]
+    """Slower or faster in all tests that call them, also where no test is by itself; what costs most first."""
 
     def of(self, *kinds: str) -> tuple[TestChange, ...]:
         return tuple(row for row in self.rows if row.kind in kinds)
@@ -141,7 +145,8 @@ class Suites:
         if not self.compared:
             return "there is no test in common"
         if not self.rows:
-            return f"no test changed: {of.removeprefix('of ')}"
+            but = f"; but {self.functions[0].sentence()}" if self.functions else ""
+            return f"no test changed: {of.removeprefix('of ')}{but}"
         first = self.rows[0]
         return f"{counts} {of}; first, {first.name}: {first.sentence()}"
 
@@ -213,7 +218,8 @@ class Suites:
             "onlyBefore": list(self.only_before),
             "onlyAfter": list(self.only_after),
             "shared": self.scatter.shared,
-            "functions": [asdict(row) for row in self.functions],
+            "responsible": [asdict(row) for row in self.responsible],
+            "functions": [{**asdict(row), "sentence": row.sentence()} for row in self.functions],
             "changes": [
                 {**asdict(row), "subject": row.subject._asdict(), "name": row.name, "sentence": row.sentence()}
                 for row in self.rows

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clew.compare.functions import FunctionChange
 from clew.compare.responsible import CallChange, Responsible
 from clew.compare.suite_changes import FASTER, OUTCOME, SLOWER, STRUCTURE, Suites, TestChange, percent
 from clew.graph.ops.diff import duration
@@ -53,6 +54,7 @@ def report(suites: Suites, title: str, root: str) -> list[str]:
     """For a terminal; `title` says what was compared with, paths are shown from `root` on."""
     lines = [f"compared with {title}", _counts(suites)]
     blocks = [_block(row, root) for row in suites.of(SLOWER)]
+    blocks += [[f"function {it.sentence()}{_at(it.location, root)}"] for it in suites.functions[:BELOW]]
     blocks += [[f"flow     {cause.sentence(NAMED)}{_at(cause.call.location, root)}"] for cause in causes(suites)]
     blocks += [_block(row, root) for row in suites.of(OUTCOME, FASTER)]
     lines += [line for block in blocks[:SHOWN] for line in block]
@@ -60,7 +62,7 @@ def report(suites: Suites, title: str, root: str) -> list[str]:
         lines.append(f"and {len(blocks) - SHOWN:,} more; `clew diff` with the same names and --json has them all")
     if len(suites.of(SLOWER)) > 1:
         lines += ["responsible for what is slower:"]
-        lines += [f"  {function.sentence()}{_at(function.location, root)}" for function in suites.functions[:BELOW]]
+        lines += [f"  {function.sentence()}{_at(function.location, root)}" for function in suites.responsible[:BELOW]]
     return lines + suites.certainty()
 
 
@@ -86,6 +88,14 @@ def markdown(suites: Suites, title: str, root: str) -> str:
                 f"| {_TITLES[row.kind]} | `{_cell(row.name)}` | {duration(row.before_ns or 0)} | "
                 f"{duration(row.after_ns or 0)} of {row.measure} | {change} | {p} | {functions} |"
             )
+        lines.append("")
+    if suites.functions:
+        lines += ["| function | a call of it itself | p | tests | in all |", "| --- | --- | ---: | ---: | ---: |"]
+        lines += [
+            f"| `{_cell(it.label)}`{_at(it.location, root)} | {percent(it.share)} ({percent(it.low)} – {percent(it.high)}) | "
+            f"{it.p:.2g} | {it.tests:,} | {_growth(it)} |"
+            for it in suites.functions[:SHOWN_MARKDOWN]
+        ]
         lines.append("")
     found = causes(suites)
     if found:
@@ -136,7 +146,7 @@ def by_test(suites: Suites) -> list[dict[str, Any]]:
 
 def _counts(suites: Suites) -> str:
     """The sentence without its example, which follows anyway."""
-    return suites.sentence().partition("; first, ")[0]
+    return suites.sentence().partition("; first, ")[0].partition("; but ")[0]
 
 
 def _block(row: TestChange, root: str) -> list[str]:
@@ -161,7 +171,7 @@ def _subjects(rows: Sequence[TestChange]) -> str:
     return f"{first} is" if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more are"
 
 
-def _growth(function: Responsible) -> str:
+def _growth(function: Responsible | FunctionChange) -> str:
     return f"{'+' if function.growth_ns > 0 else '−'}{duration(abs(function.growth_ns))}"
 
 

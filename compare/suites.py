@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from clew.compare.functions import changed_functions
 from clew.compare.responsible import Responsible, call_changes, responsible
 from clew.compare.scatter import Scatter, Times, compare_times
 from clew.compare.statistics import F64, I64
@@ -52,6 +53,9 @@ def compare_suites(before: Sequence[OpenRun], after: Sequence[OpenRun], threshol
     calls = dict(call_changes(units, is_after, passed, both))
     least = np.maximum(chosen.margin * waits.by_chance, np.maximum(chosen.wait_ms * 1e6, chosen.change * length))
     rows = _processor(units, is_after, known, scatter, chosen)
+    functions = changed_functions(
+        units, is_after, timed, alpha=chosen.alpha, change=chosen.change, floor_ns=chosen.floor_ms * 1e6
+    )
     # Who needs the processor longer waits longer for it, too.
     more = {row.subject for row in rows if row.kind == SLOWER}
     rows += [row for row in _waiting(units, is_after, timed, waits, least) if row.subject not in more]
@@ -92,7 +96,8 @@ def compare_suites(before: Sequence[OpenRun], after: Sequence[OpenRun], threshol
         scatter=scatter,
         waits=waits,
         counted=units.counted,
-        functions=Responsible.together(slower),
+        responsible=Responsible.together(slower),
+        functions=functions,
     )
 
 
