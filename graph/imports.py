@@ -25,6 +25,7 @@ from clew.records.errors import Problem, RunError
 from clew.records.plan import Plan, dump
 from clew.records.run import (
     IMPORT_FILE,
+    IMPORTING,
     PLAN_FILE,
     RunInfo,
     create_run,
@@ -65,7 +66,7 @@ def import_run(
     """Makes a run of foreign files. `out` is its name, or a folder for it when it has a path's separator; without it the run is
     named after the first file. Raises `ClewError`; then there is no run."""
     name = out if out and os.sep not in out else run_name(Path(out) if out else files[0])
-    command = ["clew", "import", *(str(file) for file in files)]
+    command = [*IMPORTING, *(str(file) for file in files)]
     made = _place(workspace, name, command, out)
     folder, info = made
     need = sum(map(need_of_file, files))

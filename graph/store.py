@@ -35,7 +35,7 @@ from clew.graph.writing import write_tables
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem, RunError
 from clew.records.plan import Level, Target, plain
-from clew.records.run import IMPORT_FILE, PLAN_FILE, STORE_FOLDER, RunInfo, load_run, record_files
+from clew.records.run import IMPORT_FILE, IMPORTING, PLAN_FILE, STORE_FOLDER, RunInfo, load_run, record_files
 
 STORE_FORMAT = 8
 """Goes up with every change of what is stored or of how a graph is built."""
@@ -105,7 +105,13 @@ def _make_here(
 
 
 def _graph_of(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
-    return read_again(folder, info, progress) if info.imported else build(folder, progress, keep=True)
+    if info.imported:
+        return read_again(folder, info, progress)
+    if tuple(info.command[:2]) == IMPORTING and not record_files(folder):
+        raise RunError(
+            f"{folder}: a trace is being imported there, or that was broken off; then remove the folder and import it again"
+        )
+    return build(folder, progress, keep=True)
 
 
 def _need(folder: Path, info: RunInfo) -> int:

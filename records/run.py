@@ -23,6 +23,8 @@ FOLDER = ".clew"
 PLAN_FILE = "plan.json"
 RUN_FILE = "run.json"
 STORE_FOLDER = "store"
+IMPORTING = ("clew", "import")
+"""How the command of a run begins that is imported."""
 IMPORT_FILE = "import.json"
 """In the folder of a run that was imported: the files of others that it was made of."""
 TRACE_SUFFIX = ".clew"

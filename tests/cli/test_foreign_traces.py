@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from clew.graph.query import open_run
-from clew.records.run import list_runs
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, list_runs
 
 TRACE = {"data": [{
     "traceID": "a1", "processes": {"p1": {"serviceName": "shop"}, "p2": {"serviceName": "bank"}},
@@ -135,6 +136,14 @@ def test_an_imported_run_is_never_taken_for_one_of_which_nothing_was_recorded(sh
     said = folder / "run.json"
     said.write_text(said.read_text().replace('"imported"', '"imporved"'))
     assert "does not say that the run was imported" in shell("runs", folder, code=2).stderr
+
+
+def test_an_import_that_was_broken_off_is_no_run_without_events(shell, trace):
+    create_run(
+        shell.folder, name="cut", command=["clew", "import", "big.json"], spec="", plan=dump(Plan()), cwd=shell.folder
+    )
+    said = shell("sql", "cut", "select count(*) from events", code=2).stderr
+    assert "a trace is being imported there, or that was broken off" in said and said.count("\n") == 1
 
 
 def test_a_pattern_of_ones_own(shell):
