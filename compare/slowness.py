@@ -125,7 +125,12 @@ def _expectations(sides: Sides) -> tuple[list[_Grown], list[I64]]:
     mean = {
         kind: np.bincount(keys[0], sides.reference.times[kind], len(numbers)) / np.maximum(count, 1) for kind in KINDS
     }
-    return [_Grown(count[key] > 0, {kind: mean[kind][key] for kind in KINDS}) for key in keys], keys
+    # What was the way to another service, and is the last that is seen of it now, was never measured by itself.
+    way = (mean["work"] == 0) & (mean["waiting"] == 0)
+    return [
+        _Grown((count[key] > 0) & ~(way[key] & (side.times["work"] > 0)), {kind: mean[kind][key] for kind in KINDS})
+        for side, key in zip(sides.both, keys, strict=True)
+    ], keys
 
 
 def _of_visits(side: Side, grown: _Grown) -> _Times:
