@@ -11,7 +11,7 @@ import click
 from clew.cli.common import json_option, open_session, workspace_option
 from clew.cli.diff_flows import diff_flows
 from clew.cli.diff_functions import diff_functions
-from clew.cli.sessions import FAILED, REFS, diff_sessions
+from clew.cli.sessions import FAILED, REFS, THRESHOLDS, diff_sessions
 from clew.records.limits import HELP, Limits, parse_limits
 from clew.records.run import the_workspace
 
@@ -73,9 +73,13 @@ class _Given:
 @click.option("--fail-on", metavar="WHAT", default="", help=f"Exit with 3 and say why if something is {HELP}.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
 @click.option(
-    "--alpha", type=Share(), help="Flows: the share of what is named that may be there by chance.  [default: 5%]"
+    "--alpha",
+    type=Share(),
+    help="Flows and tests: the share of what is named that may be there by chance.  [default: 5%]",
 )
-@click.option("--slower", type=Share(), help="Flows: slower counts from this share on.  [default: 2%]")
+@click.option(
+    "--slower", type=Share(), help="Flows and tests: slower counts from this share on.  [default: 2%, of tests 10%]"
+)
 @click.option(
     "--samples",
     type=click.FloatRange(0),
@@ -140,11 +144,15 @@ def diff(
     moved = {name: value for name, value in thresholds.items() if value is not None}
     for_flows = [f"--{name}" for name in moved] + ["--request"] * bool(request) + ["--coalesce"] * coalesce
     if len(runs) == 1 and REFS in runs[0] and not before and not after:
+        for_flows = [option for option in for_flows if option[2:] not in THRESHOLDS]
         if by or for_flows:
             raise click.UsageError(
                 f"{for_flows[0] if for_flows else '--by'} is for runs, not for the tests of revisions"
             )
-        return diff_sessions(runs[0], the_workspace(workspace), limits, as_json=as_json, as_markdown=as_markdown)
+        return diff_sessions(
+            runs[0], the_workspace(workspace), limits, as_json=as_json, as_markdown=as_markdown,
+            thresholds={THRESHOLDS[name]: value for name, value in moved.items()},
+        )  # fmt: skip
     given = _given(runs, before, after)
     for_flows += ["--fail-on"] * bool(fail_on) + ["--markdown"] * as_markdown
     session = open_session(workspace)

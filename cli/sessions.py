@@ -5,6 +5,7 @@ Invariant: what a name stands for is said, also where it is not quite what was a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,18 @@ from clew.records.sessions import Chosen, find_sessions
 REFS = ".."
 MOST = 10
 """Sessions of a revision that are compared, the newest ones."""
+THRESHOLDS = {"alpha": "alpha", "slower": "change"}
+"""Options that are thresholds for tests, too, by their names there."""
 FAILED = 3
 """The exit code of a comparison that shows what it must not."""
 
 
-def diff_sessions(names: str, workspace: Path, limits: Limits, *, as_json: bool, as_markdown: bool) -> int:
+def diff_sessions(
+    names: str, workspace: Path, limits: Limits, *, as_json: bool, as_markdown: bool, thresholds: Mapping[str, float]
+) -> int:
     """Of `BEFORE..AFTER`, each a revision or a session's id; the newest session for none. Prints the answer; the exit code."""
     import clew
+    from clew.compare.suite_changes import Thresholds
     from clew.compare.suite_report import by_test, failed, markdown, report
     from clew.compare.suites import compare_suites
 
@@ -31,7 +37,7 @@ def diff_sessions(names: str, workspace: Path, limits: Limits, *, as_json: bool,
     after = find_sessions(workspace, after_name)
     before = find_sessions(workspace, before_name or "HEAD", without=[info.id for _, info in after.runs])
     sides = [[clew.open(folder) for folder, _ in chosen.runs[:MOST]] for chosen in (before, after)]
-    suites = compare_suites(sides[0], sides[1])
+    suites = compare_suites(sides[0], sides[1], Thresholds(**thresholds))
     title, root, why = _title(before), str(workspace), failed(suites, limits)
     if as_json:
         answer: dict[str, Any] = {"baseline": title, "failed": why, **suites.to_json()}

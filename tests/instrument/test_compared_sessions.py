@@ -194,10 +194,13 @@ def test_revisions_are_compared_on_the_command_line(changed):
     assert structure == CALLS_PRICE
     failed = clew(folder, "HEAD..", "--fail-on", "structure")
     assert failed.returncode == 3 and failed.stderr.endswith("3 more are with another flow\n")
+    moved = json.loads(clew(folder, "HEAD..", "--slower", "50%", "--alpha", "0.01", "--json").stdout)["thresholds"]
+    assert (moved["change"], moved["alpha"]) == (0.5, 0.01)
     assert clew(folder, "HEAD..", "--markdown").stdout.startswith("### clew: ")
     for words, text in (
         (["nope.."], "'nope' is no revision that git knows"),
         (["HEAD..", "--fail-on", "sometimes"], "'sometimes' is nothing to fail on"),
+        (["HEAD..", "--more", "3"], "--more is for runs, not for the tests of revisions"),
     ):
         wrong = clew(folder, *words)
         assert wrong.returncode == 2 and text in wrong.stderr and "Traceback" not in wrong.stderr
