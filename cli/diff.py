@@ -78,7 +78,7 @@ class _Given:
     help="Flows and tests: the share of what is named that may be there by chance.  [default: 5%]",
 )
 @click.option(
-    "--slower", type=Share(), help="Flows and tests: slower counts from this share on.  [default: 2%, of tests 10%]"
+    "--slower", type=Share(), help="Flows and tests (there 10%): slower counts from this share on.  [default: 2%]"
 )
 @click.option(
     "--samples",
