@@ -44,7 +44,7 @@ LEAST = 0.05
 """Bits below which a feature is none."""
 EARLIER = 0.5
 """What was at least this part as surprising and ended before explains a visit …"""
-EXPLAINED = 0.3
+EXPLAINED = 0.2
 """… but for this part of its surprise."""
 _WORD = re.compile(r"(?<![\w\0])(?<![=:])(?<![=:][\s\"'\[({<])(?<![=:]\s[\"'\[({<])[^\W\d_]{2,}(?![\w\0])")
 """A run of letters, not beside a parameter and not the value behind a `key=` or `key: `."""
