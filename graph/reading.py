@@ -27,7 +27,7 @@ U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 
 _AT_ONCE = 32 << 20
-"""Bytes of a stream that one thread decodes."""
+"""Bytes of a stream that become one piece."""
 
 
 class Piece(NamedTuple):
@@ -179,12 +179,11 @@ def read_columns(
     ]
     begun = together(partial(_begin, thread.extents, read, tell) for thread, read in zip(threads, known, strict=True))
     slices = [list(_slices(rest)) for _, rest in begun]
-    decoded = iter(
-        together(
-            partial(_decode, extents, read.taken, tell, watched=watched)
-            for (read, _), of_thread in zip(begun, slices, strict=True)
-            for extents in of_thread
-        )
+    # One after the other: a stream is read and decoded in steps too small to be worth handing the GIL over between them.
+    decoded = (
+        _decode(extents, read.taken, tell, watched=watched)
+        for (read, _), of_thread in zip(begun, slices, strict=True)
+        for extents in of_thread
     )
     found = [list(islice(decoded, len(of_thread))) for of_thread in slices]
     whole = iter(together(partial(read.read_on, more) for (read, _), more in zip(begun, found, strict=True)))
@@ -203,7 +202,7 @@ def _begin(extents: Extents, known: ThreadRead | None, tell: Callable[[int], Non
 
 
 def _slices(extents: Extents) -> Iterator[Extents]:
-    """A stream in parts for several threads, at least one."""
+    """A stream in parts, at least one, whose columns several threads translate."""
     found = Extents()
     for part in extents.parts:
         if found.bytes >= _AT_ONCE:
