@@ -25,10 +25,9 @@ from typing import Any
 
 import numpy as np
 from graph_data.answers import Answer, answer
+from graph_data.functions import ask as ask_functions
 from graph_data.make import Data, load, make
 from graph_data.peers import LARGEST, PEERS
-from graph_data.questions import P50_FASTER as QUESTIONS_P50
-from graph_data.questions import P95_FASTER as QUESTIONS_P95
 from graph_data.questions import ask as ask_questions
 
 from clew.graph.kernel import implementation
@@ -43,7 +42,8 @@ from clew.records.run import RunInfo
 EXAMPLES = """examples:
   python benchmarks/graph.py --size 1M                          every library, seconds
   python benchmarks/graph.py --size 12M                         the random queries as they were published
-  python benchmarks/graph.py --size 12M --questions 600         and slices backward, of many roots and along some edges
+  python benchmarks/graph.py --size 12M --questions 600         and slices backward, of many roots, along some edges, by hops
+  python benchmarks/graph.py --size 1M --functions 600          and slices by function, beside DuckDB's SQL
   python benchmarks/graph.py --size 150M --queries 0            the large slice: 8 GB, some minutes
   python benchmarks/graph.py --size 150M --queries 0 --within 1.2G  and the same within a graph eight times as large
 """
@@ -241,14 +241,29 @@ def queries(data: Data, count: int) -> dict[str, Any]:
     }
 
 
-def questions(data: Data, count: int) -> dict[str, Any]:
-    """Slices of other kinds, beside scipy's of the same."""
+def questions(data: Data, count: int) -> list[dict[str, Any]]:
+    """Slices of other kinds, beside scipy's or numpy's of the same."""
     graph = execution_graph(data, Structure.load(data.folder / "structure"))
     points = (50, 95, 99)
-    return {
-        name: [(np.percentile(seconds, points) * 1e3).tolist() for seconds in both]
-        for name, *both in ask_questions(data, graph, count)
-    }
+    return [
+        {
+            "name": kind.name,
+            "peer": kind.peer,
+            "faster": kind.faster,
+            "ms": [(np.percentile(seconds, points) * 1e3).tolist() for seconds in both],
+        }
+        for kind, *both in ask_questions(data, graph, count)
+    ]
+
+
+def functions(data: Data, count: int) -> dict[str, Any]:
+    """Slices by function, the large one and random ones, beside DuckDB."""
+    graph = execution_graph(data, Structure.load(data.folder / "structure"))
+    asked = list(ask_functions(data, graph, count, ROUNDS))
+    large = np.median(asked[:ROUNDS], axis=0).tolist()
+    points = (50, 95, 99)
+    mine, theirs = (np.percentile([one[at] for one in asked[ROUNDS:]], points) * 1e3 for at in (1, 2))
+    return {"events": large[0], "large": large[1:], "ours": mine.tolist(), "duckdb": theirs.tolist()}
 
 
 def cold(data: Data) -> dict[str, Any]:
@@ -290,20 +305,23 @@ def load_answer(data: Data, name: str) -> Answer:
         return Answer(*(file[key] for key in file.files))
 
 
-def in_own_process(data: Data, task: str, count: int = 0) -> dict[str, Any]:
+def in_own_process(data: Data, task: str, count: int = 0) -> Any:
     command = [sys.executable, __file__, "--worker", task, "--data", str(data.folder), "--queries", str(count)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(f"{task} failed")
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    return json.loads(done.stdout)
 
 
-def work(task: str, data: Data, count: int) -> dict[str, Any]:
+def work(task: str, data: Data, count: int) -> Any:
     tasks = {"build": build, "ours": ours, "cold": cold}
     if task in tasks:
         return tasks[task](data)
-    counted = {"queries": queries, "questions": questions}
+    counted: dict[str, Callable[[Data, int], Any]] = {
+        "queries": queries,
+        "questions": questions,
+        "functions": functions,
+    }
     return counted[task](data, count) if task in counted else peer(data, task)
 
 
@@ -386,15 +404,29 @@ def random_queries(data: Data, count: int) -> list[Row]:
 
 def random_questions(data: Data, count: int) -> list[Row]:
     rows = []
-    for name, (mine, theirs) in in_own_process(data, "questions", count).items():
+    for found in in_own_process(data, "questions", count):
+        name, peer, (mine, theirs) = found["name"], found["peer"], found["ms"]
         print(
-            f"  {count} slices {name}: p50 {mine[0]:.4f} ms, p95 {mine[1]:.4f} ms, p99 {mine[2]:.4f} ms; scipy "
+            f"  {count} slices {name}: p50 {mine[0]:.4f} ms, p95 {mine[1]:.4f} ms, p99 {mine[2]:.4f} ms; {peer} "
             f"{theirs[0]:.3f}, {theirs[1]:.3f} and {theirs[2]:.3f} ms: {theirs[0] / mine[0]:,.0f} and "
             f"{theirs[1] / mine[1]:,.0f} times as long; answers equal",
             flush=True,
         )
-        for at, point, faster in ((0, 50, QUESTIONS_P50), (1, 95, QUESTIONS_P95)):
-            rows.append(row(f"slices {name}, p{point}", "ms", mine[at], ("scipy", theirs[at]), theirs[at] / faster))
+        for at, point in ((0, 50), (1, 95)):
+            asked = theirs[at] / found["faster"][at]
+            rows.append(row(f"slices {name}, p{point}", "ms", mine[at], (peer, theirs[at]), asked))
+    return rows
+
+
+def by_function(data: Data, count: int) -> list[Row]:
+    found = in_own_process(data, "functions", count)
+    mine, theirs = found["large"]
+    name = f"a slice of {found['events']:,.0f} events by function"
+    rows = [row(name, "s", mine, ("duckdb", theirs), theirs)]
+    print(f"  {name}: {mine:.4f} s; duckdb {theirs:.4f} s: {theirs / mine:.2f} times as long; answers equal")
+    for point, ms, their in zip((50, 95, 99), found["ours"], found["duckdb"], strict=True):
+        print(f"  {count} random ones, p{point}: {ms:.3f} ms; duckdb {their:.3f} ms: {their / ms:.1f} times as long")
+        rows.append(row(f"random slices by function, p{point}", "ms", ms, ("duckdb", their), their))
     return rows
 
 
@@ -417,6 +449,9 @@ def main() -> None:
     parser.add_argument("--within", type=size, help="ask the same of a graph of so many events")
     parser.add_argument("--queries", type=int, default=5770, help="random questions, 0 for none (default: 5770)")
     parser.add_argument("--questions", type=int, default=0, help="slices of other kinds, so many each (default: none)")
+    parser.add_argument(
+        "--functions", type=int, default=0, help="slices by function, so many random ones (default: none)"
+    )
     parser.add_argument(
         "--peers", default=",".join(PEERS), help="libraries to ask (default: all that can hold the size)"
     )
@@ -444,6 +479,8 @@ def main() -> None:
             rows += random_queries(data, options.queries)
         if options.questions:
             rows += random_questions(data, options.questions)
+        if options.functions:
+            rows += by_function(data, options.functions)
         apart = in_own_process(data, "cold")
         print(f"  cold: opened and first slice {apart['opened']:.3f} s, files read {apart['read']:.3f} s")
         read = ("reading the plane", apart["read"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +24,17 @@ def expand(start: I64, stop: I64) -> I64:
 def lengths(bounds: I64) -> I64:
     """Of ranges that follow each other: `bounds[i + 1] - bounds[i]`."""
     return bounds[1:] - bounds[:-1]
+
+
+def distinct(values: npt.NDArray[Any], limit: int) -> tuple[I64, I64]:
+    """The values that there are, ascending, and per value its place among them; all are from 0 up to `limit`."""
+    if limit > 8 * len(values):
+        found, place = np.unique(values, return_inverse=True)
+        return found.astype(np.int64), place.astype(np.int64)
+    # They are sorted by a table of all that there could be.
+    present = np.zeros(limit, bool)
+    present[values] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
 
 
 def components(nodes: int, a: I64, b: I64) -> I64:

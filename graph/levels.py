@@ -61,9 +61,19 @@ def level_names(graph: ExecutionGraph) -> list[str]:
 
 
 def labels_of(graph: ExecutionGraph, level: str | LabelFunction) -> Labels:
-    """Raises `ClewError` for a level that there is not, naming the nearest."""
+    """Those of a level with a name are kept: to find them takes a look at all places and strands, a small slice much less.
+
+    Raises `ClewError` for a level that there is not, naming the nearest."""
     if callable(level):
         return _by_function(graph, level)
+    kept: dict[object, Labels] = graph.answers.setdefault("labels", {})
+    known = kept.get(level) if isinstance(level, str) else None
+    if known is None:
+        known = kept[level] = _of_name(graph, level)
+    return known
+
+
+def _of_name(graph: ExecutionGraph, level: str) -> Labels:
     if level == "event":
         return Labels(level, lambda rows: rows, lambda rows: rows, lambda code: _describe(graph, code), True)
     if level in RUNTIME:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.arrays import distinct
 from clew.graph.layout import ARC, HAS_ENTER, HAS_REQUEST
 from clew.graph.levels import LabelFunction, Labels, labels_of
 from clew.graph.model import ExecutionGraph, edge_kind_name
@@ -221,10 +222,12 @@ class AggregateGraph:
 
     def by_label(self) -> AggregateGraph:
         """One node per label, nodes and edges summed; edges between nodes of one label are left out."""
-        kept, first, merged = np.unique(self.codes, return_index=True, return_inverse=True)
+        kept, merged = distinct(self.codes, int(self.codes.max(initial=-1)) + 1)
         # In the order of the first node of each label.
+        first = np.empty(len(kept), np.int64)
+        first[merged[::-1]] = np.arange(len(self))[::-1]
         rank = np.empty(len(kept), np.int64)
-        rank[np.argsort(first, kind="stable")] = np.arange(len(kept))
+        rank[np.argsort(first)] = np.arange(len(kept))
         codes = np.empty(len(kept), np.int64)
         codes[rank] = kept
         detail = Merged(self.detail, self.graph, rank[merged], len(kept))

@@ -5,10 +5,13 @@ Invariant: one edge per source, target, kind and channel, once merged; none lead
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
+
+from clew.graph.arrays import distinct
 
 I64 = npt.NDArray[np.int64]
 
@@ -31,26 +34,32 @@ class EdgeColumns:
     def merged(self) -> EdgeColumns:
         """One edge per (source, target, kind, channel), sorted so; without those inside a node."""
         between = np.flatnonzero(self.source != self.target)
-        columns = [self.source[between], self.target[between], self.kind[between], self.channel[between]]
-        key, fits = columns[0], 1
-        for column in columns[1:]:
-            # One number instead of four, unless there are too many nodes and channels for one.
-            values = int(column.max()) + 1 if len(column) else 1
-            fits *= values
-            key = key * values + column
-        if len(between) and fits * (int(columns[0].max()) + 1) >= 1 << 63:
-            order = np.lexsort(columns[::-1])
+        columns = [column[between] for column in (self.source, self.target, self.kind, self.channel)]
+        sizes = [int(column.max()) + 1 if len(column) else 1 for column in columns]
+        keys = math.prod(sizes)
+        if not len(between) or keys >= 1 << 63:
+            begin, at = _sorted_apart(columns)
+            ends = [column[begin] for column in columns]
         else:
-            order = np.argsort(key, kind="stable")
-        ends = np.stack(columns)[:, order]
-        count, latency = self.count[between][order], self.latency[between][order]
-        if not len(order):
-            return EdgeColumns(ends[0], ends[1], ends[2], ends[3], count, latency)
-        begin = np.flatnonzero(np.concatenate(([True], np.any(ends[:, 1:] != ends[:, :-1], axis=0))))
-        source, target, kind, channel = ends[:, begin]
-        return EdgeColumns(
-            source, target, kind, channel, np.add.reduceat(count, begin), np.add.reduceat(latency, begin)
-        )
+            # One number instead of four, unless there are too many nodes and channels for one.
+            present, at = distinct(np.ravel_multi_index(columns, sizes), keys)
+            ends = [column.astype(np.int64) for column in np.unravel_index(present, sizes)]
+        count, latency = np.zeros((2, len(ends[0])), np.int64)
+        np.add.at(count, at, self.count[between])
+        np.add.at(latency, at, self.latency[between])
+        source, target, kind, channel = ends
+        return EdgeColumns(source, target, kind, channel, count, latency)
+
+
+def _sorted_apart(columns: list[I64]) -> tuple[I64, I64]:
+    """Where each distinct row of some columns is first, in their order, and per row its number there."""
+    order = np.lexsort(columns[::-1])
+    ends = np.stack(columns)[:, order]
+    new = np.ones(len(order), bool)
+    new[1:] = np.any(ends[:, 1:] != ends[:, :-1], axis=0)
+    at = np.empty(len(order), np.int64)
+    at[order] = np.cumsum(new) - 1
+    return order[new], at
 
 
 def without_implied(edges: EdgeColumns, nodes: int) -> EdgeColumns:
