@@ -103,6 +103,13 @@ class Plane:
         `nodes` gives the node per row where it is known. `csrc/py_gather.h` names the columns. Raises ValueError, naming
         the column, for what is not of this graph."""
 
+    def path(
+        self, forward: bool, event: int, since: int, columns: Mapping[str, Buffer], /
+    ) -> tuple[bytes, bytes, bytes]:
+        """The walk back along a critical path, the latest first: its pieces (layout.PIECE), their stretches of rows
+        (layout.STRETCH) and rivals (rows, 64 bits). It goes on to nothing before the time `since`. `csrc/py_path.h` names the
+        columns. Raises IndexError for an event, ValueError, naming the column, for what is not of this graph."""
+
     def level(self, labels: Buffer, ts: Buffer, /) -> Level:
         """For forward slices that are condensed at once. Times must ascend in regions and along edges."""
 

@@ -1,7 +1,7 @@
 """The structure plane's arrays and what condensing gives, as numpy types; all are little-endian.
 
-`csrc/plane.h`, `csrc/condense.h` and `csrc/gather*.h` are the same in C. Invariant: a change of `ARRAYS` is one of
-`structure.FORMAT`.
+`csrc/plane.h`, `csrc/condense.h`, `csrc/gather*.h` and `csrc/path.h` are the same in C. Invariant: a change of `ARRAYS` is
+one of `structure.FORMAT`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ MOVE = np.dtype([("region", "<u4"), ("low", "<u4"), ("high", "<u4")])
 """Positions `low` up to `high` of a region, which came into a slice."""
 RANGE = np.dtype([("low", "<u4"), ("high", "<u4")])
 """Places yet to be followed."""
+PIECE = np.dtype([(name, "<i8") for name in ("edge", "slack", "stretches", "rivals")])
+"""A critical path on one strand: the edge it came by, how much its last event came too late (-1: none), and how many stretches
+and rivals are its own."""
+STRETCH = np.dtype([("low", "<i8"), ("stop", "<i8")])
+"""Rows `low` up to `stop`."""
 ARRAYS = {
     "start": np.dtype("<u4"),
     "end": np.dtype("<u4"),

@@ -6,6 +6,7 @@
 #include "py_condense.h"
 #include "py_dominators.h"
 #include "py_gather.h"
+#include "py_path.h"
 #include "py_plane.h"
 #include "py_slice.h"
 
@@ -23,6 +24,7 @@ static PyMethodDef plane_methods[] = {
     {"condense", (PyCFunction)plane_condense, METH_VARARGS,
      "(forward, lows, highs, allowed, labels, ts) -> vertices, arcs, vertex of each region"},
     {"gather", (PyCFunction)plane_gather, METH_VARARGS, "(rows, edges, nodes, columns) -> node of each row, nodes, edges"},
+    {"path", (PyCFunction)plane_path, METH_VARARGS, "(forward, event, since, columns) -> pieces, stretches, rivals"},
     {"level", (PyCFunction)(void (*)(void))plane_level, METH_METHOD | METH_FASTCALL | METH_KEYWORDS,
      "(labels, ts) -> a Level of this plane"},
     {NULL, NULL, 0, NULL},

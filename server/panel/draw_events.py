@@ -47,8 +47,7 @@ class _Events:
         # In a region the chain goes from where an edge came in to the step's own event.
         self.chain_stretches = [(step.target_event, before.event) for before, step in itertools.pairwise(steps)]
         self.on_path = np.zeros(len(self.graph), bool)
-        for piece in focus.path.pieces:
-            self.on_path[piece.rows] = True
+        self.on_path[focus.path.pieces.rows] = True
 
     def drawing(self, limit: int) -> Drawing:
         candidates, kept = self._choose(limit)

@@ -134,9 +134,9 @@ def test_a_path_is_as_long_as_the_longest_way_through_the_program(new_run, progr
     assert path.total_ns == times[end] == nx.dag_longest_path_length(upstream)
     assert sum(segment.self_ns + segment.wait_ns for segment in path.segments) == path.total_ns
     # Nothing on the path has any time to spare: each jump's source is what its wait's first join came right after.
-    for piece in path.pieces:
-        if piece.edge >= 0:
-            source, first = need_of(program, graph, int(graph.edge_src[piece.edge]), int(piece.rows[0]))
+    for edge, row in zip(path.pieces.edge, path.pieces.rows[path.pieces.bounds[:-1]], strict=True):
+        if edge >= 0:
+            source, first = need_of(program, graph, int(graph.edge_src[edge]), int(row))
             assert times[first] == times[source] + 1
 
 
@@ -167,7 +167,7 @@ def test_a_branch_can_be_late_by_its_slack_and_no_more(new_run, program, data):
     thread = data.draw(st.sampled_from([0, 0, 0, 1]))
     path, end = path_to_the_end(program, graph, thread)
     _, times = program.timed()
-    on_path = {int(row) for piece in path.pieces for row in piece.rows}
+    on_path = set(path.pieces.rows.tolist())
     for branch in path.branches():
         need = need_of(program, graph, branch.event, branch.joined_by)
         assert program.timed(late=need, by=branch.slack_ns)[1][end] == times[end]

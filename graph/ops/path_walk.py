@@ -1,0 +1,295 @@
+"""The walk back along a critical path: in a region to the wait that ended last, along the edge that ended it, and so on.
+
+Picks C (`csrc/path.h`) or the same in Python. Invariants: both give equal columns, and a walk comes to no event twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.arrays import expand
+from clew.graph.kernel import implementation
+from clew.graph.layout import PIECE, STRETCH
+from clew.graph.model import ExecutionGraph, RegionKind
+from clew.graph.ops.slice import Slice
+from clew.graph.regions import OPENING, ROOT_OPENING, opens
+from clew.graph.times import passive_kinds
+from clew.records.event import Kind
+
+I64 = npt.NDArray[np.int64]
+
+_SCOPE_END = int(Kind.SCOPE_END)
+_NEVER = int(np.iinfo(np.int64).min)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A path as columns, one row per piece: the path on one strand, between two edges. In the order of time."""
+
+    edge: I64
+    """How the path came there, -1: it began there."""
+    slack: I64
+    """By how much the last event came later than what else was waited for; -1 when nothing else was."""
+    stretches: I64
+    """How many of `low` and `stop` are of the piece."""
+    low: I64
+    stop: I64
+    """Stretches of rows, ascending in a piece; what another scope did in between is none of it."""
+    rival_counts: I64
+    rivals: I64
+    """The events that else were waited for where the path came into the piece, piece by piece."""
+
+    @cached_property
+    def rows(self) -> I64:
+        """The events of all pieces."""
+        return expand(self.low, self.stop)
+
+    @cached_property
+    def bounds(self) -> I64:
+        """Piece i has `rows[bounds[i] : bounds[i + 1]]`."""
+        ends: I64 = np.append(0, np.cumsum(self.stop - self.low))
+        first: I64 = ends[np.append(0, np.cumsum(self.stretches))]
+        return first
+
+    def __len__(self) -> int:
+        return len(self.edge)
+
+    @staticmethod
+    def backward(pieces: npt.NDArray[np.void], stretches: npt.NDArray[np.void], rivals: I64) -> Pieces:
+        """From what a walk puts down, the latest first; but a piece's rivals are in their order."""
+        counts = pieces["rivals"]
+        ends = np.cumsum(counts)
+        rivals = rivals[expand((ends - counts)[::-1], ends[::-1])]
+        latest_first = (
+            pieces["edge"],
+            pieces["slack"],
+            pieces["stretches"],
+            stretches["low"],
+            stretches["stop"],
+            counts,
+        )
+        edge, slack, of, low, stop, counts = (column[::-1] for column in latest_first)
+        return Pieces(edge, slack, of, low, stop, counts, rivals)
+
+    def since(self, graph: ExecutionGraph, ns: int) -> Pieces:
+        """Without what the first piece has before the last of its events up to a time."""
+        count = int(self.stretches[0])
+        early = int(np.searchsorted(graph.ts[self.low[:count]], ns, "right")) - 1
+        if early < 0:
+            return self
+        low, stop = self.low[early:].copy(), self.stop[early:]
+        low[0] += max(0, int(np.searchsorted(graph.ts[low[0] : stop[0]], ns, "right")) - 1)
+        stretches = self.stretches.copy()
+        stretches[0] -= early
+        return Pieces(self.edge, self.slack, stretches, low, stop, self.rival_counts, self.rivals)
+
+
+NO_PIECES = Pieces(*(np.zeros(0, np.int64) for _ in range(7)))
+
+
+def walk_back(graph: ExecutionGraph, slice_: Slice, event: int, since_ns: int | None) -> Pieces:
+    """The path to an event of a slice, from a time on."""
+    follow = np.zeros(len(graph.edge_src), bool)
+    follow[slice_.edges()] = True
+    if not slice_.forward and graph.edge_excludes is not None:
+        # Which say who had a lock that a strand on the path waited for.
+        follow |= graph.edge_excludes
+    since = _NEVER if since_ns is None else since_ns
+    if implementation == "c":
+        found = graph.structure.plane.path(slice_.forward, event, since, _columns(graph, slice_, follow))
+        pieces, stretches = np.frombuffer(found[0], PIECE), np.frombuffer(found[1], STRETCH)
+        rivals = np.frombuffer(found[2], np.int64)
+    else:
+        pieces, stretches, rivals = _Walk(graph, slice_, follow).back_from(event, since)
+    walked = Pieces.backward(pieces, stretches, rivals)
+    return walked if since_ns is None else walked.since(graph, since_ns)
+
+
+def _columns(graph: ExecutionGraph, slice_: Slice, follow: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[np.generic]]:
+    given = {
+        "ts": (graph.ts, np.int64),
+        "kind": (graph.kind, np.uint8),
+        "site": (graph.site, np.uint32),
+        "strand": (graph.strand, np.uint32),
+        "region": (graph.region, np.uint32),
+        "src": (graph.edge_src, np.int64),
+        "dst": (graph.edge_dst, np.int64),
+        "follow": (follow, np.uint8),
+        "bounds": (slice_.bounds, np.int64),
+        "root": (graph.regions.kind == RegionKind.ROOT, np.uint8),
+        "adapter": (graph.site_is_adapter, np.uint8),
+        "strand_start": ([strand.start for strand in graph.strands], np.int64),
+        "kinds": (_kinds(), np.uint8),
+    }
+    # Mostly they are so already, and nothing is copied.
+    return {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
+
+
+def _kinds() -> npt.NDArray[np.uint8]:
+    """What the kernel has to know of kinds of events, as bits."""
+    table = passive_kinds().astype(np.uint8)
+    for bit, kinds in ((2, OPENING), (4, ROOT_OPENING), (8, {Kind.SCOPE_END}), (16, {Kind.ACQUIRE})):
+        table[[int(kind) for kind in kinds]] |= bit
+    return table
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Where the path came into a region."""
+
+    row: int
+    edge: int
+    """Along which edge, -1: it began here."""
+    rivals: tuple[int, ...] = ()
+    """The events that would have been waited for, had the edge's source come sooner; none when nothing else was."""
+
+    def slack(self, graph: ExecutionGraph, source: int, before: I64) -> int:
+        """By how much the edge's source came later than its rivals; those in the path `before` it move with it. -1 for none."""
+        if not self.rivals:
+            return -1
+        others = np.array(self.rivals, np.int64)
+        # The rows of a piece ascend.
+        others = others[np.append(before, -1)[np.searchsorted(before, others)] != others]
+        return max(0, int(graph.ts[source]) - int(graph.ts[others].max())) if len(others) else -1
+
+
+class _Walk:
+    """The walk in Python."""
+
+    def __init__(self, graph: ExecutionGraph, slice_: Slice, follow: npt.NDArray[np.bool_]) -> None:
+        self.graph = graph
+        self.slice = slice_
+        self.follow = follow
+        self.passive: list[bool] = passive_kinds().tolist()
+
+    def back_from(self, event: int, since: int) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], I64]:
+        """What `Plane.path` of the kernel gives."""
+        graph, found = self.graph, None
+        pieces: list[tuple[int, int, int, int]] = []
+        stretches: list[tuple[int, int]] = []
+        rivals: list[int] = []
+        seen: set[int] = set()
+        while True:
+            seen.add(event)
+            cause = found
+            parts, found = self.along_strand(event)
+            slack = (
+                cause.slack(graph, event, np.concatenate([np.arange(*part) for part in parts[::-1]])) if cause else -1
+            )
+            source = int(graph.edge_src[found.edge]) if found.edge >= 0 else -1
+            # Clocks that disagree can close a circle.
+            if source in seen or graph.ts[parts[-1][0]] <= since:
+                source = -1
+            others = found.rivals if source >= 0 else ()
+            pieces.append((found.edge if source >= 0 else -1, slack, len(parts), len(others)))
+            stretches += parts
+            rivals += others
+            if source < 0 or graph.ts[source] <= since:
+                return np.array(pieces, PIECE), np.array(stretches, STRETCH), np.array(rivals, np.int64)
+            event = source
+
+    def along_strand(self, event: int) -> tuple[list[tuple[int, int]], _Entry]:
+        """The stretches of rows from where the path came to the event's strand up to the event, the latest first, and how it
+        came."""
+        graph, start = self.graph, self.graph.strand_of(event).start
+        home = int(graph.region[event])
+        entries: dict[int, _Entry] = {}
+        parts: list[tuple[int, int]] = []
+        while True:
+            region = int(graph.region[event])
+            entry = entries.get(region)
+            if entry is None or entry.row > event:
+                entry = entries[region] = self.back(event)
+            gap = self._other_region(entry.row, event)
+            if gap >= 0:
+                parts.append((gap + 1, event + 1))
+                event = gap
+                continue
+            first = int(graph.regions.first[region])
+            if region != home:
+                entry = self._of_nested(entry, first)
+            parts.append((entry.row, event + 1))
+            if region == home or entry.edge >= 0 or first <= start:
+                return parts, entry
+            event = first - 1
+
+    def _other_region(self, entry: int, event: int) -> int:
+        """The last row before `event`, but after `entry`, of a scope nested in the event's region; -1 for none."""
+        region, high, size = self.graph.region, event, 64
+        while high > entry:
+            low = max(entry, high - size)
+            other = np.flatnonzero(region[low : high + 1] != region[event])
+            if len(other):
+                return low + int(other[-1])
+            high, size = low, 2 * size
+        return -1
+
+    def _of_nested(self, entry: _Entry, first: int) -> _Entry:
+        """As `entry`, but without the edge when the scope's turn came later than its cause: the strand was busy until then."""
+        graph = self.graph
+        if entry.edge >= 0 and first > graph.strand_of(first).start and opens(graph, entry.row):
+            came, free = int(graph.ts[graph.edge_src[entry.edge]]), int(graph.ts[first - 1])
+            return _Entry(entry.row, entry.edge, (first - 1,)) if free < came else _Entry(first, -1)
+        return entry if entry.edge >= 0 else _Entry(first, -1)
+
+    def back(self, event: int) -> _Entry:
+        """Where the path to an event entered the event's region."""
+        graph = self.graph
+        region = int(graph.region[event])
+        edges, targets = graph.index.into(region)
+        place = int(np.searchsorted(targets, event, "right"))
+        while place > 0:
+            # The edges into one run of passive records end one wait together.
+            target = int(targets[place - 1])
+            begin = self._run_begin(target)
+            first = int(np.searchsorted(targets[:place], begin, "left"))
+            found = self._latest(edges[first:place], begin, region)
+            if found is not None:
+                return found
+            place = first
+        first_row = int(graph.regions.first[region])
+        return _Entry(max(first_row, int(self.slice.bounds[region])) if self.slice.forward else first_row, -1)
+
+    def _beyond(self, events: I64) -> npt.NDArray[np.bool_]:
+        """Which events lie beside the slice of causes, in scopes that the strand ran in between?"""
+        if self.slice.forward:
+            return np.zeros(len(events), bool)
+        return events > self.slice.bounds[self.graph.region[events]]
+
+    def _run_begin(self, target: int) -> int:
+        """The first row of the passive records that lead up to `target`, and of what a loop ran before it gave back control."""
+        graph, row = self.graph, target
+        start, kinds, passive = graph.strand_of(target).start, graph.kind, self.passive
+        while row > start:
+            kind = int(kinds[row - 1])
+            if passive[kind]:
+                row -= 1
+            elif kind == _SCOPE_END and graph.site_is_adapter[graph.site[row - 1]]:
+                row = max(int(graph.regions.first[graph.region[row - 1]]), start)
+            else:
+                break
+        return row
+
+    def _latest(self, edges: I64, begin: int, region: int) -> _Entry | None:
+        """The edge that ended a wait after the row before `begin`, or that opened the region, if one of them did."""
+        graph = self.graph
+        edges = edges[self.follow[edges] | self._beyond(graph.edge_dst[edges])]
+        edges = edges[graph.region[graph.edge_src[edges]] != region]
+        if not len(edges):
+            return None
+        sources = graph.ts[graph.edge_src[edges]]
+        best = int(np.argmax(sources))
+        edge, came = int(edges[best]), int(sources[best])
+        entry = int(graph.edge_dst[edge])
+        fresh = begin == graph.strand_of(entry).start
+        waited = fresh or int(graph.ts[begin - 1]) < came
+        if not waited and not opens(graph, entry):
+            return None
+        if not waited:
+            return _Entry(entry, edge, (begin - 1,))
+        rivals = np.delete(graph.edge_src[edges], best).tolist()
+        return _Entry(entry, edge, tuple(rivals if fresh else [*rivals, begin - 1]))
