@@ -52,7 +52,9 @@ def partition(*, run: str, out: str, parts: int | None, workspace: Path | None) 
 
     opened = open_session(workspace).open(run)
     made = write(opened.graph, out, parts, tuple(opened.problems))
-    click.echo(f"{out}: run {opened.info.name} in {wording.count(made, 'part')}, {len(opened.graph):,} events")
+    fewer = f" (not {parts}: a process is never cut)" if parts is not None and made < parts else ""
+    events = wording.count(len(opened.graph), "event")
+    click.echo(f"{out}: run {opened.info.name} in {wording.count(made, 'part')}{fewer}, {events}")
     print_problems(opened)
 
 
@@ -116,6 +118,7 @@ def slice_(
     """
     from clew.graph.engines.engine import PartsSlice
     from clew.graph.engines.opened import open_parts
+    from clew.server import wording
 
     run = open_parts(folder, engine)
     try:
@@ -137,7 +140,16 @@ def slice_(
     for row in listed:
         shown.add_row(*(str(value).replace("\n", "⏎") for value in row.values()))
     show(shown)
-    click.echo(" · ".join(f"{value:,} {name}" for name, value in (figures | network).items()))
+    followed = f"{wording.count(found.followed, 'edge')} followed"
+    nouns = {
+        "part": len(found.parts),
+        "call": cost.calls,
+        "round": cost.rounds,
+        "byte": cost.bytes,
+        "lost worker": cost.lost,
+    }
+    costs = [wording.count(number, noun) for noun, number in nouns.items()]
+    click.echo(" · ".join([wording.count(found.count, "event"), followed, *costs]))
 
 
 @cluster.command()

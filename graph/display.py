@@ -68,7 +68,8 @@ def _cell(value: Any) -> str:
 def aggregate_svg(condensed: AggregateGraph) -> str:
     """Nodes with their events and the time they are at work."""
     boxes = [
-        Box(node.label, f"{node.events:,} events · {duration(node.self_ns)}", node.events) for node in condensed.nodes
+        Box(node.label, f"{node.events:,} event{'s' * (node.events != 1)} · {duration(node.self_ns)}", node.events)
+        for node in condensed.nodes
     ]
     return draw(boxes, [Line(edge.source, edge.target, edge.kind) for edge in condensed.edges])
 

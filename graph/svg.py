@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import accumulate
 
 from clew.graph.layered import layered
 
@@ -16,15 +17,14 @@ DRAWN = 200
 """Graphs up to so many nodes are drawn whole."""
 LARGEST = 40
 """So many nodes are drawn of a larger one."""
-LABEL = 26
-"""Characters of a label."""
-
-_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN, _TEXT = 190, 38, 56, 14, 12, 20
+_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN, _TEXT = 210, 38, 56, 14, 12, 20
 _KINDS = {"use": "#3b82c4", "sync": "#c2742d", "state": "#8a63b8"}
 _PLAIN = "#8a8a8a"
 _DASHED = ("next", "sync")
 _DASHES = ' stroke-dasharray="4 3"'
 _ARC = 34
+_LETTERS, _SMALL = 12, 10
+_NARROW, _WIDE = frozenset(" fijlrt.,:;'|!()[]/-I"), frozenset("mwMW@%…—")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
     height = top + (tallest * (_HEIGHT + gap_y) - gap_y if boxes else 0) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:g}" viewBox="0 0 {width} {height:g}" '
-        'font-family="system-ui, sans-serif" font-size="12">'
+        f'font-family="system-ui, sans-serif" font-size="{_LETTERS}">'
     ]
     if said or not boxes:
         parts.append(
@@ -123,10 +123,11 @@ def _line(source: tuple[float, float], target: tuple[float, float], kind: str) -
 
 
 def _box(box: Box, x: float, y: float) -> str:
-    label = box.label if len(box.label) <= LABEL else f"{box.label[: LABEL // 2]}…{box.label[-(LABEL // 2 - 1) :]}"
+    label = _middle_cut(box.label, (_WIDTH - 16) / _LETTERS)
+    note = _end_cut(box.note, (_WIDTH - 16) / _SMALL)
     tip = f"{box.label}\n{box.note}" if box.note else box.label
     two = (
-        f'<text x="{x + 8:g}" y="{y + 31:g}" fill="#dde4ee" font-size="10">{_clean(box.note[:34])}</text>'
+        f'<text x="{x + 8:g}" y="{y + 31:g}" fill="#dde4ee" font-size="{_SMALL}">{_clean(note)}</text>'
         if box.note
         else ""
     )
@@ -134,6 +135,35 @@ def _box(box: Box, x: float, y: float) -> str:
         f'<g><title>{_clean(tip)}</title><rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="5" fill="#46597a"/>'
         f'<text x="{x + 8:g}" y="{y + (17 if box.note else 23):g}" fill="#ffffff">{_clean(label)}</text>{two}</g>'
     )
+
+
+def _breadth(mark: str) -> float:
+    """Of a letter, in letters' sizes, as broad as wide fonts have it: whoever opens the image has a font of his own."""
+    if mark in _NARROW:
+        return 0.42
+    if mark in _WIDE or not mark.isascii():
+        return 1.0
+    return 0.8 if mark.isupper() else 0.64
+
+
+def _fitting(text: str, room: float) -> int:
+    """How many characters of the beginning fit."""
+    for count, breadth in enumerate(accumulate(map(_breadth, text))):
+        if breadth > room:
+            return count
+    return len(text)
+
+
+def _end_cut(text: str, room: float) -> str:
+    return text if _fitting(text, room) == len(text) else text[: _fitting(text, room - 1)] + "…"
+
+
+def _middle_cut(text: str, room: float) -> str:
+    """Names tell most by where they begin and end."""
+    if _fitting(text, room) == len(text):
+        return text
+    half = (room - 1) / 2
+    return f"{text[: _fitting(text, half)]}…{text[len(text) - _fitting(text[::-1], half) :]}"
 
 
 def _clean(text: str) -> str:

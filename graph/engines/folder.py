@@ -227,8 +227,9 @@ def read_manifest(where: str | Path) -> Manifest:
             problems=tuple(Problem(**problem) for problem in said["problems"]),
         )
     except FileNotFoundError:
+        free = "FOLDER" if Path(where).exists() else where
         raise PartError(
-            f"{where}: there is no run in parts ({MANIFEST} is missing); make one: `clew cluster partition RUN -o {where}`"
+            f"{where}: there is no run in parts ({MANIFEST} is missing); make one: `clew cluster partition RUN -o {free}`"
         ) from None
     except (OSError, pa.ArrowException) as error:
         raise PartError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None

@@ -43,6 +43,14 @@ def test_a_trace_is_cut_checked_and_asked(clew, tmp_path):
     code, out, _ = clew("cluster", "slice", "parts", "0", "--forward", "--json")
     assert code == 0
     assert json.loads(out)["parts"] == 2
+    code, out, _ = clew("cluster", "slice", "parts", "0", "--forward", "--max-hops", "0")
+    assert code == 0
+    assert " · 1 part · " in out
+    assert (
+        "in 2 parts (not 9: a process is never cut), "
+        in clew("cluster", "partition", "trace.json", "-o", "p", "--parts", "9")[1]
+    )
+    assert "clew cluster partition RUN -o FOLDER" in clew("cluster", "check", ".")[2]
     code, out, _ = clew("cluster", "aggregate", "parts", "--level", "process")
     assert code == 0
     (tmp_path / "parts" / "part-0001" / "rank.npy").unlink()

@@ -71,9 +71,35 @@ def test_of_a_large_graph_the_largest_nodes_are_drawn_and_it_says_so():
 
 
 def test_a_long_label_is_cut_in_the_middle_and_whole_in_its_tooltip():
-    image = ElementTree.fromstring(draw([Box("package.module:Class.method_with_a_long_name", "", 1)], []))
-    assert [text.text for text in image.iter(f"{SVG}text")] == ["package.modul…_a_long_name"]
-    assert [title.text for title in image.iter(f"{SVG}title")] == ["package.module:Class.method_with_a_long_name"]
+    note = "12 calls, 3.00 ms of its own, 17.20 ms in all"
+    image = ElementTree.fromstring(draw([Box("package.module:Class.method_with_a_long_name", note, 1)], []))
+    assert [text.text for text in image.iter(f"{SVG}text")] == [
+        "package.mod…a_long_name",
+        "12 calls, 3.00 ms of its own, 17.…",
+    ]
+    assert [title.text for title in image.iter(f"{SVG}title")] == [
+        f"package.module:Class.method_with_a_long_name\n{note}"
+    ]
+    short = ElementTree.fromstring(draw([Box("package.module:function", "", 1)], []))
+    assert [text.text for text in short.iter(f"{SVG}text")] == ["package.module:function"]
+
+
+BREADTHS = {" ": 0.318, "a": 0.613, "d": 0.635, "f": 0.352, "i": 0.278, "m": 0.974, "r": 0.411, "t": 0.392, "w": 0.818,
+    "z": 0.525, "A": 0.684, "I": 0.295, "J": 0.295, "M": 0.863, "O": 0.787, "Q": 0.787, "W": 0.989, "0": 0.636, "_": 0.5,
+    ":": 0.337, "(": 0.39, "%": 0.95, "@": 1.0, "é": 0.615, "щ": 0.958, "…": 1.0, "語": 1.0}  # fmt: skip
+"""Of some letters in DejaVu Sans, one of the broadest fonts for screens, in letters' sizes."""
+
+
+@given(
+    st.text(st.sampled_from(sorted(BREADTHS)), max_size=120), st.text(st.sampled_from(sorted(BREADTHS)), max_size=120)
+)
+def test_no_text_leaves_its_box(label, note):
+    image = ElementTree.fromstring(draw([Box(label, note, 1)], []))
+    (box,) = image.iter(f"{SVG}rect")
+    end = float(box.get("x")) + float(box.get("width"))
+    for text in image.iter(f"{SVG}text"):
+        size = float(text.get("font-size") or image.get("font-size"))
+        assert float(text.get("x")) + size * sum(BREADTHS[mark] for mark in text.text or "") <= end
 
 
 def test_graphs_are_images_and_tables_in_a_notebook(opened):
