@@ -47,6 +47,14 @@ EDGE_WORDS = {"": "", "scope": "began it", "use": "", "sync": "", "state": "stat
 @click.option("--event", type=int, help="An event by its number in the run, as in the JSON output.")
 @click.option("--all", "every", is_flag=True, help="Every log line that matches, not only the newest.")
 @click.option("--causes", is_flag=True, help="Every cause of the event, the newest first, instead of the one chain.")
+@click.option(
+    "--steps",
+    "steps_at_most",
+    type=click.IntRange(2),
+    default=1000,
+    show_default=True,
+    help="How many steps; of a longer chain those in the middle are left out.",
+)
 @run_option
 @workspace_option
 @json_option
@@ -57,6 +65,7 @@ def why(
     event: int | None,
     every: bool,
     causes: bool,
+    steps_at_most: int,
     run: str | None,
     workspace: Path | None,
     as_json: bool,
@@ -76,6 +85,7 @@ def why(
       clew why --at chunkstore/client.py:42 --run before
       clew why 'timed out' --all --json
       clew why 'timed out' --causes
+      clew why 'timed out' --steps 20
     """
     from clew.server import wording
     from clew.server.panel.chain import causes_of
@@ -91,7 +101,7 @@ def why(
     if causes:
         answers = [Causes(one, event_title(graph, one), causes_of(graph, one)) for one in found.events]
     else:
-        answers = [explain(graph, one) for one in found.events]
+        answers = [explain(graph, one, steps_at_most) for one in found.events]
     if as_json:
         print_json({"run": session.ref(found.run), "matches": found.matches, "answers": answers})
         return
@@ -128,7 +138,12 @@ def _print(answer: Explanation) -> None:
 
     rows = table("time", "where it ran", "what happened", "source", "because of", right=("time",))
     notes = Notes(rows, column=2)
-    for step in answer.chain:
+    shown = len(answer.chain)
+    for number, step in enumerate(answer.chain):
+        if answer.hiddenSteps and number == shown - shown // 2:
+            notes.add(
+                f"{wording.count(answer.hiddenSteps, 'step')} in between; --steps {shown + answer.hiddenSteps} shows all"
+            )
         if step.clock:
             notes.add(step.clock)
         rows.add_row(*_cells(step))
@@ -140,7 +155,7 @@ def _print(answer: Explanation) -> None:
     if answer.meeting is not None:
         it = answer.meeting
         click.echo(f"every way back leads through event {it.event}: {it.title}, in {it.process} / {it.strand}")
-    click.echo(f"{wording.count(len(answer.chain), 'step')} · {summary(answer.numbers)}")
+    click.echo(f"{wording.count(shown + answer.hiddenSteps, 'step')} · {summary(answer.numbers)}")
 
 
 def _print_causes(answer: Causes, command: str) -> None:

@@ -28,6 +28,8 @@ class EdgeIndex:
     """Per edge its rows."""
     kept: dict[tuple[int, bool], tuple[I64, I64]] = field(default_factory=dict, repr=False)
     """The last answers: walks come to a region again and again, and a main loop has a million edges."""
+    entering: dict[tuple[int, bool], tuple[list[int], list[int]]] = field(default_factory=dict, repr=False)
+    """The last answers of `ops.waits.entering`, by region and whether only causes were asked for."""
     opened: dict[int, int] = field(default_factory=dict, repr=False)
     """The last answers of `regions.opens`, by region."""
 

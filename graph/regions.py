@@ -58,7 +58,7 @@ ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_B
 
 def opens(graph: ExecutionGraph, target: int) -> bool:
     """Does an edge to `target` tell what opened the event's region? Then only records of the opening lie before it."""
-    return bool(graph.kind[target] != _ACQUIRE) and target <= _opened_up_to(graph, int(graph.region[target]))
+    return int(graph.kind[target]) != _ACQUIRE and target <= _opened_up_to(graph, int(graph.region[target]))
 
 
 def _opened_up_to(graph: ExecutionGraph, region: int) -> int:

@@ -7,13 +7,15 @@ here: only through events since the region began, and never through the region i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 
-import numpy as np
-
+from clew.graph.index import KEPT
 from clew.graph.model import ExecutionGraph
 from clew.graph.regions import opens
 from clew.records.event import EdgeKind
+
+_STATE = int(EdgeKind.STATE)
 
 EDGES_SEARCHED = 50_000
 """A wait behind which more lies than this is too vague to name one state as its cause."""
@@ -22,13 +24,23 @@ EDGES_SEARCHED = 50_000
 def edges_into(graph: ExecutionGraph, region: int, row: int, *, causal: bool = False) -> list[int]:
     """The edges from other regions to events of a region up to `row`, in the order of their targets; with `causal`, without
     those of mutual exclusion."""
-    found, targets = graph.index.into(region)
-    found = found[: int(np.searchsorted(targets, row, "right"))]
-    found = found[graph.region[graph.edge_src[found]] != region]
-    if causal and graph.edge_excludes is not None:
-        found = found[~graph.edge_excludes[found]]
-    edges: list[int] = found.tolist()
-    return edges
+    edges, targets = entering(graph, region, causal=causal)
+    return edges[: bisect_right(targets, row)]
+
+
+def entering(graph: ExecutionGraph, region: int, *, causal: bool) -> tuple[list[int], list[int]]:
+    """All edges from other regions into one, and their targets. Nobody may change them."""
+    kept = graph.index.entering
+    known = kept.get((region, causal))
+    if known is None:
+        edges, targets = graph.index.into(region)
+        other = graph.region[graph.edge_src[edges]] != region
+        if causal and graph.edge_excludes is not None:
+            other &= ~graph.edge_excludes[edges]
+        if len(kept) >= KEPT:
+            kept.clear()
+        known = kept[region, causal] = edges[other].tolist(), targets[other].tolist()
+    return known
 
 
 def path_to_state(graph: ExecutionGraph, region: int, row: int) -> list[int]:
@@ -38,12 +50,12 @@ def path_to_state(graph: ExecutionGraph, region: int, row: int) -> list[int]:
     opened (a main loop, say) has made trips for many reasons; only its last wait counts.
     """
     into = edges_into(graph, region, row, causal=True)
+    if not into:
+        return []
     opened = any(opens(graph, int(graph.edge_dst[edge])) for edge in into)
     begun = int(graph.ts[graph.regions.first[region]])
-    direct = [edge for edge in into if graph.edge_kind[edge] == EdgeKind.STATE]
-    waits = [
-        edge for edge in into if graph.edge_kind[edge] != EdgeKind.STATE and not opens(graph, int(graph.edge_dst[edge]))
-    ]
+    direct = [edge for edge in into if graph.edge_kind[edge] == _STATE]
+    waits = [edge for edge in into if graph.edge_kind[edge] != _STATE and not opens(graph, int(graph.edge_dst[edge]))]
     found: list[tuple[int, list[int]]] = [(int(graph.ts[graph.edge_dst[edge]]), [edge]) for edge in direct[-1:]]
     found += _behind(graph, region, begun, waits if opened else waits[-1:])
     return max(found, key=lambda candidate: candidate[0])[1] if found else []
@@ -71,7 +83,7 @@ def _behind(graph: ExecutionGraph, region: int, begun: int, waits: list[int]) ->
                 break
             if int(graph.region[graph.edge_src[further]]) == region:
                 continue
-            if graph.edge_kind[further] == EdgeKind.STATE:
+            if graph.edge_kind[further] == _STATE:
                 found.append((int(graph.ts[target]), [*path, further]))
             else:
                 queue.append((further, (*path, further)))

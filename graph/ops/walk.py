@@ -5,6 +5,7 @@ Invariant: a walk back never comes to an event twice, so it always ends.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.model import I64, ExecutionGraph, RegionKind
-from clew.graph.ops.waits import edges_into, path_to_state
+from clew.graph.ops.waits import edges_into, entering, path_to_state
 from clew.graph.regions import opens
 from clew.records.event import EdgeKind, Kind
 
@@ -23,6 +24,9 @@ _Position = tuple[int, int]
 """A region and a row: "what came before this row in this region"."""
 _Asking = Generator[_Position, int, int]
 """Yields positions whose cause it needs to know, is sent the edge (-1 for none), and returns an edge."""
+
+# Plain numbers: long chains compare them at every step.
+_STATE, _JOIN = int(EdgeKind.STATE), int(Kind.JOIN)
 
 JOINS_TRIED = 200
 """A region that waited more often than this without an opening cause, a server's main loop say, has no single cause."""
@@ -135,8 +139,8 @@ class _Joins:
         self.edges = [
             edge
             for edge in edges_into(graph, int(graph.region[event]), event)
-            if graph.edge_kind[edge] != EdgeKind.STATE
-            and graph.kind[graph.edge_dst[edge]] == Kind.JOIN
+            if graph.edge_kind[edge] != _STATE
+            and graph.kind[graph.edge_dst[edge]] == _JOIN
             and not opens(graph, int(graph.edge_dst[edge]))
         ]
 
@@ -177,9 +181,9 @@ class _Into:
     """The edges from other regions into one, sorted by target; `firm` are the places of those that are followed before any
     join: state edges and the ones that opened the region."""
 
-    edges: I64
-    targets: I64
-    firm: I64
+    edges: list[int]
+    targets: list[int]
+    firm: list[int]
 
 
 class _Chooser:
@@ -222,19 +226,19 @@ class _Chooser:
         if position in self.known:
             return self.known[position]
         into = self._into(region)
-        count = int(np.searchsorted(into.targets, row, "right"))
-        firm = into.firm[: int(np.searchsorted(into.firm, count))]
-        if len(firm):
-            return int(into.edges[firm[-1]])
+        count = bisect_right(into.targets, row)
+        firm = bisect_left(into.firm, count)
+        if firm:
+            return into.edges[into.firm[firm - 1]]
         for edge in self._joined(into, count):
             round_trip = yield from self._returns(edge, region)
             if not round_trip:
-                return int(edge)
+                return edge
         return -1
 
     def _joined(self, into: _Into, count: int) -> list[int]:
         """The latest edges into a region that did not open it; what woke it after what came with something."""
-        edges = into.edges[max(count - JOINS_TRIED, 0) : count][::-1]
+        edges = np.array(into.edges[max(count - JOINS_TRIED, 0) : count][::-1], np.int64)
         wakes = self.graph.edge_kind[edges] == EdgeKind.SYNC
         joined: list[int] = np.concatenate((edges[~wakes], edges[wakes])).tolist()
         return joined
@@ -242,13 +246,14 @@ class _Chooser:
     def _into(self, region: int) -> _Into:
         if region not in self.into:
             graph = self.graph
-            edges = np.array(edges_into(graph, region, len(graph), causal=True), np.int64)
-            targets = graph.edge_dst[edges]
-            firm = np.flatnonzero(graph.edge_kind[edges] == EdgeKind.STATE)
+            edges, targets = entering(graph, region, causal=True)
             opening = 0
-            while opening < len(edges) and opens(graph, int(targets[opening])):
+            while opening < len(edges) and opens(graph, targets[opening]):
                 opening += 1
-            self.into[region] = _Into(edges, targets, np.union1d(np.arange(opening), firm))
+            firm = list(range(opening))
+            if opening < len(edges):
+                firm += (opening + np.flatnonzero(graph.edge_kind[edges[opening:]] == _STATE)).tolist()
+            self.into[region] = _Into(edges, targets, firm)
         return self.into[region]
 
     def _returns(self, edge: int, region: int) -> Generator[_Position, int, bool]:

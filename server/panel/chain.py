@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +20,16 @@ OPENED = "scope"
 
 
 def chain_of(
-    graph: ExecutionGraph, steps: Sequence[Step], node_of: Callable[[int], str] = lambda _event: ""
+    graph: ExecutionGraph,
+    steps: Sequence[Step],
+    node_of: Callable[[int], str] = lambda _event: "",
+    shown: Iterable[int] | None = None,
 ) -> list[ChainStep]:
-    """The steps of `graph.ops.walk.why`, from an event back to its root. `node_of` names the panel's node that an event is
-    in."""
+    """The steps of `graph.ops.walk.why`, from an event back to its root; of these only `shown` ones, where it is given.
+    `node_of` names the panel's node that an event is in."""
     told = []
-    for number, step in enumerate(steps):
+    for number in range(len(steps)) if shown is None else shown:
+        step = steps[number]
         further = steps[number + 1] if number + 1 < len(steps) else None
         passed = on_the_way(graph, _came_from(graph, step, further), step.event)
         told.append(replace(_step(graph, step, node_of), gaps=passed.shown, hiddenGaps=passed.hidden))

@@ -23,18 +23,28 @@ class Explanation:
     numbers: Numbers
     meeting: ChainStep | None = None
     """What every way back from the event comes by once they have parted; None when it is the root, or there is none."""
+    hiddenSteps: int = 0
+    """Of the chain, left out in its middle; half of those that are shown come before them, of an odd number one more."""
 
 
 MOST_EDGES = 300_000
 """A slice with more is not searched for what all its ways have in common."""
 
 
-def explain(graph: ExecutionGraph, event: int) -> Explanation:
+STEPS = 1000
+"""A longer chain is told from both its ends."""
+
+
+def explain(graph: ExecutionGraph, event: int, steps_at_most: int = STEPS) -> Explanation:
     began = time.perf_counter_ns()
-    chain = chain_of(graph, why(graph, event))
+    steps = why(graph, event)
+    hidden = max(0, len(steps) - steps_at_most)
+    head = len(steps) - hidden - (len(steps) - hidden) // 2
+    shown = (*range(head), *range(head + hidden, len(steps)))
+    chain = chain_of(graph, steps, shown=shown)
     slice_ = slice_events(graph, [event])
     figures = numbers(slice_, time.perf_counter_ns() - began)
-    return Explanation(event, event_title(graph, event), chain, figures, _meeting(graph, slice_, chain))
+    return Explanation(event, event_title(graph, event), chain, figures, _meeting(graph, slice_, chain), hidden)
 
 
 def _meeting(graph: ExecutionGraph, slice_: Slice, chain: list[ChainStep]) -> ChainStep | None:

@@ -36,6 +36,21 @@ def test_why_prints_the_chain_back_to_the_root(shop):
     assert plain(shop("why", "Order failed", "--run", "before").stdout) == WHY
 
 
+def test_why_leaves_out_the_middle_of_a_chain_that_is_longer_than_asked_for(shop):
+    whole = data(shop("why", "Order failed", "--run", "before", "--json"))["answers"][0]
+    assert whole["hiddenSteps"] == 0
+    assert len(whole["chain"]) > 3
+    short = data(shop("why", "Order failed", "--run", "before", "--steps", 3, "--json"))["answers"][0]
+    assert short["hiddenSteps"] == len(whole["chain"]) - 3
+    assert short["chain"] == [*whole["chain"][:2], whole["chain"][-1]]
+    lines = WHY.splitlines()
+    middle = "1 step in between" if short["hiddenSteps"] == 1 else f"{short['hiddenSteps']} steps in between"
+    printed = shop("why", "Order failed", "--run", "before", "--steps", 3).stdout
+    assert f"{middle}; --steps {len(whole['chain'])} shows all\n" in printed
+    assert f"{len(whole['chain'])} steps · " in printed
+    assert len(plain(printed).splitlines()) == len(lines) - short["hiddenSteps"] + 1
+
+
 def test_why_takes_a_line_of_a_log_a_logging_call_or_an_event(shop):
     lines = (shop.folder / "shop.log").read_text().splitlines()
     number = next(number for number, line in enumerate(lines, 1) if "Order failed" in line)
@@ -76,7 +91,7 @@ def test_the_json_of_why_keeps_its_keys(shop):
     answer = data(shop("why", "Order failed", "--json"))
     assert list(answer) == ["run", "matches", "answers"]
     (one,) = answer["answers"]
-    assert list(one) == ["event", "title", "chain", "numbers", "meeting"]
+    assert list(one) == ["event", "title", "chain", "numbers", "meeting", "hiddenSteps"]
     assert list(one["chain"][0]) == [
         "event", "title", "detail", "process", "strand", "timeNs", "edge", "channel", "key", "otherCauses", "nodeId",
         "location", "machine", "clock", "uncertain", "gaps", "hiddenGaps",
