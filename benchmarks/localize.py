@@ -93,10 +93,10 @@ def main() -> None:
                 found = method(case)
                 used += (time.process_time() - start) * (name == "clew")
                 rank = found.index(case.service) + 1 if case.service in found else len(found) + 1
-                for of in (kind, "latency" if kind in LATENCY else "structural"):
+                for of in (kind, "latency" if kind in LATENCY else "structural", "late" if case.onset else "steady"):
                     ranks[name, of].append(rank)
     rows = []
-    for of in (*KINDS, *ASKED):
+    for of in (*KINDS, "steady", "late", *ASKED):
         shares = {name: [np.mean(np.array(ranks[name, of]) <= most) for most in (1, 3)] for name in METHODS}
         told = "; ".join(f"{name} {one:.0%} first, {three:.0%} in three" for name, (one, three) in shares.items())
         print(f"{of:>11}, {len(ranks['clew', of])} cases: {told}")

@@ -3,8 +3,8 @@
 Four kinds: `delay` (the network of one service: each message to and from it, and each query it makes), `cpu` (calls of one
 service stall now and then), `exception` (visits of one service end early, with an error logged there or by those who called)
 and `return` (visits return early and wrongly, most often without a word, and callers go on or give up). Service, size, share
-of visits, numbers of requests, mix of requests, and the noise of a busy machine on all services are drawn. Invariant: a case is
-its seed.
+of visits, numbers of requests, mix of requests, the instant from which on it is so (in half of the cases the first), and the
+noise of a busy machine on all services are drawn. Invariant: a case is its seed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ from clew.graph.ops.flows import Flows
 KINDS = ("delay", "cpu", "exception", "return")
 LATENCY = ("delay", "cpu")
 LEAST_VISITED = 4
-"""Requests with the faulty service that a case has at least."""
+"""Requests with the faulty service that a case has at least, once the fault is there."""
+LATEST = 0.7
+"""Share of the suspect period after which no fault begins."""
 
 
 @dataclass(frozen=True)
 class Case:
     kind: str
     service: str
+    onset: float
+    """When it began, as a share of the suspect period."""
     reference: Flows
     suspect: Flows
 
@@ -42,13 +46,15 @@ def make_case(periods: list[Flows], kind: str, seed: int) -> Case:
         seen = sides.suspect
         services = [code for code in np.unique(seen.service).tolist() if code != seen.service[0]]
         service = int(chance.choice(services))
-        if len(np.unique(seen.request[seen.service == service])) >= LEAST_VISITED:
+        onset = chance.uniform(0, LATEST) if chance.random() < 0.5 else 0.0
+        there = after.start_ns >= np.quantile(after.start_ns, onset)
+        if len(np.unique(seen.request[(seen.service == service) & there[seen.request]])) >= LEAST_VISITED:
             break
     edits = [_Edit() for _ in range(len(after))]
     _noise(after, edits, chance)
     fault = {"delay": _delay, "cpu": _cpu, "exception": _exception, "return": _return}[kind]
-    fault(seen, service, edits, chance)
-    return Case(kind, sides.services[service], before, _rebuilt(after, edits))
+    fault(seen, service, [edit if bad else _Edit() for edit, bad in zip(edits, there, strict=True)], chance)
+    return Case(kind, sides.services[service], onset, before, _rebuilt(after, edits))
 
 
 def _two_parts(periods: list[Flows], chance: np.random.Generator) -> tuple[Flows, Flows]:

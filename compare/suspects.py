@@ -2,14 +2,15 @@
 
 A suspect is a place (a service, or in a run of one service a function) with what speaks against it: time of its own (work and
 waiting apart), slow ways to it, one instance slower than its like, calls new or missing, errors, words in logs. Its score is in
-bits: doublings of time, at `time` bits each, and surprise at what it does. Invariant: significance is a weight, never a gate;
+bits: doublings of time, at `time` bits each, and surprise at what it does. A fault seldom begins with the first request that is
+recorded: bits are the mean over the instants that it may have begun at. Invariant: significance is a weight, never a gate;
 time that a callee explains, and behaviour that an earlier surprise explains, counts for nobody else.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,18 @@ from clew.compare.evidence import Evidence, Subject
 from clew.compare.instances import find_instances
 from clew.compare.residuals import Residuals, find_residuals
 from clew.compare.slowness import find_slowness
+from clew.compare.statistics import I64
 from clew.compare.visits import two_sides
 from clew.graph.columns import Table, table_of
+from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
+
+ONSETS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
+"""Where in its run a fault may begin, as shares of the time from the first request to the last."""
+LEAST_AFTER = 5
+"""Requests after an instant, or it is none that a fault is looked for from."""
+SINCE = 1.25
+"""How many times the bits of all requests those after an instant must have, to say that it began there."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,7 @@ class Thresholds:
     for much however many times longer it takes."""
     pieces: int = 4
     """Pieces of evidence that a suspect has at most, of time and of behaviour."""
-    most: int = 20_000
+    most: int = 10_000
     """Requests that are looked at on each side; of more, so many evenly spaced ones."""
     least: float = 0.05
     """Bits below which a place is no suspect."""
@@ -54,7 +64,8 @@ class Thresholds:
             f"weighted by how sure the difference is: by half at {self.half:g} bits (odds of {2**self.half:,.0f} to 1), by "
             f"less below; nothing is dropped for being uncertain. Growth counts against the place's time and "
             f"{self.floor:.0%} of its requests' time. Time that callees explain is theirs, and so is what a caller does "
-            f"because of a callee."
+            f"because of a callee. Nobody knows when it began: bits are the mean over {len(ONSETS)} instants of the run, "
+            f"each with the requests after it."
         )
 
 
@@ -73,12 +84,15 @@ class Suspect:
     caller: str
     """Where the edge to the method begins, or who called it; "" at a root."""
     instance: str
+    since_ns: int | None
+    """From when on, after the first suspect request, there is clearly more evidence than in all; None for all along."""
     evidence: tuple[Evidence, ...]
-    """The strongest first."""
+    """The strongest first; of the requests from then on."""
 
     def sentence(self) -> str:
         said = self.evidence[0].sentence()
-        return said if self.place in said else f"{self.place}: {said}"
+        said = said if self.place in said else f"{self.place}: {said}"
+        return said if self.since_ns is None else f"{said}, from {duration(self.since_ns)} on"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,26 +160,56 @@ def localize(
         reference, suspect = suspect.take(~odd), suspect.take(odd)
     else:
         reference = _thinned(reference, int(chosen.most))
-    sides = two_sides(reference, suspect)
     suspects: list[Suspect] = []
     if len(reference) and len(suspect):
-        slow = find_slowness(sides, half=chosen.half, floor=chosen.floor, most=int(chosen.pieces))
-        odd_ones = find_instances(sides, half=chosen.half, floor=chosen.floor)
-        behaviour = find_behaviour(sides, half=chosen.half, most=int(chosen.pieces))
-        time = chosen.time * np.maximum(slow.bits, odd_ones.bits)
-        score = time + behaviour.bits
-        for place in np.argsort(-score, kind="stable").tolist():
-            if score[place] < chosen.least:
+        # What is anomalous in a run is so whenever it was.
+        later = [np.arange(len(suspect))] if residuals is not None else _later(suspect)
+        parts = [_found(reference, suspect.take(requests), chosen) for requests in later]
+        places = {place for part in parts for place in part}
+        scores = {place: sum(part[place].score for part in parts if place in part) / len(parts) for place in places}
+        for place in sorted(places, key=lambda place: (-scores[place], place)):
+            if scores[place] < chosen.least:
                 break
-            pieces = [replace(piece, bits=chosen.time * piece.bits) for piece in slow.evidence.get(place, ())]
-            if place in odd_ones.evidence:
-                piece = odd_ones.evidence[place]
-                pieces.append(replace(piece, bits=chosen.time * piece.bits))
-            pieces += behaviour.evidence.get(place, ())
+            suspects.append(_suspect(place, scores[place], parts, later, suspect))
+    services = len(two_sides(reference, suspect).services)
+    return Localization(tuple(suspects), chosen, len(reference), len(suspect), services, residuals, suspect)
+
+
+def _later(suspect: Flows) -> list[I64]:
+    """Per instant that a fault may have begun at, in each run, the requests after it; at first all."""
+    start = suspect.start_ns.astype(np.float64)
+    low, high = np.full((2, len(suspect.runs)), np.inf)
+    np.minimum.at(low, suspect.run, start)
+    np.minimum.at(high, suspect.run, -start)
+    done = ((start - low[suspect.run]) / np.maximum(-high - low, 1.0)[suspect.run]).clip(0, 1)
+    parts = [np.flatnonzero(done >= onset) for onset in ONSETS]
+    return [part for part in parts if len(part) >= LEAST_AFTER] or parts[:1]
+
+
+class _Place(NamedTuple):
+    score: float
+    pieces: list[Evidence]
+    """The strongest first."""
+
+
+def _found(reference: Flows, suspect: Flows, thresholds: Thresholds) -> dict[str, _Place]:
+    """Places with what speaks against them in these requests."""
+    sides = two_sides(reference, suspect)
+    slow = find_slowness(sides, half=thresholds.half, floor=thresholds.floor, most=int(thresholds.pieces))
+    odd_ones = find_instances(sides, half=thresholds.half, floor=thresholds.floor)
+    behaviour = find_behaviour(sides, half=thresholds.half, most=int(thresholds.pieces))
+    score = thresholds.time * np.maximum(slow.bits, odd_ones.bits) + behaviour.bits
+    found = {}
+    for place in np.flatnonzero(score > 0).tolist():
+        pieces = [*slow.evidence.get(place, ())]
+        if place in odd_ones.evidence:
+            pieces.append(odd_ones.evidence[place])
+        pieces = [replace(piece, bits=thresholds.time * piece.bits) for piece in pieces]
+        pieces += behaviour.evidence.get(place, ())
+        if pieces:
             pieces.sort(key=lambda piece: -piece.bits)
-            if pieces:
-                suspects.append(_suspect(sides.places[place], float(score[place]), tuple(pieces)))
-    return Localization(tuple(suspects), chosen, len(reference), len(suspect), len(sides.services), residuals, suspect)
+            found[sides.places[place]] = _Place(float(score[place]), pieces)
+    return found
 
 
 _SUBJECTS: dict[str, Subject] = {
@@ -174,10 +218,32 @@ _SUBJECTS: dict[str, Subject] = {
 }  # fmt: skip
 
 
-def _suspect(place: str, score: float, pieces: tuple[Evidence, ...]) -> Suspect:
+def _suspect(place: str, score: float, parts: list[dict[str, _Place]], later: list[I64], suspect: Flows) -> Suspect:
+    found = [part[place].score if place in part else 0.0 for part in parts]
+    at = int(np.argmax(found))
+    if at and found[at] < SINCE * found[0]:
+        at = 0
+    since = None
+    if at and len(suspect.runs) == 1:
+        since = int(suspect.start_ns[later[at]].min() - suspect.start_ns.min())
+    pieces = tuple(
+        replace(piece, bits=piece.bits * score / found[at], call=_call(piece.call, later[at], suspect))
+        for piece in parts[at][place].pieces
+    )
     first = pieces[0]
     instance = next((piece.instance for piece in pieces if piece.instance), "")
-    return Suspect(place, score, _SUBJECTS[first.kind], first.service, first.method, first.caller, instance, pieces)
+    kind = _SUBJECTS[first.kind]
+    return Suspect(place, score, kind, first.service, first.method, first.caller, instance, since, pieces)
+
+
+def _call(call: int, requests: I64, suspect: Flows) -> int:
+    """Of some requests' calls one, by its place among those of all."""
+    if call < 0:
+        return call
+    sizes = (suspect.first[1:] - suspect.first[:-1])[requests]
+    ends = np.cumsum(sizes)
+    request = int(np.searchsorted(ends, call, side="right"))
+    return int(suspect.first[requests[request]] + call - (ends[request] - sizes[request]))
 
 
 def _thinned(flows: Flows, most: int) -> Flows:

@@ -90,6 +90,7 @@ def _suspect(found: Localization, rank: int, suspect: Suspect) -> LocalizeSuspec
         method=suspect.method,
         caller=suspect.caller,
         instance=suspect.instance,
+        sinceNs=suspect.since_ns,
         evidence=evidence,
         location=evidence[0].location,
     )

@@ -87,6 +87,8 @@ class LocalizeSuspect:
     caller: str
     instance: str
     """"" unless one instance is slower than its like."""
+    sinceNs: int | None
+    """From when on, after the first suspect request, there is clearly more evidence than in all; null for all along."""
     evidence: list[LocalizeEvidence]
     location: Location | None = None
 

@@ -89,6 +89,30 @@ def test_two_seconds_more_in_six_healthy_samples_are_first(tmp_path):
     assert bad.requests.localize(good.requests).suspects[0].service == "s1"
 
 
+def test_a_fault_that_began_late_is_told_since_when_by_what_came_after(tmp_path):
+    def late(number, calls, chance):
+        return changed(calls, 1, ms=60.0) if number >= 30 else calls
+
+    first, *others = found(tmp_path, change=late).suspects
+    all_along = found(tmp_path, change=lambda number, calls, chance: changed(calls, 1, ms=60.0)).suspects[0]
+    assert (first.place, all_along.place, all_along.since_ns) == ("s2", "s2", None)
+    assert first.since_ns is not None and "on" in first.sentence().split()
+    # Ten seconds from request to request; some instants are looked at, of which the next is at three quarters.
+    assert first.since_ns == pytest.approx(300e9, abs=60e9)
+    assert first.evidence[0].after > 50e6
+    assert all(other.score < first.score / 4 for other in others)
+
+
+def test_what_speaks_against_a_suspect_names_calls_of_all_requests(tmp_path):
+    def late(number, calls, chance):
+        return changed(calls, 1, ms=60.0) if number >= 30 else calls
+
+    answer = found(tmp_path, change=late)
+    piece = answer.suspects[0].evidence[0]
+    assert answer.flows.labels[answer.flows.label[piece.call]] == "s2:op2"
+    assert answer.flows.total_ns[piece.call] == pytest.approx(60e6, rel=0.1)
+
+
 def test_a_missing_call_is_its_callers(tmp_path):
     def without(number, calls, chance):
         return [calls[0], calls[2]]

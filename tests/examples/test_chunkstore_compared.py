@@ -48,7 +48,7 @@ def test_a_function_that_takes_a_fifth_longer_in_one_of_eight_request_types_is_f
     found = changed(recorded, "function")
     first = found.rows[0]
     assert (first.kind, first.name, first.edges[0].target) == ("response-time", "verify", "shelf:Shelf.checksum")
-    assert first.edges[0].growth_ns == pytest.approx(6e6, rel=0.5)
+    assert first.edges[0].growth_ns == pytest.approx(16e6, rel=0.5)
     assert Path(found.pairing.location(first.category, first.edges[0].place)[0]).name == "shelf.py"
     (call,) = found.union(first.category).changes()[:1]
     assert call.label == "shelf:Shelf.checksum"
@@ -60,7 +60,8 @@ def test_one_server_of_four_that_is_slower_is_first(recorded):
     assert first.kind == "response-time" and first.edges[0].target == "shelf:Disk.read"
     told = found.differences(first).rows[0]
     assert told.kind == "instance" and told.conditions[0].endswith("shelf:Disk.read ran on c3")
-    assert told.share > 0.8 > told.other_share
+    # A busy machine makes others slow as well.
+    assert told.share > 2 / 3 and told.other_share < 1 / 3
 
 
 def test_a_call_that_was_added_is_first_and_drawn_as_added(recorded):

@@ -654,6 +654,8 @@ export interface LocalizeSuspect {
   caller: string;
   /** "" unless one instance is slower than its like. */
   instance: string;
+  /** From when on, after the first suspect request, there is clearly more evidence than in all; null for all along. */
+  sinceNs: number | null;
   evidence: LocalizeEvidence[];
   location: Location | null;
 }
