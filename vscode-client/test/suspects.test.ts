@@ -28,6 +28,7 @@ function evidence(more: Partial<LocalizeEvidence> = {}): LocalizeEvidence {
 function suspect(rank: number, score: number, more: Partial<LocalizeSuspect> = {}): LocalizeSuspect {
   return {
     rank,
+    place: "orders",
     score,
     kind: "method",
     sentence: "",
@@ -35,6 +36,7 @@ function suspect(rank: number, score: number, more: Partial<LocalizeSuspect> = {
     method: "app.orders:Orders.place",
     caller: "",
     instance: "",
+    sinceNs: null,
     evidence: [evidence()],
     location: null,
     ...more,
