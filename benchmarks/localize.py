@@ -1,7 +1,8 @@
 """How often the faulty service is the first suspect, or among the first three, of faults put into healthy traces.
 
-Hundreds of labelled cases of four kinds (`localize_faults.py`), one ranking for all, which is not told the kind. Peers, on the
-same cases: the largest shift of total self time, and the smallest p of Mann and Whitney over services' self times per request.
+Hundreds of labelled cases of four kinds (`localize_faults.py`), one ranking for all, which is not told the kind. Those with a
+reference of another day, which differs by itself, are a row of their own. Peers, on the same cases: the largest shift of total
+self time, and the smallest p of Mann and Whitney over services' self times per request.
 Needs the traces of TrainTicket: CLEW_SHARED_DATA names the folder that holds `trainticket/`.
 """
 
@@ -93,10 +94,11 @@ def main() -> None:
                 found = method(case)
                 used += (time.process_time() - start) * (name == "clew")
                 rank = found.index(case.service) + 1 if case.service in found else len(found) + 1
-                for of in (kind, "latency" if kind in LATENCY else "structural", "late" if case.onset else "steady"):
+                group = "latency" if kind in LATENCY else "structural"
+                for of in (kind, group, "late" if case.onset else "steady") if case.same_day else ("another day",):
                     ranks[name, of].append(rank)
     rows = []
-    for of in (*KINDS, "steady", "late", *ASKED):
+    for of in (*KINDS, "steady", "late", "another day", *ASKED):
         shares = {name: [np.mean(np.array(ranks[name, of]) <= most) for most in (1, 3)] for name in METHODS}
         told = "; ".join(f"{name} {one:.0%} first, {three:.0%} in three" for name, (one, three) in shares.items())
         print(f"{of:>11}, {len(ranks['clew', of])} cases: {told}")

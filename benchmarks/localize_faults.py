@@ -23,6 +23,8 @@ KINDS = ("delay", "cpu", "exception", "return")
 LATENCY = ("delay", "cpu")
 LEAST_VISITED = 4
 """Requests with the faulty service that a case has at least, once the fault is there."""
+OTHER_DAY = 0.25
+"""Share of the cases whose reference is of the day before or after."""
 LATEST = 0.7
 """Share of the suspect period after which no fault begins."""
 
@@ -33,6 +35,8 @@ class Case:
     service: str
     onset: float
     """When it began, as a share of the suspect period."""
+    same_day: bool
+    """Is the reference of the same day? Another day is another deployment, which differs by itself."""
     reference: Flows
     suspect: Flows
 
@@ -54,14 +58,14 @@ def make_case(periods: list[Flows], kind: str, seed: int) -> Case:
     _noise(after, edits, chance)
     fault = {"delay": _delay, "cpu": _cpu, "exception": _exception, "return": _return}[kind]
     fault(seen, service, [edit if bad else _Edit() for edit, bad in zip(edits, there, strict=True)], chance)
-    return Case(kind, sides.services[service], onset, before, _rebuilt(after, edits))
+    same_day = before.runs[0] is after.runs[0]
+    return Case(kind, sides.services[service], onset, same_day, before, _rebuilt(after, edits))
 
 
 def _two_parts(periods: list[Flows], chance: np.random.Generator) -> tuple[Flows, Flows]:
     order = chance.permutation(len(periods))
     one, other = periods[order[0]], periods[order[1 % len(periods)]]
-    if chance.random() < 0.5:
-        # The day before or after; its machines are others.
+    if chance.random() < OTHER_DAY:
         pools = np.arange(len(one)), np.arange(len(other))
     else:
         other = one

@@ -38,6 +38,8 @@ DOUBT = 2.0
 """Bits that the best of many tests has by chance."""
 PRIOR = 2.0
 """Requests that what is known of other visits counts for."""
+PRIOR_ERRORS = 1.0
+"""Requests that the rarity of errors counts for: where little is known of visits of a sort, they are expected to be without."""
 ELSEWHERE = 0.5
 """How far a share in all requests speaks for a visit's."""
 LEAST = 0.05
@@ -253,19 +255,24 @@ def _shares(seen: tuple[_Seen, _Seen], half: float) -> tuple[_Shares, I64]:
     # Of visits that the reference has none of, everything is new; only errors say something.
     known = ((n > 0) | is_error) & (m > 0)
     before, after = (np.clip(x / np.maximum(many, 1), 0, 1) for x, many in zip(found, (n, m), strict=True))
-    prior = _elsewhere(seen, own, feature, len(numbers))
-    bits = (
-        np.where(n > 0, shares_differ(before, n, after, m), shares_differ(prior, np.full(len(n), PRIOR), after, m))
-        - DOUBT
-    )
-    # Half a request for and against: what was never seen is not impossible.
-    usual = (found[0] + PRIOR * prior + 0.5) / (n + PRIOR + 1)
-    now = (found[1] + PRIOR * prior + 0.5) / (m + PRIOR + 1)
+    prior = np.where(is_error, _rarity(seen[0]), _elsewhere(seen, own, feature, len(numbers)))
+    trusted = np.where(is_error, PRIOR_ERRORS, PRIOR)
+    bits = np.where(n > 0, shares_differ(before, n, after, m), shares_differ(prior, trusted, after, m)) - DOUBT
+    # Half a request for and against: what was never seen is not impossible. How rare errors are, says so already.
+    half_one = np.where(is_error, 0.0, 0.5)
+    usual = (found[0] + trusted * prior + half_one) / (n + trusted + 2 * half_one)
+    now = (found[1] + PRIOR * prior + half_one) / (m + PRIOR + 2 * half_one)
     sure = np.where(known, weight(bits, half), 0.0)
     present = np.maximum(np.log2(now / usual) - MIX, 0.0) * sure
     absent = np.maximum(np.log2((1 - now) / (1 - usual)) - MIX, 0.0) * sure
     present, absent = np.where(is_error, OWN_WORD * present, present), np.where(is_error, 0.0, absent)
     return _Shares(sort, feature, before, after, n, m, present, absent, bits), own[1]
+
+
+def _rarity(reference: _Seen) -> float:
+    """In which share of all visits there is an error."""
+    bad = np.unique(reference.visit[np.isin(reference.feature % len(FEATURES), ERRORS)])
+    return (len(bad) + 0.5) / (len(reference.sort) + 1)
 
 
 def _elsewhere(seen: tuple[_Seen, _Seen], own: tuple[I64, I64], feature: I64, size: int) -> F64:
