@@ -140,7 +140,8 @@ class Mutations:
     def sentence(self) -> str:
         if self.is_pair:
             return self.pair().sentence()
-        compared = f"{_many(self.before)} before and {self.after:,} after in {self.categories:,} categories"
+        kinds = "category" if self.categories == 1 else "categories"
+        compared = f"{_many(self.before)} before and {self.after:,} after in {self.categories:,} {kinds}"
         if not self.rows:
             few = self.categories - self.tested
             note = f" ({few:,} have too few samples to compare their times)" if few else ""
