@@ -23,6 +23,9 @@ from clew.graph.columns import Table, table_of
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
 
+MANY_TIMES = 10
+"""From here on growth is told in times, not in percent."""
+
 Kind = Literal["response-time", "structural"]
 
 
@@ -94,9 +97,10 @@ class Mutation:
                 text += f"; {self.precursors[0].sentence()}"
             return f"{text}; {_cost(self.cost_ns)} (p = {self.p:.2g})"
         assert self.mean_before_ns is not None and self.mean_after_ns is not None
-        percent = 100 * (self.mean_after_ns / self.mean_before_ns - 1) if self.mean_before_ns else 0.0
+        times = self.mean_after_ns / self.mean_before_ns if self.mean_before_ns else 1.0
+        growth = f"{100 * (times - 1):+.0f} %" if times < MANY_TIMES else f"x{times:,.0f}"
         text = (
-            f"{self.name}: {duration(self.mean_before_ns)} -> {duration(self.mean_after_ns)} ({percent:+.0f} %) over "
+            f"{self.name}: {duration(self.mean_before_ns)} -> {duration(self.mean_after_ns)} ({growth}) over "
             f"{self.count_before:,} and {_many(self.count_after)}, p = {self.p:.2g}"
         )
         if self.edges:

@@ -14,13 +14,12 @@ from clew.server.codec import decode
 from clew.server.handlers import HANDLERS
 from clew.server.positions import line_range, uri_of
 from clew.server.protocol import (
+    METHODS,
     ChooseBaselineParams,
     CompareParams,
     CompareResult,
-    LocalizeParams,
     LocalizeResult,
     SelectRunParams,
-    SliceParams,
     SliceResult,
 )
 from clew.server.session import Cancelled
@@ -58,13 +57,21 @@ def register(server: ClewServer) -> None:
         await _choose_baseline(server, arguments)
 
 
-async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
-    """Tells the chain from its end to its root, and shows where the root is in the code."""
+async def _answer(server: ClewServer, title: str, method: str, given: Any) -> Any:
+    """What the panel's request answers, with progress under the title; None once it was told why there is no answer."""
     try:
-        params = decode(SliceParams, arguments[0] if arguments else {"target": {}})
-        result = await server.work("clew: why", lambda task: HANDLERS["clew/slice"](server.session, params, task))
+        params: Any = decode(METHODS[method][0], given)
+        return await server.work(title, lambda task: HANDLERS[method](server.session, params, task))
     except ClewError as error:
         _tell(server, error)
+        return None
+
+
+async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
+    """Tells the chain from its end to its root, and shows where the root is in the code."""
+    params = arguments[0] if arguments else {"target": {}}
+    result = await _answer(server, "clew: why", "clew/slice", params)
+    if result is None:
         return
     assert isinstance(result, SliceResult)
     if not result.chain:
@@ -81,29 +88,22 @@ async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
 
 async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     """Tells what changed in the category that a lens is about, and when a difference counts."""
-    try:
-        params = decode(CompareParams, arguments[0] if arguments else {})
-        result = await server.work(
-            "clew: comparing", lambda task: HANDLERS["clew/compare"](server.session, params, task)
-        )
-    except ClewError as error:
-        _tell(server, error)
+    params = arguments[0] if arguments else {}
+    result = await _answer(server, "clew: comparing", "clew/compare", params)
+    if result is None:
         return
     assert isinstance(result, CompareResult)
-    rows = [row for row in result.rows if row.category == params.category] or result.rows[:1]
+    category = decode(CompareParams, params).category
+    rows = [row for row in result.rows if row.category == category] or result.rows[:1]
     said = [row.sentence for row in rows] or [result.message or result.sentence]
     server.tell("\n".join([*said, result.explanation]))
 
 
 async def _localize(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     """Tells the first suspects, and how they are ranked."""
-    try:
-        params = decode(LocalizeParams, arguments[0] if arguments else {})
-        result = await server.work(
-            "clew: looking for suspects", lambda task: HANDLERS["clew/localize"](server.session, params, task)
-        )
-    except ClewError as error:
-        _tell(server, error)
+    params = arguments[0] if arguments else {}
+    result = await _answer(server, "clew: looking for suspects", "clew/localize", params)
+    if result is None:
         return
     assert isinstance(result, LocalizeResult)
     said = [f"{suspect.rank}. {suspect.sentence}" for suspect in result.suspects[:MAX_CHOICES]]
