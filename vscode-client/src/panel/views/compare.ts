@@ -5,7 +5,6 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import type { CompareParams, CompareResult, CompareRow } from "../../shared/protocol";
-import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
 import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { pairPickers } from "../draw/pickers";
@@ -21,11 +20,11 @@ import {
   type SlowerCall,
 } from "../model/compare";
 import { arrows, count, duration, shortLabel, thousands } from "../model/format";
-import { nodesOf, type PanelGraph, search } from "../model/graph";
+import { type PanelGraph, search } from "../model/graph";
 import { completePair } from "../model/pair";
 import type { Place } from "../model/place";
-import { History } from "./history";
-import { type Context, registerView, type Selection, type View } from "./view";
+import { PairView } from "./pair";
+import { registerView } from "./view";
 
 /** Calls that are named before the rest is counted. */
 const NAMED_CALLS = 4;
@@ -36,16 +35,10 @@ interface Answer {
   graph: PanelGraph | undefined;
 }
 
-export class CompareView implements View<Answer> {
+export class CompareView extends PairView<Answer> {
   readonly name = "compare";
   readonly title = "Requests";
   readonly hint = "Two runs compared by their requests";
-  private readonly answers = new History<Answer>();
-  private asked = 0;
-  private selected: readonly string[] = [];
-  private match = -1;
-
-  constructor(private readonly context: Context) {}
 
   async open(place: Place): Promise<void> {
     this.asked += 1;
@@ -57,45 +50,12 @@ export class CompareView implements View<Answer> {
     this.handle({ params, result, graph: result.graph ? fromCompare(result.graph) : undefined });
   }
 
-  handle(answer: Answer): void {
-    const runs = ({ params }: Answer): string => JSON.stringify([params.before, params.after]);
-    const before = this.answers.current;
-    if (before && runs(before) === runs(answer)) this.answers.replace(answer);
-    else this.answers.push(answer);
-    this.show(answer);
+  protected pairOf({ params }: Answer): string {
+    return JSON.stringify([params.before, params.after]);
   }
 
-  unhandle(): boolean {
-    if (!this.answers.hasEarlier) return false;
-    const answer = this.answers.pop();
-    if (!answer) return false;
-    this.asked += 1;
-    this.context.remember({ compare: answer.params });
-    this.show(answer);
-    return true;
-  }
-
-  canUnhandle(): boolean {
-    return this.answers.hasEarlier;
-  }
-
-  select(selection: Selection): void {
-    const graph = this.answers.current?.graph;
-    if (graph) this.choose(nodesOf(graph, selection.label, selection.location));
-  }
-
-  focus(): void {
-    document.querySelector<HTMLElement>(".compare-rows tbody tr")?.focus();
-  }
-
-  key(event: KeyboardEvent): boolean {
-    const graph = document.querySelector<GraphElement>("clew-graph");
-    if (event.key === "f") graph?.fit();
-    else if (event.key === "+" || event.key === "=") graph?.zoomBy(1.3);
-    else if (event.key === "-") graph?.zoomBy(1 / 1.3);
-    else if (event.key === "Escape" && this.selected.length > 0) this.choose([]);
-    else return false;
-    return true;
+  protected placeOf({ params }: Answer): Partial<Place> {
+    return { compare: params };
   }
 
   shownRun(): string | undefined {
@@ -105,15 +65,6 @@ export class CompareView implements View<Answer> {
   found(): { matches: number; all: number } {
     const rows = this.answers.current?.result.rows ?? [];
     return { matches: filterCategories(rows, this.context.store.state.place.search).length, all: rows.length };
-  }
-
-  nextMatch(by: 1 | -1): void {
-    const graph = this.answers.current?.graph;
-    const matches = graph ? search(graph, this.context.store.state.place.search) : [];
-    if (matches.length === 0) return;
-    this.match = (this.match + by + matches.length) % matches.length;
-    const id = matches[this.match];
-    if (id !== undefined) this.choose([id]);
   }
 
   draw(): TemplateResult {
@@ -361,17 +312,6 @@ export class CompareView implements View<Answer> {
       before: asked.before[0] ? asked.before : [pair.before],
       after: asked.after[0] ? asked.after : [pair.after],
     };
-  }
-
-  private show(answer: Answer): void {
-    this.selected = this.selected.filter((id) => answer.graph?.byId.has(id));
-    this.match = -1;
-    this.context.store.changed();
-  }
-
-  private choose(nodes: readonly string[]): void {
-    this.selected = nodes;
-    this.context.store.changed();
   }
 }
 

@@ -5,18 +5,17 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import type { DiffParams, DiffResult } from "../../shared/protocol";
-import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
 import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { pairPickers } from "../draw/pickers";
 import { rowKeys } from "../draw/rows";
 import { type DiffLine, diffLines, filterRows } from "../model/diff";
 import { count, duration, shortLabel } from "../model/format";
-import { fromDiff, nodesOf, type PanelGraph, search } from "../model/graph";
+import { fromDiff, type PanelGraph, search } from "../model/graph";
 import { completePair } from "../model/pair";
 import type { Place } from "../model/place";
-import { History } from "./history";
-import { type Context, registerView, type Selection, type View } from "./view";
+import { PairView } from "./pair";
+import { registerView } from "./view";
 
 interface Answer {
   params: DiffParams;
@@ -24,16 +23,10 @@ interface Answer {
   graph: PanelGraph;
 }
 
-export class DiffView implements View<Answer> {
+export class DiffView extends PairView<Answer> {
   readonly name = "diff";
   readonly title = "Functions";
   readonly hint = "Two runs compared by their functions";
-  private readonly answers = new History<Answer>();
-  private asked = 0;
-  private selected: readonly string[] = [];
-  private match = -1;
-
-  constructor(private readonly context: Context) {}
 
   async open(place: Place): Promise<void> {
     this.asked += 1;
@@ -44,44 +37,12 @@ export class DiffView implements View<Answer> {
     if (asked === this.asked) this.handle({ params, result, graph: fromDiff(result) });
   }
 
-  handle(answer: Answer): void {
-    const before = this.answers.current?.params;
-    if (before?.before === answer.params.before && before.after === answer.params.after) this.answers.replace(answer);
-    else this.answers.push(answer);
-    this.show(answer);
+  protected pairOf({ params }: Answer): string {
+    return JSON.stringify([params.before, params.after]);
   }
 
-  unhandle(): boolean {
-    if (!this.answers.hasEarlier) return false;
-    const answer = this.answers.pop();
-    if (!answer) return false;
-    this.asked += 1;
-    this.context.remember({ diff: answer.params });
-    this.show(answer);
-    return true;
-  }
-
-  canUnhandle(): boolean {
-    return this.answers.hasEarlier;
-  }
-
-  select(selection: Selection): void {
-    const graph = this.answers.current?.graph;
-    if (graph) this.choose(nodesOf(graph, selection.label, selection.location));
-  }
-
-  focus(): void {
-    document.querySelector<HTMLElement>(".diff-rows tbody tr")?.focus();
-  }
-
-  key(event: KeyboardEvent): boolean {
-    const graph = document.querySelector<GraphElement>("clew-graph");
-    if (event.key === "f") graph?.fit();
-    else if (event.key === "+" || event.key === "=") graph?.zoomBy(1.3);
-    else if (event.key === "-") graph?.zoomBy(1 / 1.3);
-    else if (event.key === "Escape" && this.selected.length > 0) this.choose([]);
-    else return false;
-    return true;
+  protected placeOf({ params }: Answer): Partial<Place> {
+    return { diff: params };
   }
 
   shownRun(): string | undefined {
@@ -91,15 +52,6 @@ export class DiffView implements View<Answer> {
   found(): { matches: number; all: number } {
     const rows = this.answers.current?.result.rows ?? [];
     return { matches: filterRows(rows, this.context.store.state.place.search).length, all: rows.length };
-  }
-
-  nextMatch(by: 1 | -1): void {
-    const graph = this.answers.current?.graph;
-    const matches = graph ? search(graph, this.context.store.state.place.search) : [];
-    if (matches.length === 0) return;
-    this.match = (this.match + by + matches.length) % matches.length;
-    const id = matches[this.match];
-    if (id !== undefined) this.choose([id]);
   }
 
   draw(): TemplateResult {
@@ -257,17 +209,6 @@ export class DiffView implements View<Answer> {
   private complete(asked: DiffParams): DiffParams {
     const { runs, baseline } = this.context.store.state;
     return { ...asked, ...completePair(runs, baseline, asked) };
-  }
-
-  private show(answer: Answer): void {
-    this.selected = this.selected.filter((id) => answer.graph.byId.has(id));
-    this.match = -1;
-    this.context.store.changed();
-  }
-
-  private choose(nodes: readonly string[]): void {
-    this.selected = nodes;
-    this.context.store.changed();
   }
 }
 
