@@ -75,6 +75,18 @@ def _source(session: Session, params: protocol.SourceParams, task: Task) -> prot
     return source(session, params, task)
 
 
+def _recordables(session: Session, params: protocol.RecordableParams, _task: Task) -> protocol.RecordableResult:
+    from clew.server.recordable import recordables
+
+    return recordables(session, params)
+
+
+def _progress(session: Session, params: protocol.ProgressParams, task: Task) -> protocol.ProgressResult:
+    from clew.server.recording_progress import progress
+
+    return progress(session, params, task)
+
+
 # The views load the graph and its libraries, which a server that only lists runs can do without.
 HANDLERS: dict[str, Handler] = {
     "clew/runs": _runs,
@@ -88,6 +100,8 @@ HANDLERS: dict[str, Handler] = {
     "clew/patterns": _patterns,
     "clew/locate": _locate,
     "clew/source": _source,
+    "clew/recordables": _recordables,
+    "clew/progress": _progress,
 }
 
 

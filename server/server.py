@@ -28,7 +28,7 @@ from clew.records.errors import ClewError
 from clew.records.run import workspace_of
 from clew.server import handlers, protocol
 from clew.server.codec import decode
-from clew.server.features import code_lens, commands, configuration, definition, diagnostics, hover
+from clew.server.features import code_lens, commands, configuration, definition, diagnostics, hover, record
 from clew.server.features.comparison import Comparison
 from clew.server.files import same_file_key
 from clew.server.positions import path_of
@@ -65,15 +65,16 @@ class ClewServer(LanguageServer):
         self._told: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def work(self, title: str, function: Callable[[Task], T]) -> T:
-        """`function(task)` in a worker. Raises what it raises; when the request is cancelled, so is the task."""
+    async def work(self, title: str, function: Callable[[Task], T], *, apart: bool = False) -> T:
+        """`function(task)` in a worker, or `apart` from them in a thread of its own, where it takes for as long as the user
+        likes. Raises what it raises; when the request is cancelled, so is the task."""
         loop = asyncio.get_running_loop()
         task = Task(lambda what: _from_thread(loop, progress.phase, what))
         progress = Progress(self, title, task)
         bar = asyncio.create_task(progress.show())
         bar.add_done_callback(_log_failure)
         try:
-            return await loop.run_in_executor(self._workers, function, task)
+            return await loop.run_in_executor(None if apart else self._workers, function, task)
         except asyncio.CancelledError:
             task.cancel()
             raise
@@ -117,6 +118,7 @@ class ClewServer(LanguageServer):
         self.session.overlay = self.text_of
         if not self.options.panel:
             commands.register(self)
+            record.register(self)
 
     def watch(self) -> None:
         """On the client's `initialized`: from now on it may be notified."""

@@ -26,6 +26,7 @@ from clew.server.protocol import RunRef, RunsResult
 if TYPE_CHECKING:
     from clew.graph.query import Run
     from clew.server.functions import FunctionTable
+    from clew.server.settings import Program
 
 OPEN_RUNS = 4
 """Graphs kept in memory; a diff needs two, and the user goes back and forth between a few."""
@@ -83,6 +84,10 @@ class Session:
         how much there is; the name is "" at the end."""
         self.default_baseline = ""
         """The run that the user's settings name as the one to compare with."""
+        self.programs: tuple[Program, ...] = ()
+        """What the user's settings say can be recorded."""
+        self.spec = ""
+        """By which spec, where a program names none."""
         self._selected = ""
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._folder_locks: dict[Path, threading.Lock] = {}

@@ -5,10 +5,25 @@ Invariant: whatever an editor sends, each setting has a value of its type; what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 SECTION = "clew"
+
+
+class Program(NamedTuple):
+    """One of `clew.record.programs`."""
+
+    name: str
+    command: tuple[str, ...]
+    """In words; a text is taken apart as a shell would."""
+    cwd: str = ""
+    """From the workspace's folder on."""
+    environment: tuple[str, ...] = ()
+    """`NAME=VALUE`."""
+    spec: str = ""
 
 
 @dataclass(frozen=True)
@@ -21,6 +36,12 @@ class Settings:
     """`clew.compare.codeLens`: what changed since the baseline above the functions that are responsible."""
     compare_diagnostics: bool = True
     """`clew.compare.diagnostics`: the same as diagnostics."""
+    record_code_lens: bool = True
+    """`clew.record.codeLens`: "record" above tests and a file's `if __name__ == "__main__":`."""
+    record_spec: str = ""
+    """`clew.record.spec`: what to record, where a program names no spec; "" for the only one at the workspace's top."""
+    programs: tuple[Program, ...] = ()
+    """`clew.record.programs`: what can be recorded by name."""
 
 
 _PATHS = {
@@ -28,6 +49,9 @@ _PATHS = {
     "baseline": ("baseline",),
     "compare_code_lens": ("compare", "codeLens"),
     "compare_diagnostics": ("compare", "diagnostics"),
+    "record_code_lens": ("record", "codeLens"),
+    "record_spec": ("record", "spec"),
+    "programs": ("record", "programs"),
 }
 
 
@@ -39,13 +63,69 @@ def read(data: object) -> tuple[Settings, list[str]]:
         value = _at(data, _PATHS[field.name])
         if value is None:
             continue
-        if isinstance(value, type(field.default)):
-            values[field.name] = value.strip() if isinstance(value, str) else value
-        else:
+        needed, read_as = _KINDS[type(field.default)]
+        try:
+            values[field.name] = read_as(value)
+        except ValueError as error:
             name = ".".join((SECTION, *_PATHS[field.name]))
-            needed = "true or false" if isinstance(field.default, bool) else "a text"
-            problems.append(f"the setting {name} is {value!r}, where {needed} is needed; its default is used")
+            found = str(error) or repr(value)
+            problems.append(f"the setting {name} is {found}, where {needed} is needed; its default is used")
     return Settings(**values), problems  # type: ignore[arg-type]  # each was checked against its field
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value.strip()
+
+
+def _programs(value: object) -> tuple[Program, ...]:
+    if not isinstance(value, list):
+        raise ValueError
+    return tuple(_program(item) for item in value)
+
+
+def _program(item: object) -> Program:
+    if not isinstance(item, Mapping):
+        raise ValueError(f"{item!r} as one of its entries")
+    command = item.get("command")
+    words = _words(command)
+    name, cwd, spec = (item.get(key, "") for key in ("name", "cwd", "spec"))
+    environment = item.get("env", {})
+    if not words:
+        raise ValueError(f"{command!r} as a command")
+    if not all(isinstance(text, str) for text in (name, cwd, spec)):
+        raise ValueError(f"{dict(item)!r} as one of its entries")
+    if not (isinstance(environment, Mapping) and all(isinstance(text, str) for text in environment.values())):
+        raise ValueError(f"{environment!r} as an environment")
+    pairs = tuple(f"{variable}={text}" for variable, text in environment.items())
+    return Program(name or shlex.join(words), words, cwd, pairs, spec)
+
+
+def _words(command: object) -> tuple[str, ...]:
+    """Empty for what is no command."""
+    if isinstance(command, str):
+        try:
+            return tuple(shlex.split(command))
+        except ValueError:
+            return ()  # its quotes do not end
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return tuple(command)
+    return ()
+
+
+_KINDS: dict[type, tuple[str, Callable[[Any], object]]] = {
+    bool: ("true or false", _truth),
+    str: ("a text", _text),
+    tuple: ('a list of {"name": …, "command": …}', _programs),
+}
+"""By the type of a setting's default: what is needed, and what reads it or raises ValueError."""
 
 
 def _at(data: object, path: tuple[str, ...]) -> object:

@@ -15,10 +15,21 @@ import typing
 from pathlib import Path
 
 from clew.server import protocol
-from clew.server.protocol import compares, diffs, hosts, localizes, paths, patterns, sessions, shared, slices
+from clew.server.protocol import (
+    compares,
+    diffs,
+    hosts,
+    localizes,
+    paths,
+    patterns,
+    recordings,
+    sessions,
+    shared,
+    slices,
+)
 
 OUTPUT = Path(__file__).resolve().parent.parent / "vscode-client" / "src" / "shared" / "protocol.ts"
-MODULES = (shared, sessions, slices, paths, diffs, compares, localizes, patterns, hosts)
+MODULES = (shared, sessions, slices, paths, diffs, compares, localizes, patterns, recordings, hosts)
 """In the order in which their types are written."""
 CONSTANTS = ("PROTOCOL_VERSION", "RUNS_CHANGED", "COMMANDS")
 UNIONS = ("HostMessage", "PanelMessage")

@@ -13,7 +13,7 @@ from lsprotocol import types
 from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.codec import encode
-from clew.server.features import log_lines
+from clew.server.features import log_lines, record
 from clew.server.outline import Outline, current, outline
 from clew.server.panel.log_file import is_log
 from clew.server.positions import line_range, path_of
@@ -39,6 +39,8 @@ def register(server: ClewServer) -> None:
                     found = await server.work(
                         "clew: code lenses", lambda task: function_lenses(server.session, path, text, task)
                     )
+                if server.settings.record_code_lens:
+                    found = found + record.lenses(path, text)
                 # What changed is rarer, and comes first.
                 return server.comparison.lenses(path, text) + found
         except ClewError as error:

@@ -56,6 +56,7 @@ async def load(server: ClewServer, sent: object = None) -> None:
         server.tell_once(problem)
     before, server.settings = server.settings, settings
     server.session.default_baseline = settings.baseline
-    if settings.code_lens != before.code_lens:
+    server.session.programs, server.session.spec = settings.programs, settings.record_spec
+    if (settings.code_lens, settings.record_code_lens) != (before.code_lens, before.record_code_lens):
         server.refresh_lenses()
     server.comparison.refresh()

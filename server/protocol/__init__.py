@@ -48,6 +48,11 @@ from clew.server.protocol.patterns import PatternState as PatternState
 from clew.server.protocol.patterns import PatternStrand as PatternStrand
 from clew.server.protocol.patterns import PatternStretch as PatternStretch
 from clew.server.protocol.patterns import PatternSuccession as PatternSuccession
+from clew.server.protocol.recordings import ProgressParams as ProgressParams
+from clew.server.protocol.recordings import ProgressResult as ProgressResult
+from clew.server.protocol.recordings import Recordable as Recordable
+from clew.server.protocol.recordings import RecordableParams as RecordableParams
+from clew.server.protocol.recordings import RecordableResult as RecordableResult
 from clew.server.protocol.sessions import ChooseBaselineParams as ChooseBaselineParams
 from clew.server.protocol.sessions import LocateParams as LocateParams
 from clew.server.protocol.sessions import LocateResult as LocateResult
@@ -84,6 +89,8 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/patterns": (PatternsParams, PatternsResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/source": (SourceParams, SourceResult),
+    "clew/recordables": (RecordableParams, RecordableResult),
+    "clew/progress": (ProgressParams, ProgressResult),
 }
 """Every request of the panel: over the language server as a custom request, over HTTP as POST /rpc with
 {"method", "params"}."""
@@ -98,7 +105,11 @@ COMMANDS = (
     "clew.findSuspects",
     "clew.selectRun",
     "clew.chooseBaseline",
+    "clew.record",
+    "clew.recordAgain",
+    "clew.stopRecording",
 )
 """Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
 `CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
-`ChooseBaselineParams`, or nothing: they ask."""
+`ChooseBaselineParams`, or nothing: they ask. record takes one `RecordableParams`, whose `kind` says what of it is recorded
+without asking, or nothing; the other two take nothing."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+
+import pytest
 
 LOG_ERROR = "Write request failed"
 
@@ -277,3 +280,47 @@ def test_pictures_for_people(editor, expect):
         editor.run_item.click()
         editor.pick("after")
         editor.command("View: Close All Editors")
+
+
+SLEEPER = """\
+import time
+def work():
+    time.sleep(0.01)
+if __name__ == "__main__":
+    for _ in range(100_000):
+        work()
+"""
+
+
+@pytest.fixture
+def sleeper(editor):
+    """A program that goes on until it is stopped, and a test, in the workspace; the runs made of them are removed again."""
+    folder = editor.recorded.folder
+    before = set((folder / ".clew/runs").iterdir())
+    (folder / "sleeper.py").write_text(SLEEPER)
+    (folder / "test_sleeper.py").write_text("import sleeper\n\ndef test_works():\n    sleeper.work()\n")
+    yield folder
+    for path in [folder / "sleeper.py", folder / "test_sleeper.py"]:
+        path.unlink()
+    for path in set((folder / ".clew/runs").iterdir()) - before:
+        shutil.rmtree(path)
+
+
+def test_a_program_is_recorded_with_its_progress_until_it_is_stopped(editor, expect, sleeper):
+    editor.open("sleeper.py", 4)
+    editor.page.locator(".codelens-decoration a", has_text="record").first.click()
+    progress = editor.page.locator('.statusbar-item[id="clew.clew.recording"]')
+    expect(progress).to_contain_text(re.compile(r"[2-9] s · .* · [\d,]+ events"))
+    editor.photograph("recording")
+    progress.click()
+    expect(progress).to_be_hidden()
+    expect(editor.run_item).to_contain_text("sleeper")
+    lens = editor.page.locator(".codelens-decoration a", has_text=re.compile(r"[\d,]+ calls"))
+    expect(lens.first).to_be_visible()
+
+
+def test_the_test_under_the_cursor_is_recorded(editor, expect, sleeper):
+    editor.open("test_sleeper.py", 4)
+    editor.command("Clew: Record Test under Cursor")
+    expect(editor.page.locator(".notification-list-item-message", has_text="test_works ended")).to_be_visible()
+    expect(editor.run_item).to_contain_text("tests")

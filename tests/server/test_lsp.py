@@ -205,8 +205,9 @@ async def editor(lsp_client: LanguageClient, shop):
 
 
 async def lenses_of(editor, uri):
-    """(line from 1, title, command, argument) of every lens, resolved."""
+    """(line from 1, title, command, argument) of every lens with figures, resolved."""
     found = await editor.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri)))
+    found = [lens for lens in found if lens.command is None or lens.command.command != "clew.record"]
     assert all(lens.command is None for lens in found)
     resolved = [await editor.code_lens_resolve_async(lens) for lens in found]
     return [

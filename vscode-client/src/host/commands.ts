@@ -6,15 +6,17 @@ import type {
   CriticalPathParams,
   DiffParams,
   LocalizeParams,
+  RecordableParams,
   SelectRunParams,
   SliceParams,
   Target,
 } from "../shared/protocol";
 import type { Server } from "./client";
 import type { PanelHost } from "./panel";
+import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runs";
 
-export function registerCommands(server: Server, panel: PanelHost): vscode.Disposable {
+export function registerCommands(server: Server, panel: PanelHost, recorder: Recorder): vscode.Disposable {
   const commands: Record<string, (...values: never[]) => unknown> = {
     "clew.openPanel": async () => {
       if (await server.start(false)) panel.open();
@@ -44,6 +46,12 @@ export function registerCommands(server: Server, panel: PanelHost): vscode.Dispo
     "clew.chooseBaseline": (params?: ChooseBaselineParams) => chooseBaseline(server, params),
     "clew.selectRun": (params?: SelectRunParams) => selectRun(server, params),
     "clew.compareRuns": () => compareRuns(server, panel),
+    "clew.record": (params?: unknown) => recorder.record(isRecordableParams(params) ? params : cursorPlace()),
+    "clew.recordTest": () => recorder.record({ ...cursorPlace(), kind: "test" }),
+    "clew.recordAgain": () => recorder.again(),
+    "clew.stopRecording": () => {
+      recorder.stop();
+    },
     "clew.restartServer": () => server.restart(),
     "clew.showOutput": () => {
       server.output.show();
@@ -85,6 +93,18 @@ async function compareRuns(server: Server, panel: PanelHost): Promise<void> {
 /** The menu passes the file instead of parameters. */
 function isSliceParams(value: unknown): value is SliceParams {
   return typeof value === "object" && value !== null && "target" in value;
+}
+
+/** Not the file that a menu passes. */
+function isRecordableParams(value: unknown): value is RecordableParams {
+  return typeof value === "object" && value !== null && "kind" in value;
+}
+
+/** The Python file in front and its cursor, for the tests and the program in it. */
+function cursorPlace(): RecordableParams {
+  const editor = vscode.window.activeTextEditor;
+  if (editor?.document.languageId !== "python" || editor.document.uri.scheme !== "file") return {};
+  return { path: editor.document.uri.fsPath, line: editor.selection.active.line + 1 };
 }
 
 async function askWhy(): Promise<SliceParams | undefined> {

@@ -9,12 +9,15 @@ import { folderWithRuns, hasRuns, Server } from "./client";
 import { registerCommands } from "./commands";
 import { PanelHost } from "./panel";
 import { onInterpreterChanged } from "./python";
+import { Recorder } from "./recording";
 import { RunStatus } from "./runs";
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const server = new Server();
   const panel = new PanelHost(context.extensionUri, server);
-  context.subscriptions.push(panel, new RunStatus(server), registerCommands(server, panel), server);
+  const recorder = new Recorder(server, context.workspaceState);
+  const commands = registerCommands(server, panel, recorder);
+  context.subscriptions.push(panel, new RunStatus(server), recorder, commands, server);
 
   const runs = vscode.workspace.createFileSystemWatcher("**/.clew/runs/*/run.json");
   const startQuietly = (): void => void server.start(true);

@@ -1,4 +1,4 @@
-/** The selected run: the status-bar item that names it, and the pickers that change it. */
+/** The selected run and the baseline: the status-bar items that name them, and the pickers that change them. */
 import * as vscode from "vscode";
 import type { RunRef, RunsResult } from "../shared/protocol";
 import type { Server } from "./client";
@@ -11,11 +11,14 @@ const NO_RUN = "No run is recorded in this workspace yet. Record one in a termin
 
 export class RunStatus implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("run", vscode.StatusBarAlignment.Left, 40);
+  private readonly baseline = vscode.window.createStatusBarItem("baseline", vscode.StatusBarAlignment.Left, 39.5);
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(private readonly server: Server) {
     this.item.name = "Clew: selected run";
     this.item.command = "clew.selectRun";
+    this.baseline.name = "Clew: baseline";
+    this.baseline.command = "clew.chooseBaseline";
     this.subscriptions = [
       server.onRunsChanged(() => void this.refresh()),
       server.onStateChanged((state) => {
@@ -23,6 +26,7 @@ export class RunStatus implements vscode.Disposable {
         else if (state === "failed")
           this.show("$(warning) clew", "The clew server is not running", "clew.restartServer");
         else if (state === "stopped") this.item.hide();
+        if (state !== "running") this.baseline.hide();
       }),
     ];
   }
@@ -34,13 +38,27 @@ export class RunStatus implements vscode.Disposable {
       const run = answer.runs.find((one) => one.id === answer.selected);
       if (run) this.show(`$(type-hierarchy-super) ${run.name}`, tooltip(run, answer.baselineName));
       else this.show("$(type-hierarchy-super) no run", NO_RUN);
+      this.showBaseline(answer);
     } catch (error) {
       this.show("$(warning) clew", error instanceof Error ? error.message : String(error), "clew.showOutput");
     }
   }
 
   dispose(): void {
-    vscode.Disposable.from(this.item, ...this.subscriptions).dispose();
+    vscode.Disposable.from(this.item, this.baseline, ...this.subscriptions).dispose();
+  }
+
+  /** Nothing to compare with is nothing to show. */
+  private showBaseline({ runs, baselineName }: RunsResult): void {
+    if (runs.length < 2) {
+      this.baseline.hide();
+      return;
+    }
+    this.baseline.text = `$(git-compare) ${baselineName || "no baseline"}`;
+    this.baseline.tooltip = baselineName
+      ? `What changed since ${baselineName} is shown in the code. Click to compare with something else.`
+      : "Choose a run from before, and what changed since is shown in the code.";
+    this.baseline.show();
   }
 
   private show(text: string, tip: string | vscode.MarkdownString, command = "clew.selectRun"): void {

@@ -16,9 +16,10 @@ export const RUNS_CHANGED = "clew/runsChanged";
 /**
  * Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
  * `CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
- * `ChooseBaselineParams`, or nothing: they ask.
+ * `ChooseBaselineParams`, or nothing: they ask. record takes one `RecordableParams`, whose `kind` says what of it is recorded
+ * without asking, or nothing; the other two take nothing.
  */
-export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline"] as const;
+export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording"] as const;
 
 /** A place in source. `line` counts from 1, as people and tracebacks do; the language server converts. */
 export interface Location {
@@ -834,6 +835,62 @@ export interface PatternsResult {
   message: string;
 }
 
+/** What could be recorded, the likeliest first. */
+export interface RecordableParams {
+  /** The file that the user looks at, for its tests and for itself as a program. */
+  path?: string;
+  /** Where its cursor stands, from 1; 0 for nowhere. */
+  line?: number;
+  /** A command that the user typed, in a shell's words; then it alone is the answer. */
+  command?: string;
+  /** Only what is of this kind: "test" for the one at the cursor, "file" for the file as a program … */
+  kind?: string;
+}
+
+export interface Recordable {
+  name: string;
+  /** What is run, in the user's words; not clew's own. */
+  detail: string;
+  kind: "configured" | "test" | "file" | "script" | "package" | "tests" | "typed";
+  /** The whole command, clew's words included, to be run as it stands, by no shell. */
+  command: string[];
+  cwd: string;
+  /** `NAME=VALUE`, on top of the user's own. */
+  environment: string[];
+}
+
+export interface RecordableResult {
+  recordables: Recordable[];
+  /** What is wrong with what was asked, or with the settings. */
+  message: string;
+}
+
+/** How far is the recording that this process began? */
+export interface ProgressParams {
+  /** A pid, of `clew run` or of pytest; 0 for the newest recording that goes on. */
+  launcher?: number;
+  /** Also read what is recorded so far. What is read is kept for ten times as long as reading took. */
+  look?: boolean;
+}
+
+export interface ProgressResult {
+  /** None before it has begun. */
+  run: RunRef | null;
+  elapsedNs: number;
+  /** Of its records on disk. */
+  bytes: number;
+  processes: number;
+  /** The fields below say what was recorded when the run was last looked at. */
+  looked: boolean;
+  events: number;
+  /** Log lines of level ERROR and above. */
+  errors: number;
+  warnings: number;
+  /** The function with the most time of its own. */
+  slowest: string;
+  slowestNs: number;
+}
+
 /** The language client's `initializationOptions`. */
 export interface ClientOptions {
   /**
@@ -895,6 +952,8 @@ export interface Methods {
   "clew/patterns": { params: PatternsParams; result: PatternsResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/source": { params: SourceParams; result: SourceResult };
+  "clew/recordables": { params: RecordableParams; result: RecordableResult };
+  "clew/progress": { params: ProgressParams; result: ProgressResult };
 }
 
 export type Method = keyof Methods;
@@ -911,4 +970,6 @@ export const METHODS: readonly Method[] = [
   "clew/patterns",
   "clew/locate",
   "clew/source",
+  "clew/recordables",
+  "clew/progress",
 ];
