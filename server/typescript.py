@@ -90,6 +90,8 @@ def _interface(cls: type, documents: dict[str, str], *, with_defaults: bool) -> 
 
 
 def _type(hint: object) -> str:
+    if hint is typing.Any:
+        return "unknown"
     if isinstance(hint, type) and hint in SCALARS:
         return SCALARS[hint]
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):

@@ -4,17 +4,15 @@
  *   node esbuild.mjs [--production] [--watch]
  */
 import { cp, mkdir, rm } from "node:fs/promises";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import * as path from "node:path";
 import { build, context } from "esbuild";
+import { common, firstScript, layout, panel } from "./bundle.mjs";
 
 const production = process.argv.includes("--production");
 const watch = process.argv.includes("--watch");
 const here = import.meta.dirname;
-const panelFolder = path.join(here, "dist", "panel");
 const serverFolder = path.join(here, "..", "server");
-
-const common = { bundle: true, logLevel: "warning", minify: true, sourcemap: !production, legalComments: "none" };
 
 const host = {
   ...common,
@@ -24,35 +22,32 @@ const host = {
   format: "cjs",
   target: "node20",
   external: ["vscode"],
+  sourcemap: !production,
 };
 
-/** Two files: the page's script and style, and the layout, which also runs as a worker and must need no other file. */
-const panel = {
-  ...common,
-  entryPoints: { main: path.join(here, "src/panel/main.ts"), layout: path.join(here, "src/panel/layout/worker.ts") },
-  outdir: panelFolder,
-  platform: "browser",
-  format: "esm",
-  target: "chrome120",
-  sourcemap: false,
+const published = (options) => ({
+  ...options,
   plugins: [{ name: "publish", setup: (setup) => setup.onEnd(publish) }],
-};
+});
 
 /** The page beside the scripts, and all of it where the Python server finds it. */
 async function publish(result) {
   if (result.errors.length > 0) return;
-  await cp(path.join(here, "src/panel/index.html"), path.join(panelFolder, "index.html"));
+  await cp(path.join(here, "src/panel/index.html"), path.join(panel.outdir, "index.html"));
   if (!existsSync(serverFolder)) return; // a copy of the client without the rest of the house
   const target = path.join(serverFolder, "static");
   await mkdir(target, { recursive: true });
-  await cp(panelFolder, target, { recursive: true });
+  await cp(panel.outdir, target, { recursive: true });
 }
 
 if (watch) {
-  for (const options of [host, panel]) await (await context(options)).watch();
+  for (const options of [host, published(layout), published(panel)]) await (await context(options)).watch();
   console.log("watching");
 } else {
   await rm(path.join(here, "dist"), { recursive: true, force: true });
   await rm(path.join(serverFolder, "static"), { recursive: true, force: true });
-  await Promise.all([build(host), build(panel)]);
+  await Promise.all([build(host), build(layout)]);
+  const { metafile } = await build(published(panel));
+  const bytes = firstScript(metafile, (name) => readFileSync(path.resolve(name)));
+  console.log(`the panel's first script: ${(bytes / 1000).toFixed(1)} KB compressed`);
 }

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from clew.server.protocol.compares import CompareParams
-from clew.server.protocol.diffs import DiffParams
-from clew.server.protocol.localizes import LocalizeParams
-from clew.server.protocol.paths import CriticalPathParams
-from clew.server.protocol.patterns import PatternsParams
 from clew.server.protocol.shared import Location
-from clew.server.protocol.slices import SliceParams
 
 
 @dataclass(frozen=True)
@@ -28,11 +22,11 @@ class ClientOptions:
 
 @dataclass(frozen=True)
 class OpenMessage:
-    """To the panel: show this view."""
+    """To the panel: show this view. What its parameters are is the view's own matter: it makes the nearest question of them."""
 
     type: Literal["open"]
-    view: Literal["slice", "diff", "path", "compare", "suspects", "patterns"]
-    params: SliceParams | DiffParams | CriticalPathParams | CompareParams | LocalizeParams | PatternsParams
+    view: str
+    params: Any
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,9 @@ import { diffLines, filterRows } from "../src/panel/model/diff";
 import { change, count, duration, elide, libraryPlace, offset, place, shortLabel } from "../src/panel/model/format";
 import { fromSlice, nodesOf, search } from "../src/panel/model/graph";
 import { start, step as go } from "../src/panel/model/navigate";
-import { decode, encode, type Place, sameQuestion, startingPlace } from "../src/panel/model/place";
 import { shortProcesses } from "../src/panel/model/processes";
 import { segmentRows } from "../src/panel/model/segments";
 import { layoutInput } from "../src/panel/model/sizes";
-import { History } from "../src/panel/views/history";
 import { edge, node, row, segment, slice, step } from "./samples";
 
 const measure = (text: string): number => text.length * 7;
@@ -266,50 +264,6 @@ describe("arrow keys", () => {
   });
 });
 
-describe("a place", () => {
-  const places: Place[] = [
-    startingPlace(),
-    { ...startingPlace(), slice: { target: { text: "Write request failed: 50% & more" }, run: "r", level: "module" } },
-    {
-      ...startingPlace(),
-      slice: { target: { location: { path: "/a b/c.py", line: 7 } }, direction: "forward", maxNodes: 600 },
-    },
-    { ...startingPlace(), slice: { target: { event: 0 } }, showPath: true, flow: "right", search: "lookup" },
-    { ...startingPlace(), view: "path", path: { target: { function: "pkg.mod:Class.method" }, level: "process" } },
-    { ...startingPlace(), view: "diff", diff: { before: "one", after: "two", level: "module", maxRows: 500 } },
-    {
-      ...startingPlace(),
-      view: "patterns",
-      patterns: { run: "r", strand: "worker", calls: 5, times: 3, maxPatterns: 90 },
-    },
-    { ...startingPlace(), view: "suspects", suspects: { suspect: ["a"] } },
-    { ...startingPlace(), view: "suspects", suspects: { suspect: ["a"], reference: [], request: "read" } },
-    { ...startingPlace(), view: "suspects", suspects: { suspect: ["a", "b"], reference: ["c"], maxSuspects: 70 } },
-    { ...startingPlace(), view: "compare", compare: { before: ["one", "two"], after: ["three@7"] } },
-    {
-      ...startingPlace(),
-      view: "compare",
-      compare: { before: ["a"], after: ["b"], request: "read", category: "read:1f", precursor: "read:2e", maxRows: 9 },
-    },
-  ];
-
-  test.each(places.map((one) => [encode(one), one] as const))("survives the address bar: %s", (text, one) => {
-    expect(decode(text)).toEqual(one);
-  });
-
-  test.each(["", "view=nonsense", "event=-1&line=x", "%%%", "nodes=1e9&flow=up"])("is made of any text: %s", (text) => {
-    expect(decode(encode(decode(text)))).toEqual(decode(text));
-    expect(decode(text).view).toBe("slice");
-  });
-
-  test("asks the same question when only its looks change", () => {
-    const [first] = places;
-    if (!first) throw new Error("no place");
-    expect(sameQuestion(first, { ...first, flow: "right", search: "x", showPath: true })).toBe(true);
-    expect(sameQuestion(first, { ...first, slice: { target: { event: 3 } } })).toBe(false);
-  });
-});
-
 describe("words", () => {
   test.each([
     [0, "0 ns"],
@@ -355,14 +309,4 @@ describe("words", () => {
     expect(elide("a very long name indeed", fits)).toMatch(/^a very?.*….*eed$/);
     expect(elide("a very long name indeed", fits).length).toBeLessThanOrEqual(10);
   });
-});
-
-test("a history goes back answer by answer, and stays at the first", () => {
-  const history = new History<string>();
-  history.push("first");
-  history.push("second");
-  history.replace("second, more of it");
-  expect(history.current).toBe("second, more of it");
-  expect(history.pop()).toBe("first");
-  expect([history.pop(), history.hasEarlier]).toEqual(["first", false]);
 });

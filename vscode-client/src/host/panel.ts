@@ -1,7 +1,7 @@
 /**
  * The webview that shows the panel: its page, its messages, its life across reloads of the window.
  *
- * Invariant: the webview loads nothing but the extension's own two files and a worker made from one of them.
+ * Invariant: the webview loads nothing but what was built for it, and a worker made from that.
  */
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";

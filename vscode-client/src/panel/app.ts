@@ -5,52 +5,45 @@
  */
 import { html, nothing, render } from "lit";
 import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
-import type {
-  CriticalPathParams,
-  HostMessage,
-  Location,
-  Method,
-  Methods,
-  OpenMessage,
-  SliceParams,
-} from "../shared/protocol";
+import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
 import type { SettingsMessage } from "../shared/wire";
 import { drawHeader, type HeaderActions } from "./draw/header";
 import { helpDialog } from "./draw/help";
-import { notice } from "./draw/parts";
+import { asking, notice } from "./draw/parts";
 import { isRun } from "./draw/runs";
 import { gapPattern } from "./draw/shapes";
 import { showMarkedLine, sourceDrawer } from "./draw/source";
-import {
-  askedRun,
-  decode,
-  DEFAULT_MAX_NODES,
-  encode,
-  isOfOneRun,
-  type Place,
-  sameQuestion,
-  type ViewName,
-} from "./model/place";
+import { Answers } from "./model/answers";
+import { askedOf, decode, DEFAULT_MAX_NODES, encode, type Place, sameQuestion, startingPlace } from "./model/place";
+import { current, instead, moved, onward, startTrail, type Trail } from "./model/trail";
 import { Store } from "./store";
 import type { Transport } from "./transport";
-import { type Context, makeViews, type View } from "./views/view";
+import { type Context, type View, type ViewKind, viewKinds } from "./views/view";
 
 /** What may be chosen before the server has said what there is. */
 const LEVELS = ["function", "class", "module", "component", "task", "thread", "process", "machine"];
 const SOURCE_CONTEXT = 12;
 
-export class Panel implements Context, HeaderActions {
-  readonly store = new Store(DEFAULT_MAX_NODES);
-  private readonly views: View[];
-  private levels: readonly string[] = LEVELS;
+export class Panel implements HeaderActions {
+  readonly kinds = viewKinds();
+  readonly store = new Store(DEFAULT_MAX_NODES, startingPlace(this.kinds));
+  levels: readonly string[] = LEVELS;
+  trail: Trail = startTrail("");
+  private readonly views = new Map<string, View>();
+  private readonly answers = new Answers();
+  /** May the present question be answered by an answer that was given before? */
+  private recalling = false;
+  /** How often something was asked: what goes wrong with an earlier question is of no interest. */
+  private asked = 0;
   /** Did the host or the user name a place already? Then the saved one is not asked for. */
   private named = false;
+  /** The letter `g` was pressed: the next one names a view. */
+  private going = false;
 
   constructor(
     private readonly root: HTMLElement,
     private readonly transport: Transport,
   ) {
-    this.views = makeViews(this);
     this.store.subscribe(() => {
       this.render();
     });
@@ -61,12 +54,11 @@ export class Panel implements Context, HeaderActions {
     document.addEventListener("keydown", (event) => {
       this.key(event);
     });
-    this.transport.onNavigate((state) => {
-      this.store.update({ place: decode(state) });
-      void this.ask();
+    this.transport.onNavigate((trail) => {
+      this.arrive(trail);
     });
-    const saved = this.transport.saved();
-    if (saved) this.store.update({ place: decode(saved) });
+    this.trail = this.transport.saved() ?? this.trail;
+    if (current(this.trail)) this.store.update({ place: decode(current(this.trail), this.kinds) });
     this.render();
     this.transport.listen((message) => void this.receive(message));
     await this.loadRuns();
@@ -74,10 +66,89 @@ export class Panel implements Context, HeaderActions {
     if (!this.named || (this.store.state.busy === 0 && this.view?.shownRun() === undefined)) await this.ask();
   }
 
-  async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+  /** The view that is shown, once it is loaded. */
+  get view(): View | undefined {
+    return this.views.get(this.store.state.place.view);
+  }
+
+  get kind(): ViewKind | undefined {
+    return this.kinds.find((kind) => kind.name === this.store.state.place.view);
+  }
+
+  /** The run that the present view shows, or will show: by id or name. */
+  get run(): string {
+    const { place, selectedRun } = this.store.state;
+    const { kind } = this;
+    return [this.view?.shownRun(), kind?.askedRun(askedOf(place, kind)), selectedRun].find(Boolean) ?? "";
+  }
+
+  go(view: string, question: object): void {
+    const { place } = this.store.state;
+    this.goTo({ ...place, view, asked: { ...place.asked, [view]: question } });
+  }
+
+  look(change: Partial<Place>): void {
+    this.store.updatePlace(change);
+    this.trail = instead(this.trail, encode(this.store.state.place, this.kinds));
+    this.transport.save(this.trail, false);
+  }
+
+  showView(name: string): void {
+    const { place } = this.store.state;
+    const next = this.kinds.find((kind) => kind.name === name);
+    const { kind } = this;
+    if (!next || !kind) return;
+    this.go(name, next.following?.(kind.name, askedOf(place, kind)) ?? askedOf(place, next));
+  }
+
+  /** Undoes (-1) or redoes (1) steps from place to place. */
+  move(by: number): void {
+    const trail = moved(this.trail, by);
+    if (trail && !this.transport.navigate(by)) {
+      this.arrive(trail);
+      this.transport.save(trail, false);
+    }
+  }
+
+  async pickRun(run: string): Promise<void> {
+    this.changeRun(run);
+    this.answers.forget();
+    try {
+      const { runs, selected } = await this.request("clew/selectRun", { run });
+      this.store.update({ runs, selectedRun: selected });
+    } catch (error) {
+      this.store.update({ error: messageOf(error) });
+    }
+  }
+
+  showHelp(helpShown: boolean): void {
+    this.store.update({ helpShown });
+    if (helpShown) requestAnimationFrame(() => this.root.querySelector<HTMLElement>(".help .close")?.focus());
+  }
+
+  private goTo(place: Place): void {
+    this.named = true;
+    const before = this.store.state.place;
+    const isNew = !sameQuestion(before, place, this.kinds);
+    this.store.update({ place });
+    this.trail = (isNew && current(this.trail) ? onward : instead)(this.trail, encode(place, this.kinds));
+    this.transport.save(this.trail, isNew);
+    void this.ask();
+  }
+
+  private arrive(trail: Trail): void {
+    this.trail = trail;
+    this.store.update({ place: decode(current(trail), this.kinds, this.store.state.place) });
+    void this.ask(true);
+  }
+
+  private async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+    const known = this.recalling ? this.answers.recall(method, params) : undefined;
+    if (known !== undefined) return known as Methods[M]["result"];
     this.store.update({ busy: this.store.state.busy + 1 });
     try {
       const result = await this.transport.request(method, params);
+      this.answers.keep(method, params, result);
       if ("levels" in result && result.levels.length > 0) this.levels = result.levels;
       return result;
     } finally {
@@ -85,39 +156,74 @@ export class Panel implements Context, HeaderActions {
     }
   }
 
-  reveal(location: Location | null): void {
+  /** Asks the shown view the place's question; `recall`: an answer that is still there will do. */
+  private async ask(recall = false): Promise<void> {
+    const { kind } = this;
+    if (!kind) return;
+    this.asked += 1;
+    const number = this.asked;
+    this.store.update({ error: "" });
+    try {
+      const view = this.views.get(kind.name) ?? (await this.load(kind));
+      if (number !== this.asked) return;
+      this.recalling = recall;
+      await view.open(askedOf(this.store.state.place, kind));
+    } catch (error) {
+      if (number !== this.asked) return;
+      this.views.get(kind.name)?.unhandle();
+      this.store.update({ error: messageOf(error) });
+    } finally {
+      if (number === this.asked) this.recalling = false;
+    }
+  }
+
+  private async load(kind: ViewKind): Promise<View> {
+    const view = await kind.make(this.contextOf(kind)).catch((error: unknown) => {
+      throw new Error(`The view “${kind.title}” could not be loaded (${messageOf(error)}). Reload the panel.`);
+    });
+    // Asked for twice at once, the first one that was made is shown.
+    const made = this.views.get(kind.name) ?? view;
+    this.views.set(kind.name, made);
+    return made;
+  }
+
+  private contextOf(kind: ViewKind): Context {
+    const { store } = this;
+    const question = (): object => askedOf(store.state.place, kind);
+    return {
+      store,
+      get question() {
+        return question();
+      },
+      request: (method, params) => this.request(method, params),
+      reveal: (location) => {
+        this.reveal(location);
+      },
+      ask: (asked) => {
+        this.go(kind.name, asked);
+      },
+      go: (view, asked) => {
+        this.open(view, asked);
+      },
+      remember: (asked) => {
+        this.look({ asked: { ...store.state.place.asked, [kind.name]: asked } });
+      },
+      look: (change) => {
+        this.look(change);
+      },
+    };
+  }
+
+  private open(view: string, params: unknown): void {
+    const kind = this.kinds.find((one) => one.name === view);
+    if (kind) this.go(view, kind.question.valid(params));
+    else this.store.update({ error: `There is no view called “${view}”.` });
+  }
+
+  private reveal(location: Location | null): void {
     if (!location) return;
     if (this.transport.hasEditor) this.transport.reveal(location);
     else void this.showSource(location);
-  }
-
-  go(change: Partial<Place>): void {
-    this.named = true;
-    const before = this.store.state.place;
-    const place = { ...before, ...change };
-    this.store.update({ place });
-    this.transport.save(encode(place), !sameQuestion(before, place));
-    void this.ask();
-  }
-
-  remember(change: Partial<Place>): void {
-    this.store.updatePlace(change);
-    this.transport.save(encode(this.store.state.place), false);
-  }
-
-  private get view(): View | undefined {
-    return this.views.find((view) => view.name === this.store.state.place.view);
-  }
-
-  private async ask(): Promise<void> {
-    const view = this.view;
-    if (!view) return;
-    this.store.update({ error: "" });
-    try {
-      await view.open(this.store.state.place);
-    } catch (error) {
-      this.store.update({ error: error instanceof Error ? error.message : String(error) });
-    }
   }
 
   private async loadRuns(): Promise<void> {
@@ -125,7 +231,7 @@ export class Panel implements Context, HeaderActions {
       const { runs, selected, baseline, workspace } = await this.request("clew/runs", {});
       this.store.update({ runs, selectedRun: selected, baseline, workspace, runsKnown: true });
     } catch (error) {
-      this.store.update({ error: error instanceof Error ? error.message : String(error) });
+      this.store.update({ error: messageOf(error) });
     }
   }
 
@@ -135,7 +241,7 @@ export class Panel implements Context, HeaderActions {
         this.store.update({ maxNodes: message.maxNodes });
         break;
       case "open":
-        this.goTo(message);
+        this.open(message.view, message.params);
         break;
       case "cursor":
         await this.followCursor(message.location);
@@ -143,10 +249,6 @@ export class Panel implements Context, HeaderActions {
       case "runsChanged":
         await this.runsChanged();
     }
-  }
-
-  private goTo({ view, params }: OpenMessage): void {
-    this.go({ view, [view]: params });
   }
 
   private async followCursor(location: Location): Promise<void> {
@@ -161,46 +263,24 @@ export class Panel implements Context, HeaderActions {
 
   /** Asks again where the answer may be another one now: the run ended meanwhile, or another one was selected. */
   private async runsChanged(): Promise<void> {
+    this.answers.forget();
     const before = this.store.state;
     const running = before.runs.some((run) => !run.finished && isRun(run, this.run));
     await this.loadRuns();
     const after = this.store.state;
-    if (after.selectedRun !== before.selectedRun && isOfOneRun(after.place.view)) this.changeRun("");
+    if (after.selectedRun !== before.selectedRun && this.kind?.inRun) this.changeRun("");
     else if (before.runs.length === 0 || (running && after.runs.some((run) => run.finished && isRun(run, this.run)))) {
       await this.ask();
     }
   }
 
-  /** The run that the present view shows, or will show: by id or name. */
-  get run(): string {
-    const { place, selectedRun } = this.store.state;
-    return [this.view?.shownRun(), askedRun(place), selectedRun].find(Boolean) ?? "";
-  }
-
   private changeRun(run: string): void {
     const { place } = this.store.state;
-    // An event's number means another event in another run.
-    const keep = <P extends SliceParams | CriticalPathParams>(params: P): P => {
-      const target = typeof params.target.event === "number" ? {} : params.target;
-      const { run: _old, ...rest } = params;
-      return { ...rest, target, ...(run ? { run } : {}) } as P;
-    };
-    const { run: _shown, ...patterns } = place.patterns;
-    this.go({
-      slice: keep(place.slice),
-      path: keep(place.path),
-      patterns: { ...patterns, ...(run ? { run } : {}) },
-    });
-  }
-
-  async pickRun(run: string): Promise<void> {
-    this.changeRun(run);
-    try {
-      const { runs, selected } = await this.request("clew/selectRun", { run });
-      this.store.update({ runs, selectedRun: selected });
-    } catch (error) {
-      this.store.update({ error: error instanceof Error ? error.message : String(error) });
+    const asked: Record<string, object> = { ...place.asked };
+    for (const kind of this.kinds) {
+      if (kind.inRun) asked[kind.name] = kind.inRun(askedOf(place, kind), run);
     }
+    this.goTo({ ...place, asked });
   }
 
   private async showSource(location: Location): Promise<void> {
@@ -209,36 +289,29 @@ export class Panel implements Context, HeaderActions {
       this.store.update({ source: { line: location.line, answer } });
       requestAnimationFrame(showMarkedLine);
     } catch (error) {
-      this.store.update({ error: error instanceof Error ? error.message : String(error) });
+      this.store.update({ error: messageOf(error) });
     }
-  }
-
-  showHelp(helpShown: boolean): void {
-    this.store.update({ helpShown });
-    if (helpShown) requestAnimationFrame(() => this.root.querySelector<HTMLElement>(".help .close")?.focus());
-  }
-
-  showView(view: ViewName): void {
-    const { place } = this.store.state;
-    const shared = view === "path" ? { path: pathOf(place.slice) } : {};
-    this.go({ view, ...shared });
   }
 
   private key(event: KeyboardEvent): void {
+    const going = this.going;
+    this.going = false;
     if (event.ctrlKey || event.metaKey || event.defaultPrevented) return;
     if (event.altKey) {
-      if (event.key === "ArrowLeft" && this.view?.unhandle()) event.preventDefault();
-      return;
-    }
-    if (isTyping(event)) {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (by === undefined) return;
+      this.move(by);
+    } else if (isTyping(event)) {
       if (event.key === "Escape" && event.target instanceof HTMLElement) {
-        if (event.target.id === "search") this.remember({ search: "" });
+        if (event.target.id === "search") this.look({ search: "" });
         event.target.blur();
         this.view?.focus();
       }
       return;
-    }
-    if (event.key === "Escape" && this.store.state.helpShown) this.showHelp(false);
+    } else if (going && this.kinds.some((kind) => kind.key === event.key)) {
+      this.showView(this.kinds.find((kind) => kind.key === event.key)?.name ?? "");
+    } else if (event.key === "g") this.going = true;
+    else if (event.key === "Escape" && this.store.state.helpShown) this.showHelp(false);
     else if (event.key === "Escape" && this.store.state.source) this.store.update({ source: undefined });
     else if (event.key === "/") this.root.querySelector<HTMLInputElement>("#search")?.focus();
     else if (event.key === "?") this.showHelp(!this.store.state.helpShown);
@@ -253,7 +326,7 @@ export class Panel implements Context, HeaderActions {
     render(
       html`
         <svg class="definitions" aria-hidden="true"><defs>${gapPattern()}</defs></svg>
-        ${drawHeader(this.store.state, this.views, this.levels, this)}
+        ${drawHeader(this.store.state, this)}
         <div class="progress" aria-hidden=${busy > 0 ? "false" : "true"}>
           ${busy > 0 ? html`<vscode-progress-bar indeterminate aria-label="Asking the server"></vscode-progress-bar>` : nothing}
         </div>
@@ -262,12 +335,15 @@ export class Panel implements Context, HeaderActions {
             ? notice("error", error, {
                 name: "Try again",
                 run: () => {
+                  this.answers.forget();
                   void this.loadRuns().then(() => this.ask());
                 },
               })
             : nothing
         }
-        <main id="view" aria-busy=${busy > 0 ? "true" : "false"}>${this.view?.draw() ?? nothing}</main>
+        <main id="view" aria-busy=${busy > 0 ? "true" : "false"}>
+          ${this.view ? this.view.draw() : error ? nothing : asking("Loading …")}
+        </main>
         ${
           source
             ? sourceDrawer(source.answer, source.line, workspace, () => {
@@ -277,7 +353,7 @@ export class Panel implements Context, HeaderActions {
         }
         ${
           helpShown
-            ? helpDialog(() => {
+            ? helpDialog(this.kind, this.kinds, () => {
                 this.showHelp(false);
               })
             : nothing
@@ -288,14 +364,8 @@ export class Panel implements Context, HeaderActions {
   }
 }
 
-/** The critical path of what a slice was asked about; an event level has none. */
-function pathOf(slice: SliceParams): CriticalPathParams {
-  const { target, run, level } = slice;
-  return {
-    target,
-    ...(run === undefined ? {} : { run }),
-    ...(level === undefined || level === "event" ? {} : { level }),
-  };
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function isTyping(event: KeyboardEvent): boolean {

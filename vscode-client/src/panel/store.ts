@@ -4,7 +4,7 @@
  * Invariant: the state is replaced, never changed in place, and listeners run once per turn however often it is.
  */
 import type { RunRef, SourceResult } from "../shared/protocol";
-import { type Place, startingPlace } from "./model/place";
+import type { Place } from "./model/place";
 
 export interface Shared {
   place: Place;
@@ -29,9 +29,9 @@ export class Store {
   private readonly listeners = new Set<() => void>();
   private told = true;
 
-  constructor(maxNodes: number) {
+  constructor(maxNodes: number, place: Place) {
     this.current = {
-      place: startingPlace(),
+      place,
       workspace: "",
       runs: [],
       selectedRun: "",

@@ -4,6 +4,7 @@
  * Invariant: a request either answers or throws an error whose message is for the user.
  */
 import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
+import { current, savedTrail, startTrail, type Trail } from "./model/trail";
 import { type FromPanel, isAnswer, type SettingsMessage, type ToPanel } from "../shared/wire";
 
 export interface Transport {
@@ -13,11 +14,13 @@ export interface Transport {
   reveal(location: Location): void;
   /** Starts listening; nothing is delivered before. */
   listen(listener: (message: HostMessage | SettingsMessage) => void): void;
-  /** What to show after a reload: a text of the panel's own making. */
-  save(state: string, isNewPlace: boolean): void;
-  saved(): string;
-  /** Calls `listener` when the browser's Back or Forward asks for another saved state. */
-  onNavigate(listener: (state: string) => void): void;
+  /** The way to what is shown, to be shown again after a reload. */
+  save(trail: Trail, isNewPlace: boolean): void;
+  saved(): Trail | undefined;
+  /** Goes back or forward in the browser's own history, which tells of it by `onNavigate`; false where there is none. */
+  navigate(by: number): boolean;
+  /** Calls `listener` when the browser's Back or Forward goes to another place. */
+  onNavigate(listener: (trail: Trail) => void): void;
 }
 
 interface EditorApi {
@@ -70,13 +73,16 @@ class EditorTransport implements Transport {
     this.api.postMessage({ type: "ready" });
   }
 
-  save(state: string): void {
-    this.api.setState({ state });
+  save(trail: Trail): void {
+    this.api.setState(trail);
   }
 
-  saved(): string {
-    const kept = this.api.getState();
-    return typeof kept === "object" && kept !== null && "state" in kept ? String(kept.state) : "";
+  saved(): Trail | undefined {
+    return savedTrail(this.api.getState());
+  }
+
+  navigate(): boolean {
+    return false;
   }
 
   onNavigate(): void {
@@ -86,6 +92,7 @@ class EditorTransport implements Transport {
 
 class BrowserTransport implements Transport {
   readonly hasEditor = false;
+  private trail: Trail | undefined;
   private readonly token = new URLSearchParams(window.location.search).get("token") ?? "";
 
   async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
@@ -121,19 +128,36 @@ class BrowserTransport implements Transport {
     });
   }
 
-  save(state: string, isNewPlace: boolean): void {
-    const address = `${window.location.pathname}${window.location.search}#${state}`;
-    if (isNewPlace && this.saved() !== "") window.history.pushState(null, "", address);
-    else window.history.replaceState(null, "", address);
+  save(trail: Trail, isNewPlace: boolean): void {
+    const address = `${window.location.pathname}${window.location.search}#${current(trail)}`;
+    if (isNewPlace && trail.at > 0) window.history.pushState(trail, "", address);
+    else window.history.replaceState(trail, "", address);
+    this.trail = trail;
   }
 
-  saved(): string {
-    return window.location.hash.slice(1);
+  saved(): Trail | undefined {
+    this.trail = this.arrived(window.history.state);
+    return this.trail;
   }
 
-  onNavigate(listener: (state: string) => void): void {
-    window.addEventListener("popstate", () => {
-      listener(this.saved());
+  navigate(by: number): boolean {
+    window.history.go(by);
+    return true;
+  }
+
+  onNavigate(listener: (trail: Trail) => void): void {
+    window.addEventListener("popstate", (event) => {
+      this.trail = this.arrived(event.state);
+      listener(this.trail);
     });
+  }
+
+  /** The address says what is shown. What is kept beside it is the way up to there; the way on is known as long as the page is. */
+  private arrived(state: unknown): Trail {
+    const shown = window.location.hash.slice(1);
+    const kept = savedTrail(state);
+    if (!kept || current(kept) !== shown) return startTrail(shown);
+    const further = this.trail?.states[kept.at] === shown ? this.trail.states : kept.states;
+    return { states: further, at: kept.at };
   }
 }

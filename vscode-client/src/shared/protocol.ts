@@ -903,11 +903,11 @@ export interface ClientOptions {
   workspace?: string;
 }
 
-/** To the panel: show this view. */
+/** To the panel: show this view. What its parameters are is the view's own matter: it makes the nearest question of them. */
 export interface OpenMessage {
   type: "open";
-  view: "slice" | "diff" | "path" | "compare" | "suspects" | "patterns";
-  params: SliceParams | DiffParams | CriticalPathParams | CompareParams | LocalizeParams | PatternsParams;
+  view: string;
+  params: unknown;
 }
 
 /** To the panel: the editor's cursor moved. */

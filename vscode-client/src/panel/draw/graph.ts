@@ -53,7 +53,7 @@ export class GraphElement extends LitElement {
   declare flow: Flow | "auto";
   declare label: string;
 
-  private readonly layouts = new LayoutClient(new URL("layout.js", import.meta.url).href);
+  private readonly layouts = new LayoutClient();
   private readonly viewport = new Viewport();
   private readonly opened = new Set<string>();
   private shown: PanelGraph | undefined;

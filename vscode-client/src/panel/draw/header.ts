@@ -1,138 +1,155 @@
-/** The bar above the views: which view, run, level and direction, and the search. */
+/** The bar above the views: which view, run and level, the view's own controls, the search, and the way one came. */
 import { html, nothing, type TemplateResult } from "lit";
-import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
 import { thousands } from "../model/format";
-import { DEFAULT_LEVEL, describeTarget, isOfOneRun, type Place, type ViewName } from "../model/place";
+import { askedOf, decode, DEFAULT_LEVEL, type Place } from "../model/place";
+import { moved, type Trail } from "../model/trail";
 import type { Shared } from "../store";
-import type { View } from "../views/view";
+import type { View, ViewKind } from "../views/view";
 import { icon } from "./icons";
 import { runOptions } from "./runs";
 
 export interface HeaderActions {
+  readonly kinds: readonly ViewKind[];
+  readonly kind: ViewKind | undefined;
+  /** Undefined while it is loaded. */
+  readonly view: View | undefined;
+  readonly levels: readonly string[];
+  readonly trail: Trail;
   /** The run that is shown, by id or name. */
   readonly run: string;
-  go(change: Partial<Place>): void;
-  remember(change: Partial<Place>): void;
-  showView(view: ViewName): void;
+  go(view: string, question: object): void;
+  look(change: Partial<Place>): void;
+  showView(view: string): void;
+  move(by: number): void;
   pickRun(run: string): Promise<void>;
   showHelp(shown: boolean): void;
 }
 
-export function drawHeader(
-  state: Readonly<Shared>,
-  views: readonly View[],
-  levels: readonly string[],
-  actions: HeaderActions,
-): TemplateResult {
+/** Steps of the way back that are named. */
+const NAMED_STEPS = 4;
+const LONGEST_STEP = 40;
+
+export function drawHeader(state: Readonly<Shared>, actions: HeaderActions): TemplateResult {
   const { place, runs } = state;
-  const current = views.find((view) => view.name === place.view);
+  const { kinds, kind, view } = actions;
   return html`<header>
-    <nav class="tabs" aria-label="Views">
-      ${views.map(
-        (view) =>
-          html`<button
-            type="button"
-            title=${view.hint}
-            aria-current=${view === current ? "page" : "false"}
-            @click=${() => {
-              actions.showView(view.name);
-            }}
-          >
-            ${view.title}
-          </button>`,
-      )}
-    </nav>
-    ${current?.canUnhandle() ? backButton(current) : nothing}
-    ${
-      !isOfOneRun(place.view) || runs.length === 0
-        ? nothing
-        : html`<label class="picker run"
-            ><span class="word">Run</span>
-            <select
-              aria-label="Run"
-              @change=${(event: Event) => void actions.pickRun((event.target as HTMLSelectElement).value)}
+      <nav class="tabs" aria-label="Views">
+        ${kinds.map(
+          (one) =>
+            html`<button
+              type="button"
+              title=${one.key ? `${one.hint} (g ${one.key})` : one.hint}
+              aria-current=${one === kind ? "page" : "false"}
+              @click=${() => {
+                actions.showView(one.name);
+              }}
             >
-              ${runOptions(runs, actions.run)}
-            </select></label
-          >`
-    }
-    ${levelPicker(place, levels, actions)} ${place.view === "slice" ? sliceControls(place, actions) : nothing}
-    <span class="room"></span>
-    ${current ? searchBox(place, current, actions) : nothing}
-    <button
+              ${one.title}
+            </button>`,
+        )}
+      </nav>
+      ${moveButtons(actions)}
+      ${
+        !kind?.inRun || runs.length === 0
+          ? nothing
+          : html`<label class="picker run"
+              ><span class="word">Run</span>
+              <select
+                aria-label="Run"
+                @change=${(event: Event) => void actions.pickRun((event.target as HTMLSelectElement).value)}
+              >
+                ${runOptions(runs, actions.run)}
+              </select></label
+            >`
+      }
+      ${kind && kind.levels !== "none" ? levelPicker(place, kind, actions) : nothing} ${view?.controls?.() ?? nothing}
+      <span class="room"></span>
+      ${view ? searchBox(place, view, actions) : nothing}
+      <button
+        type="button"
+        class="quiet"
+        title="Keys (?)"
+        aria-label="Keys"
+        @click=${() => {
+          actions.showHelp(true);
+        }}
+      >
+        ${icon("help")}
+      </button>
+    </header>
+    ${wayBack(actions)}`;
+}
+
+function moveButtons(actions: HeaderActions): TemplateResult | typeof nothing {
+  const { trail } = actions;
+  if (trail.states.length < 2) return nothing;
+  const button = (by: -1 | 1, name: "back" | "forward", title: string): TemplateResult =>
+    html`<button
       type="button"
       class="quiet"
-      title="Keys (?)"
-      aria-label="Keys"
+      title=${title}
+      aria-label=${name === "back" ? "Back" : "Forward"}
+      ?disabled=${!moved(trail, by)}
       @click=${() => {
-        actions.showHelp(true);
+        actions.move(by);
       }}
     >
-      ${icon("help")}
-    </button>
-  </header>`;
+      ${icon(name)}
+    </button>`;
+  return html`<div class="choice moves" role="group" aria-label="Way">
+    ${button(-1, "back", "Back to the question before (Alt+Left)")} ${button(1, "forward", "Forward again (Alt+Right)")}
+  </div>`;
 }
 
-function backButton(view: View): TemplateResult {
-  return html`<button
-    type="button"
-    class="quiet"
-    title="Back to the question before (Alt+Left)"
-    aria-label="Back"
-    @click=${() => view.unhandle()}
-  >
-    ${icon("back")}
-  </button>`;
+/** Where one came from: view and question in words, the last one nearest. */
+function wayBack(actions: HeaderActions): TemplateResult | typeof nothing {
+  const { trail, kinds } = actions;
+  if (trail.at === 0) return nothing;
+  const from = Math.max(0, trail.at - NAMED_STEPS);
+  const steps = trail.states.slice(from, trail.at).map((state, index) => {
+    const place = decode(state, kinds);
+    const kind = kinds.find((one) => one.name === place.view);
+    const said = kind ? `${kind.title}: ${kind.describe(askedOf(place, kind))}` : "";
+    const by = from + index - trail.at;
+    return html`<li>
+      <button
+        type="button"
+        class="link"
+        title=${said}
+        @click=${() => {
+          actions.move(by);
+        }}
+      >
+        ${said.length > LONGEST_STEP ? `${said.slice(0, LONGEST_STEP - 1)}…` : said}
+      </button>
+    </li>`;
+  });
+  return html`<nav class="way" aria-label="Where you came from">
+    ${from > 0 ? html`<span class="muted" title="And ${from} before">…</span>` : nothing}
+    <ol>
+      ${steps}
+    </ol>
+  </nav>`;
 }
 
-function levelPicker(place: Place, known: readonly string[], actions: HeaderActions): TemplateResult | typeof nothing {
-  // Suspects are what they are: of a service, a function, or an instance.
-  if (place.view === "suspects") return nothing;
-  const chosen = place[place.view].level ?? DEFAULT_LEVEL;
+function levelPicker(place: Place, kind: ViewKind, actions: HeaderActions): TemplateResult {
+  const asked: { level?: unknown } = askedOf(place, kind);
+  const chosen = typeof asked.level === "string" ? asked.level : DEFAULT_LEVEL;
+  const { levels: known } = actions;
   const levels = known.includes(chosen) ? known : [chosen, ...known];
-  const change = (level: string): void => {
-    actions.go({ [place.view]: { ...place[place.view], level } });
-  };
   return html`<label class="picker level"
     ><span class="word">Level</span>
     <select
       aria-label="Level of detail"
       @change=${(event: Event) => {
-        change((event.target as HTMLSelectElement).value);
+        actions.go(kind.name, { ...asked, level: (event.target as HTMLSelectElement).value });
       }}
     >
       ${levels
-        .filter((level) => place.view === "slice" || level !== "event")
+        .filter((level) => kind.levels === "events" || level !== "event")
         .map((level) => html`<option value=${level} .selected=${level === chosen}>${level}</option>`)}
     </select></label
   >`;
-}
-
-function sliceControls(place: Place, actions: HeaderActions): TemplateResult {
-  const direction = place.slice.direction ?? "backward";
-  const choice = (value: "backward" | "forward", word: string, title: string): TemplateResult =>
-    html`<button
-      type="button"
-      aria-pressed=${direction === value ? "true" : "false"}
-      title=${title}
-      @click=${() => {
-        if (direction !== value) actions.go({ slice: { ...place.slice, direction: value } });
-      }}
-    >
-      ${word}
-    </button>`;
-  return html`<div class="choice" role="group" aria-label="Direction">
-      ${choice("backward", "Causes", `What led to ${describeTarget(place.slice.target)}`)}
-      ${choice("forward", "Effects", `What came of ${describeTarget(place.slice.target)}`)}
-    </div>
-    <vscode-checkbox
-      label="Critical path"
-      title="Show where the time went (p)"
-      .checked=${place.showPath}
-      @change=${(event: Event) => {
-        actions.remember({ showPath: (event.target as HTMLInputElement).checked });
-      }}
-    ></vscode-checkbox>`;
 }
 
 function searchBox(place: Place, view: View, actions: HeaderActions): TemplateResult | typeof nothing {
@@ -144,12 +161,12 @@ function searchBox(place: Place, view: View, actions: HeaderActions): TemplateRe
       id="search"
       type="search"
       placeholder="Search ( / )"
-      aria-label="Search the boxes"
+      aria-label="Search in what is shown"
       autocomplete="off"
       spellcheck="false"
       .value=${place.search}
       @input=${(event: Event) => {
-        actions.remember({ search: (event.target as HTMLInputElement).value });
+        actions.look({ search: (event.target as HTMLInputElement).value });
       }}
       @keydown=${(event: KeyboardEvent) => {
         if (event.key === "Enter") view.nextMatch?.(event.shiftKey ? -1 : 1);

@@ -3,6 +3,7 @@
  *
  * Invariant: answers arrive in the order of the questions' numbers, and a newer question makes an older one's answer void.
  */
+import { layoutSource } from "./source";
 import type { LayoutAnswer, LayoutRequest } from "./worker";
 import type { Layout, LayoutInput } from "./types";
 
@@ -14,9 +15,6 @@ export class LayoutClient {
   private ready: Promise<void> | undefined;
   private number = 0;
   private waiting: ((answer: LayoutAnswer) => void) | undefined;
-
-  /** `source`: the address of the built `layout.js`. */
-  constructor(private readonly source: string) {}
 
   /** Undefined when a newer question was asked meanwhile. Throws what the layout threw. */
   async layout(input: LayoutInput): Promise<Layout | undefined> {
@@ -37,7 +35,7 @@ export class LayoutClient {
 
   private async start(): Promise<void> {
     try {
-      this.worker = await startWorker(this.source);
+      this.worker = await startWorker(await layoutSource().text());
       this.worker.onmessage = (message: MessageEvent<LayoutAnswer>): void => {
         if (message.data.number === this.number) this.waiting?.(message.data);
       };
@@ -46,16 +44,13 @@ export class LayoutClient {
       };
     } catch {
       // No worker may be started here: a content policy or an old browser. The same code runs in the page then.
-      const module = (await import(/* @vite-ignore */ this.source)) as { layered: LayoutFunction };
-      this.fallback = module.layered;
+      this.fallback = (await layoutSource().module()).layered;
     }
   }
 }
 
 async function startWorker(source: string): Promise<Worker> {
-  const answer = await fetch(source);
-  if (!answer.ok) throw new Error(`${source}: ${answer.status}`);
-  const address = URL.createObjectURL(new Blob([await answer.text()], { type: "text/javascript" }));
+  const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   const worker = new Worker(address, { type: "module" });
   await new Promise<void>((resolve, reject) => {
     worker.onerror = (): void => {

@@ -24,7 +24,6 @@ import { type PanelGraph, search } from "../model/graph";
 import { completePair } from "../model/pair";
 import type { Place } from "../model/place";
 import { PairView } from "./pair";
-import { registerView } from "./view";
 
 /** Calls that are named before the rest is counted. */
 const NAMED_CALLS = 4;
@@ -35,40 +34,28 @@ interface Answer {
   graph: PanelGraph | undefined;
 }
 
-export class CompareView extends PairView<Answer> {
-  readonly name = "compare";
-  readonly title = "Requests";
-  readonly hint = "Two runs compared by their requests";
-
-  async open(place: Place): Promise<void> {
+export class CompareView extends PairView<CompareParams, Answer> {
+  async open(question: CompareParams): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const params = this.complete(place.compare);
+    const params = this.complete(question);
     if (!params.before[0] || !params.after[0]) return;
     const result = await this.context.request("clew/compare", params);
     if (asked !== this.asked) return;
     this.handle({ params, result, graph: result.graph ? fromCompare(result.graph) : undefined });
   }
 
-  protected pairOf({ params }: Answer): string {
-    return JSON.stringify([params.before, params.after]);
-  }
-
-  protected placeOf({ params }: Answer): Partial<Place> {
-    return { compare: params };
-  }
-
   shownRun(): string | undefined {
-    return this.answers.current?.result.after[0]?.id;
+    return this.answer?.result.after[0]?.id;
   }
 
   found(): { matches: number; all: number } {
-    const rows = this.answers.current?.result.rows ?? [];
+    const rows = this.answer?.result.rows ?? [];
     return { matches: filterCategories(rows, this.context.store.state.place.search).length, all: rows.length };
   }
 
   draw(): TemplateResult {
-    const { runs, runsKnown, place, busy } = this.context.store.state;
+    const { runs, runsKnown, busy } = this.context.store.state;
     if (runsKnown && runs.length < 2) {
       return html`<div class="view">
         ${emptyState(
@@ -78,8 +65,8 @@ export class CompareView extends PairView<Answer> {
         )}
       </div>`;
     }
-    const answer = this.answers.current;
-    const params = answer?.params ?? this.complete(place.compare);
+    const answer = this.answer;
+    const params = answer?.params ?? this.complete(this.context.question);
     return html`<div class="view diff compare">
       ${pairPickers(
         runs,
@@ -226,7 +213,7 @@ export class CompareView extends PairView<Answer> {
           this.context.reveal(graph.byId.get(event.detail)?.location ?? null);
         }}
         @clew-flow=${(event: CustomEvent<Place["flow"]>) => {
-          this.context.remember({ flow: event.detail });
+          this.context.look({ flow: event.detail });
         }}
       ></clew-graph>
       ${diffLegend()}
@@ -300,8 +287,8 @@ export class CompareView extends PairView<Answer> {
   }
 
   private ask(change: Partial<CompareParams>): void {
-    const params = this.answers.current?.params ?? this.complete(this.context.store.state.place.compare);
-    this.context.go({ compare: { ...params, ...change } });
+    const params = this.answer?.params ?? this.complete(this.context.question);
+    this.context.ask({ ...params, ...change });
   }
 
   private complete(asked: CompareParams): CompareParams {
@@ -314,5 +301,3 @@ export class CompareView extends PairView<Answer> {
     };
   }
 }
-
-registerView("compare", (context) => new CompareView(context));

@@ -4,57 +4,43 @@ import type { CriticalPathParams, CriticalPathResult, PathSegment } from "../../
 import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
 import { segmentLegend, segmentList } from "../draw/segments";
 import { count, duration, shortLabel } from "../model/format";
-import type { Place } from "../model/place";
-import { History } from "./history";
-import { type Context, registerView, type Selection, type View } from "./view";
+import type { Context, Selection, View } from "./view";
 
 interface Answer {
   params: CriticalPathParams;
   result: CriticalPathResult;
 }
 
-export class CriticalPathView implements View<Answer> {
-  readonly name = "path";
-  readonly title = "Critical path";
-  readonly hint = "Where the time went";
-  private readonly answers = new History<Answer>();
+export class CriticalPathView implements View<CriticalPathParams, Answer> {
+  private answer: Answer | undefined;
   private asked = 0;
   private selected: ReadonlySet<string> = new Set();
   private opened: ReadonlySet<number> = new Set();
 
-  constructor(private readonly context: Context) {}
+  constructor(private readonly context: Context<CriticalPathParams>) {}
 
-  async open(place: Place): Promise<void> {
+  async open(params: CriticalPathParams): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const params = place.path;
     const result = await this.context.request("clew/criticalPath", params);
     if (asked === this.asked) this.handle({ params, result });
   }
 
   handle(answer: Answer): void {
-    this.answers.push(answer);
+    this.answer = answer;
     this.selected = new Set();
     this.opened = new Set();
     this.context.store.changed();
   }
 
-  unhandle(): boolean {
-    if (!this.answers.hasEarlier) return false;
-    const answer = this.answers.pop();
-    if (!answer) return false;
+  unhandle(): void {
+    this.answer = undefined;
     this.asked += 1;
-    this.context.remember({ path: answer.params });
     this.context.store.changed();
-    return true;
-  }
-
-  canUnhandle(): boolean {
-    return this.answers.hasEarlier;
   }
 
   select({ label, location }: Selection): void {
-    const segments = this.answers.current?.result.segments ?? [];
+    const segments = this.answer?.result.segments ?? [];
     const chosen = segments.filter(
       (one) =>
         [one.label, one.nodeId].includes(label) ||
@@ -65,7 +51,7 @@ export class CriticalPathView implements View<Answer> {
   }
 
   shownRun(): string | undefined {
-    return this.answers.current?.result.run.id;
+    return this.answer?.result.run.id;
   }
 
   focus(): void {
@@ -73,7 +59,7 @@ export class CriticalPathView implements View<Answer> {
   }
 
   draw(): TemplateResult {
-    const answer = this.answers.current;
+    const answer = this.answer;
     const { busy, runs, runsKnown } = this.context.store.state;
     if (!answer) return html`<div class="view">${busy > 0 ? asking("Asking …") : nothing}</div>`;
     const { result } = answer;
@@ -124,5 +110,3 @@ function sentence(result: CriticalPathResult): string {
   const how = largest.waitNs > largest.selfNs ? "most of it waiting" : "most of it work";
   return `${whole}; ${shortLabel(largest.label)} alone takes ${duration(largest.selfNs + largest.waitNs)} (${share} %), ${how}.`;
 }
-
-registerView("path", (context) => new CriticalPathView(context));

@@ -15,7 +15,6 @@ import { fromDiff, type PanelGraph, search } from "../model/graph";
 import { completePair } from "../model/pair";
 import type { Place } from "../model/place";
 import { PairView } from "./pair";
-import { registerView } from "./view";
 
 interface Answer {
   params: DiffParams;
@@ -23,39 +22,27 @@ interface Answer {
   graph: PanelGraph;
 }
 
-export class DiffView extends PairView<Answer> {
-  readonly name = "diff";
-  readonly title = "Functions";
-  readonly hint = "Two runs compared by their functions";
-
-  async open(place: Place): Promise<void> {
+export class DiffView extends PairView<DiffParams, Answer> {
+  async open(question: DiffParams): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const params = this.complete(place.diff);
+    const params = this.complete(question);
     if (!params.before || !params.after) return;
     const result = await this.context.request("clew/diff", params);
     if (asked === this.asked) this.handle({ params, result, graph: fromDiff(result) });
   }
 
-  protected pairOf({ params }: Answer): string {
-    return JSON.stringify([params.before, params.after]);
-  }
-
-  protected placeOf({ params }: Answer): Partial<Place> {
-    return { diff: params };
-  }
-
   shownRun(): string | undefined {
-    return this.answers.current?.result.after.id;
+    return this.answer?.result.after.id;
   }
 
   found(): { matches: number; all: number } {
-    const rows = this.answers.current?.result.rows ?? [];
+    const rows = this.answer?.result.rows ?? [];
     return { matches: filterRows(rows, this.context.store.state.place.search).length, all: rows.length };
   }
 
   draw(): TemplateResult {
-    const { runs, runsKnown, place, busy } = this.context.store.state;
+    const { runs, runsKnown, busy } = this.context.store.state;
     if (runsKnown && runs.length < 2) {
       return html`<div class="view">
         ${emptyState(
@@ -65,11 +52,11 @@ export class DiffView extends PairView<Answer> {
         )}
       </div>`;
     }
-    const answer = this.answers.current;
-    const params = answer?.params ?? this.complete(place.diff);
+    const answer = this.answer;
+    const params = answer?.params ?? this.complete(this.context.question);
     return html`<div class="view diff">
       ${pairPickers(runs, params, (pair) => {
-        this.context.go({ diff: { ...params, ...pair } });
+        this.context.ask({ ...params, ...pair });
       })}
       ${
         answer
@@ -128,9 +115,7 @@ export class DiffView extends PairView<Answer> {
               ? notice("info", `${count(result.hiddenRows, "more function")} with less change.`, {
                   name: "Show more",
                   run: () => {
-                    this.context.go({
-                      diff: { ...params, maxRows: result.rows.length + Math.max(100, result.rows.length) },
-                    });
+                    this.context.ask({ ...params, maxRows: result.rows.length + Math.max(100, result.rows.length) });
                   },
                 })
               : nothing
@@ -151,7 +136,7 @@ export class DiffView extends PairView<Answer> {
               this.context.reveal(graph.byId.get(event.detail)?.location ?? null);
             }}
             @clew-flow=${(event: CustomEvent<Place["flow"]>) => {
-              this.context.remember({ flow: event.detail });
+              this.context.look({ flow: event.detail });
             }}
           ></clew-graph>
           ${diffLegend()}
@@ -216,5 +201,3 @@ export class DiffView extends PairView<Answer> {
 function steps(text: string): TemplateResult[] {
   return text.split(/(?<= →) /).map((part) => html`<span class="whole">${part}</span> `);
 }
-
-registerView("diff", (context) => new DiffView(context));

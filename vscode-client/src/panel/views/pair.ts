@@ -1,64 +1,50 @@
 /**
- * What views of two runs have in common: a history of answers, the graph of both runs with what is chosen in it, and its keys.
+ * What views of two runs have in common: the graph of both runs with what is chosen in it, and its keys.
  *
- * Invariant: another answer for the same two runs takes the place of the last one; going back never asks again.
+ * Invariant: what is chosen stays chosen in the next answer, as far as it is there.
  */
 import type { TemplateResult } from "lit";
 import type { GraphElement } from "../draw/graph";
 import { nodesOf, type PanelGraph, search } from "../model/graph";
-import type { Place, ViewName } from "../model/place";
-import { History } from "./history";
 import type { Context, Selection, View } from "./view";
 
-export abstract class PairView<Answer extends { graph: PanelGraph | undefined }> implements View<Answer> {
-  abstract readonly name: ViewName;
-  abstract readonly title: string;
-  abstract readonly hint: string;
-  protected readonly answers = new History<Answer>();
+export abstract class PairView<Q extends object, Answer extends { graph: PanelGraph | undefined }> implements View<
+  Q,
+  Answer
+> {
+  protected answer: Answer | undefined;
   /** How often something was asked: an answer to an earlier question is late. */
   protected asked = 0;
   protected selected: readonly string[] = [];
   private match = -1;
 
-  constructor(protected readonly context: Context) {}
+  constructor(protected readonly context: Context<Q>) {}
 
-  abstract open(place: Place): Promise<void>;
+  abstract open(question: Q): Promise<void>;
   abstract draw(): TemplateResult;
   abstract shownRun(): string | undefined;
   abstract found(): { matches: number; all: number };
-  /** What says which two runs an answer is of. */
-  protected abstract pairOf(answer: Answer): string;
-  /** Where one comes back to the answer. */
-  protected abstract placeOf(answer: Answer): Partial<Place>;
 
   handle(answer: Answer): void {
-    const before = this.answers.current;
-    if (before && this.pairOf(before) === this.pairOf(answer)) this.answers.replace(answer);
-    else this.answers.push(answer);
-    this.show(answer);
+    this.answer = answer;
+    this.selected = this.selected.filter((id) => answer.graph?.byId.has(id));
+    this.match = -1;
+    this.context.store.changed();
   }
 
-  unhandle(): boolean {
-    if (!this.answers.hasEarlier) return false;
-    const answer = this.answers.pop();
-    if (!answer) return false;
+  unhandle(): void {
+    this.answer = undefined;
     this.asked += 1;
-    this.context.remember(this.placeOf(answer));
-    this.show(answer);
-    return true;
-  }
-
-  canUnhandle(): boolean {
-    return this.answers.hasEarlier;
+    this.choose([]);
   }
 
   select(selection: Selection): void {
-    const graph = this.answers.current?.graph;
+    const graph = this.answer?.graph;
     if (graph) this.choose(nodesOf(graph, selection.label, selection.location));
   }
 
   focus(): void {
-    document.querySelector<HTMLElement>(`.${this.name}-rows tbody tr`)?.focus();
+    document.querySelector<HTMLElement>(".diff-rows tbody tr")?.focus();
   }
 
   key(event: KeyboardEvent): boolean {
@@ -72,7 +58,7 @@ export abstract class PairView<Answer extends { graph: PanelGraph | undefined }>
   }
 
   nextMatch(by: 1 | -1): void {
-    const graph = this.answers.current?.graph;
+    const graph = this.answer?.graph;
     const matches = graph ? search(graph, this.context.store.state.place.search) : [];
     if (matches.length === 0) return;
     this.match = (this.match + by + matches.length) % matches.length;
@@ -82,12 +68,6 @@ export abstract class PairView<Answer extends { graph: PanelGraph | undefined }>
 
   protected choose(nodes: readonly string[]): void {
     this.selected = nodes;
-    this.context.store.changed();
-  }
-
-  private show(answer: Answer): void {
-    this.selected = this.selected.filter((id) => answer.graph?.byId.has(id));
-    this.match = -1;
     this.context.store.changed();
   }
 }

@@ -17,9 +17,7 @@ import {
   type PatternView,
   percent,
 } from "../model/patterns";
-import type { Place } from "../model/place";
-import { History } from "./history";
-import { type Context, registerView, type Selection, type View } from "./view";
+import type { Context, Selection, View } from "./view";
 
 /** Patterns that are named as what follows, before the rest is counted. */
 const NAMED = 5;
@@ -34,46 +32,34 @@ interface Answer {
   result: PatternsResult;
 }
 
-export class PatternsView implements View<Answer> {
-  readonly name = "patterns";
-  readonly title = "Patterns";
-  readonly hint = "What threads and tasks do again and again";
-  private readonly answers = new History<Answer>();
+export class PatternsView implements View<PatternsParams, Answer> {
+  private answer: Answer | undefined;
   private asked = 0;
   private selected = "";
 
-  constructor(private readonly context: Context) {}
+  constructor(private readonly context: Context<PatternsParams>) {}
 
-  async open(place: Place): Promise<void> {
+  async open(params: PatternsParams): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const params = place.patterns;
     const result = await this.context.request("clew/patterns", params);
     if (asked === this.asked) this.handle({ params, result });
   }
 
   handle(answer: Answer): void {
-    this.answers.push(answer);
+    this.answer = answer;
     this.show();
   }
 
-  unhandle(): boolean {
-    if (!this.answers.hasEarlier) return false;
-    const answer = this.answers.pop();
-    if (!answer) return false;
+  unhandle(): void {
+    this.answer = undefined;
     this.asked += 1;
-    this.context.remember({ patterns: answer.params });
     this.show();
-    return true;
-  }
-
-  canUnhandle(): boolean {
-    return this.answers.hasEarlier;
   }
 
   /** The first pattern in which the function is called. */
   select({ label }: Selection): void {
-    const found = this.answers.current?.result.patterns.find((row) => row.outline.some((line) => line.label === label));
+    const found = this.answer?.result.patterns.find((row) => row.outline.some((line) => line.label === label));
     if (found) this.choose(found.id);
   }
 
@@ -82,16 +68,16 @@ export class PatternsView implements View<Answer> {
   }
 
   shownRun(): string | undefined {
-    return this.answers.current?.result.run.id;
+    return this.answer?.result.run.id;
   }
 
   found(): { matches: number; all: number } {
-    const rows = this.answers.current?.result.patterns ?? [];
+    const rows = this.answer?.result.patterns ?? [];
     return { matches: filterPatterns(rows, this.context.store.state.place.search).length, all: rows.length };
   }
 
   nextMatch(by: 1 | -1): void {
-    const { result } = this.answers.current ?? {};
+    const { result } = this.answer ?? {};
     const rows = filterPatterns(result?.patterns ?? [], this.context.store.state.place.search);
     const at = rows.findIndex((row) => row.id === this.selected);
     const next = rows[(Math.max(at, by === 1 ? -1 : 0) + by + rows.length) % Math.max(rows.length, 1)];
@@ -99,7 +85,7 @@ export class PatternsView implements View<Answer> {
   }
 
   draw(): TemplateResult {
-    const answer = this.answers.current;
+    const answer = this.answer;
     const { busy, runs, runsKnown, place } = this.context.store.state;
     if (runsKnown && runs.length === 0) {
       return html`<div class="view">
@@ -119,7 +105,7 @@ export class PatternsView implements View<Answer> {
                 {
                   name: "Look for smaller ones",
                   run: () => {
-                    this.context.go({ patterns: { ...params, calls: 1 } });
+                    this.context.ask({ ...params, calls: 1 });
                   },
                 },
               )
@@ -170,7 +156,7 @@ export class PatternsView implements View<Answer> {
                 name: "Show more",
                 run: () => {
                   const maxPatterns = result.patterns.length + MORE_PATTERNS;
-                  this.context.go({ patterns: { ...params, maxPatterns } });
+                  this.context.ask({ ...params, maxPatterns });
                 },
               })
             : nothing
@@ -279,7 +265,7 @@ export class PatternsView implements View<Answer> {
   }
 
   private show(): void {
-    const rows = this.answers.current?.result.patterns ?? [];
+    const rows = this.answer?.result.patterns ?? [];
     if (!rows.some((row) => row.id === this.selected)) this.selected = "";
     this.context.store.changed();
   }
@@ -289,5 +275,3 @@ export class PatternsView implements View<Answer> {
     this.context.store.changed();
   }
 }
-
-registerView("patterns", (context) => new PatternsView(context));

@@ -4,6 +4,7 @@
  * Invariant: every result is drawn from one answer of the server; nothing is computed here but what is drawn where.
  */
 import { html, nothing, type TemplateResult } from "lit";
+import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
 import type { ChainStep, CriticalPathResult, PathSegment, SliceParams, SliceResult } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
@@ -12,9 +13,10 @@ import { segmentLegend, segmentList } from "../draw/segments";
 import { type ChainLine, chainLines } from "../model/chain";
 import { count, duration } from "../model/format";
 import { fromSlice, nodesOf, type PanelGraph, type PanelNode, search } from "../model/graph";
-import { describeTarget, type Place } from "../model/place";
-import { History } from "./history";
-import { type Context, registerView, type Selection, type View } from "./view";
+import type { SliceQuestion } from "../kinds/slice";
+import type { Place } from "../model/place";
+import { describeTarget } from "../model/question";
+import type { Context, Selection, View } from "./view";
 
 interface Answer {
   params: SliceParams;
@@ -22,11 +24,8 @@ interface Answer {
   graph: PanelGraph;
 }
 
-export class SliceView implements View<Answer> {
-  readonly name = "slice";
-  readonly title = "Why";
-  readonly hint = "What led to a log line, or came of it";
-  private readonly answers = new History<Answer>();
+export class SliceView implements View<SliceQuestion, Answer> {
+  private answer: Answer | undefined;
   private asked = 0;
   private selected: readonly string[] = [];
   private step: ChainStep | undefined;
@@ -34,43 +33,30 @@ export class SliceView implements View<Answer> {
   private openedRows: ReadonlySet<number> = new Set();
   private match = -1;
 
-  constructor(private readonly context: Context) {}
+  constructor(private readonly context: Context<SliceQuestion>) {}
 
-  async open(place: Place): Promise<void> {
+  async open(question: SliceQuestion): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const { maxNodes = this.context.store.state.maxNodes, ...rest } = place.slice;
+    const { showPath: _drawn, maxNodes = this.context.store.state.maxNodes, ...rest } = question;
     const params: SliceParams = { ...rest, maxNodes };
     const result = await this.context.request("clew/slice", params);
     if (asked === this.asked) this.handle({ params, result, graph: fromSlice(result) });
   }
 
   handle(answer: Answer): void {
-    const before = this.answers.current;
-    const again = before && describeTarget(before.params.target) === describeTarget(answer.params.target);
-    if (again && before.params.direction === answer.params.direction && before.params.run === answer.params.run) {
-      this.answers.replace(answer);
-    } else this.answers.push(answer);
+    this.answer = answer;
     this.show(answer);
   }
 
-  unhandle(): boolean {
-    if (!this.answers.hasEarlier) return false;
-    const answer = this.answers.pop();
-    if (!answer) return false;
+  unhandle(): void {
+    this.answer = undefined;
     this.asked += 1; // an answer under way is not wanted any more
-    const { maxNodes: _shown, ...slice } = answer.params;
-    this.context.remember({ slice });
-    this.show(answer);
-    return true;
-  }
-
-  canUnhandle(): boolean {
-    return this.answers.hasEarlier;
+    this.choose([]);
   }
 
   select(selection: Selection): void {
-    const graph = this.answers.current?.graph;
+    const graph = this.answer?.graph;
     if (!graph) return;
     const nodes = nodesOf(graph, selection.label, selection.location);
     if (nodes.length > 0) this.choose(nodes);
@@ -105,11 +91,11 @@ export class SliceView implements View<Answer> {
   }
 
   shownRun(): string | undefined {
-    return this.answers.current?.result.run.id;
+    return this.answer?.result.run.id;
   }
 
   found(): { matches: number; all: number } {
-    return { matches: this.matches().length, all: this.answers.current?.graph.nodes.length ?? 0 };
+    return { matches: this.matches().length, all: this.answer?.graph.nodes.length ?? 0 };
   }
 
   nextMatch(by: 1 | -1): void {
@@ -120,13 +106,42 @@ export class SliceView implements View<Answer> {
     if (id !== undefined) this.choose([id]);
   }
 
+  controls(): TemplateResult {
+    const { question } = this.context;
+    const { direction: chosen = "backward", showPath = false } = question;
+    const choice = (direction: "backward" | "forward", word: string, title: string): TemplateResult =>
+      html`<button
+        type="button"
+        aria-pressed=${chosen === direction ? "true" : "false"}
+        title=${title}
+        @click=${() => {
+          if (chosen !== direction) this.context.ask({ ...question, direction });
+        }}
+      >
+        ${word}
+      </button>`;
+    return html`<div class="choice" role="group" aria-label="Direction">
+        ${choice("backward", "Causes", `What led to ${describeTarget(question.target)}`)}
+        ${choice("forward", "Effects", `What came of ${describeTarget(question.target)}`)}
+      </div>
+      <vscode-checkbox
+        label="Critical path"
+        title="Show where the time went (p)"
+        .checked=${showPath}
+        @change=${() => {
+          this.togglePath();
+        }}
+      ></vscode-checkbox>`;
+  }
+
   draw(): TemplateResult {
     const { place, workspace, busy } = this.context.store.state;
-    const answer = this.answers.current;
+    const { showPath = false } = this.context.question;
+    const answer = this.answer;
     if (!answer) return html`<div class="view">${busy > 0 ? asking("Asking …") : nothing}</div>`;
     const { result, graph } = answer;
     if (graph.nodes.length === 0) return this.drawEmpty(answer);
-    if (place.showPath) void this.loadPath(answer);
+    if (showPath) void this.loadPath(answer);
     return html`<div class="view with-side">
       <div class="main">
         ${result.message ? notice("info", result.message) : nothing} ${this.hidden(answer)}
@@ -134,7 +149,7 @@ export class SliceView implements View<Answer> {
           .graph=${graph}
           .selected=${this.selected}
           .found=${this.matches()}
-          .showPath=${place.showPath}
+          .showPath=${showPath}
           .flow=${place.flow}
           .label=${`${result.title}: ${count(graph.nodes.length, "box")}. Arrow keys move along the edges, Enter shows the source.`}
           @clew-select=${(event: CustomEvent<string[]>) => {
@@ -144,10 +159,10 @@ export class SliceView implements View<Answer> {
             this.context.reveal(graph.byId.get(event.detail)?.location ?? null);
           }}
           @clew-flow=${(event: CustomEvent<Place["flow"]>) => {
-            this.context.remember({ flow: event.detail });
+            this.context.look({ flow: event.detail });
           }}
         ></clew-graph>
-        ${sliceLegend(graph, place.showPath)}
+        ${sliceLegend(graph, showPath)}
       </div>
       <aside class="side" aria-label="What the graph says">
         <div class="reading">
@@ -162,7 +177,7 @@ export class SliceView implements View<Answer> {
                 : nothing
             }
           </section>
-          ${place.showPath ? this.drawPath() : nothing} ${this.drawChain(result, graph)}
+          ${showPath ? this.drawPath() : nothing} ${this.drawChain(result, graph)}
         </div>
         ${this.drawNode(graph, workspace)}
       </aside>
@@ -219,9 +234,7 @@ export class SliceView implements View<Answer> {
               class="link others"
               title="Ask why from this step"
               @click=${() => {
-                this.context.go({
-                  slice: { ...this.context.store.state.place.slice, target: { event: line.step.event } },
-                });
+                this.context.ask({ ...this.context.question, target: { event: line.step.event } });
               }}
             >
               + ${count(others, "other cause")}
@@ -304,8 +317,7 @@ export class SliceView implements View<Answer> {
   private askFrom(node: PanelNode): TemplateResult | typeof nothing {
     if (node.firstEvent < 0) return nothing;
     const go = (direction: "backward" | "forward") => (): void => {
-      const slice = { ...this.context.store.state.place.slice, target: { event: node.firstEvent }, direction };
-      this.context.go({ slice });
+      this.context.ask({ ...this.context.question, target: { event: node.firstEvent }, direction });
     };
     return html`<button type="button" class="link" @click=${go("backward")}>Why this?</button>
       <button type="button" class="link" @click=${go("forward")}>What came of it?</button>`;
@@ -318,7 +330,7 @@ export class SliceView implements View<Answer> {
       name: "Show more",
       run: () => {
         const maxNodes = Math.min(shown + Math.max(shown, result.hiddenNodes), shown * 2);
-        this.context.go({ slice: { ...this.context.store.state.place.slice, maxNodes } });
+        this.context.ask({ ...this.context.question, maxNodes });
       },
     });
   }
@@ -339,7 +351,7 @@ export class SliceView implements View<Answer> {
   }
 
   private togglePath(): void {
-    this.context.remember({ showPath: !this.context.store.state.place.showPath });
+    this.context.remember({ ...this.context.question, showPath: !this.context.question.showPath });
   }
 
   private show(answer: Answer): void {
@@ -363,7 +375,7 @@ export class SliceView implements View<Answer> {
   }
 
   private matches(): string[] {
-    const graph = this.answers.current?.graph;
+    const graph = this.answer?.graph;
     return graph ? search(graph, this.context.store.state.place.search) : [];
   }
 
@@ -387,5 +399,3 @@ function numbers(result: SliceResult): string {
     `${Math.max(1, Math.round(result.numbers.elapsedMs))} ms`,
   ].join(" · ");
 }
-
-registerView("slice", (context) => new SliceView(context));

@@ -11,7 +11,6 @@ import { runOptions } from "../draw/runs";
 import { probability } from "../model/compare";
 import { arrows, count, thousands } from "../model/format";
 import { completePair } from "../model/pair";
-import type { Place } from "../model/place";
 import {
   bits,
   evidenceNumbers,
@@ -22,8 +21,7 @@ import {
   type SuspectLine,
   suspectLines,
 } from "../model/suspects";
-import { History } from "./history";
-import { type Context, registerView, type Selection, type View } from "./view";
+import type { Context, Selection, View } from "./view";
 
 const MORE_SUSPECTS = 50;
 
@@ -32,49 +30,37 @@ interface Answer {
   result: LocalizeResult;
 }
 
-export class SuspectsView implements View<Answer> {
-  readonly name = "suspects";
-  readonly title = "Suspects";
-  readonly hint = "Where to look for what is different in a run's requests";
-  private readonly answers = new History<Answer>();
+export class SuspectsView implements View<LocalizeParams, Answer> {
+  private answer: Answer | undefined;
   private asked = 0;
   /** Rank of the selected one. */
   private selected = 1;
 
-  constructor(private readonly context: Context) {}
+  constructor(private readonly context: Context<LocalizeParams>) {}
 
-  async open(place: Place): Promise<void> {
+  async open(asking: LocalizeParams): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const params = this.complete(place.suspects);
+    const params = this.complete(asking);
     if (!params.suspect[0]) return;
     const result = await this.context.request("clew/localize", params);
     if (asked === this.asked) this.handle({ params, result });
   }
 
   handle(answer: Answer): void {
-    this.answers.push(answer);
+    this.answer = answer;
     this.selected = 1;
     this.context.store.changed();
   }
 
-  unhandle(): boolean {
-    if (!this.answers.hasEarlier) return false;
-    const answer = this.answers.pop();
-    if (!answer) return false;
+  unhandle(): void {
+    this.answer = undefined;
     this.asked += 1;
-    this.selected = 1;
-    this.context.remember({ suspects: answer.params });
     this.context.store.changed();
-    return true;
-  }
-
-  canUnhandle(): boolean {
-    return this.answers.hasEarlier;
   }
 
   select({ label }: Selection): void {
-    const found = this.answers.current?.result.suspects.find((one) => one.method === label);
+    const found = this.answer?.result.suspects.find((one) => one.method === label);
     if (found) this.choose(found.rank);
   }
 
@@ -83,16 +69,16 @@ export class SuspectsView implements View<Answer> {
   }
 
   shownRun(): string | undefined {
-    return this.answers.current?.result.suspect[0]?.id;
+    return this.answer?.result.suspect[0]?.id;
   }
 
   found(): { matches: number; all: number } {
-    const all = this.answers.current?.result.suspects ?? [];
+    const all = this.answer?.result.suspects ?? [];
     return { matches: filterSuspects(all, this.context.store.state.place.search).length, all: all.length };
   }
 
   nextMatch(by: 1 | -1): void {
-    const all = this.answers.current?.result.suspects ?? [];
+    const all = this.answer?.result.suspects ?? [];
     const matches = filterSuspects(all, this.context.store.state.place.search);
     const at = matches.findIndex((one) => one.rank === this.selected);
     const next = matches[(Math.max(at, by === 1 ? -1 : 0) + by + matches.length) % Math.max(matches.length, 1)];
@@ -100,7 +86,7 @@ export class SuspectsView implements View<Answer> {
   }
 
   draw(): TemplateResult {
-    const { runs, runsKnown, place, busy } = this.context.store.state;
+    const { runs, runsKnown, busy } = this.context.store.state;
     if (runsKnown && runs.length === 0) {
       return html`<div class="view">
         ${emptyState(
@@ -110,9 +96,9 @@ export class SuspectsView implements View<Answer> {
         )}
       </div>`;
     }
-    const answer = this.answers.current;
+    const answer = this.answer;
     return html`<div class="view suspects">
-      ${this.drawPickers(answer?.params ?? this.complete(place.suspects))}
+      ${this.drawPickers(answer?.params ?? this.complete(this.context.question))}
       ${answer ? this.drawAnswer(answer) : busy > 0 ? asking("Looking for suspects …") : nothing}
     </div>`;
   }
@@ -128,7 +114,7 @@ export class SuspectsView implements View<Answer> {
           aria-label="The run to compare with"
           @change=${(event: Event) => {
             const chosen = (event.target as HTMLSelectElement).value;
-            this.context.go({ suspects: { ...params, reference: chosen ? [chosen] : [] } });
+            this.context.ask({ ...params, reference: chosen ? [chosen] : [] });
           }}
         >
           <option value="" .selected=${reference === ""}>none: what is unusual in the run itself</option>
@@ -141,7 +127,7 @@ export class SuspectsView implements View<Answer> {
         <select
           aria-label="The suspect run"
           @change=${(event: Event) => {
-            this.context.go({ suspects: { ...params, suspect: [(event.target as HTMLSelectElement).value] } });
+            this.context.ask({ ...params, suspect: [(event.target as HTMLSelectElement).value] });
           }}
         >
           ${runOptions(runs, params.suspect[0] ?? "")}
@@ -201,7 +187,7 @@ export class SuspectsView implements View<Answer> {
                 name: "Show more",
                 run: () => {
                   const maxSuspects = result.suspects.length + MORE_SUSPECTS;
-                  this.context.go({ suspects: { ...params, maxSuspects } });
+                  this.context.ask({ ...params, maxSuspects });
                 },
               })
             : nothing
@@ -277,7 +263,7 @@ export class SuspectsView implements View<Answer> {
               type="button"
               class="link"
               @click=${() => {
-                this.context.go({ view: "slice", slice: { target: { event }, run } });
+                this.context.go("slice", { target: { event }, run });
               }}
             >
               what led to an example
@@ -323,5 +309,3 @@ function drawClusters(clusters: readonly LocalizeCluster[]): TemplateResult | ty
     </ul>
   </details>`;
 }
-
-registerView("suspects", (context) => new SuspectsView(context));

@@ -1,11 +1,13 @@
 /**
- * The one interface of all views, and the registry that knows them by name.
+ * The one interface of all views: what is known of each before its code is loaded, what it answers, and what it may use.
  *
- * Invariant: a view draws only what it has handled; `unhandle` takes back exactly what the last `handle` did.
+ * Invariant: a view draws only what it has handled, and asks only by way of its context; what a question of it consists of,
+ * nobody else knows.
  */
 import type { TemplateResult } from "lit";
 import type { Location, Method, Methods } from "../../shared/protocol";
-import type { Place, ViewName } from "../model/place";
+import type { Place } from "../model/place";
+import type { Question } from "../model/question";
 import type { Store } from "../store";
 
 /** What is selected from outside: a function of the source, by label and place. */
@@ -14,23 +16,51 @@ export interface Selection {
   location: Location | null;
 }
 
-export interface View<Answer = never> {
-  readonly name: ViewName;
+/** A key that a view answers, for the list of keys. */
+export interface Key {
+  readonly keys: string;
+  readonly what: string;
+}
+
+/** A view as it is registered, in the first script: small. `make` loads the rest of it on first use. */
+export interface ViewKind<Q extends object = object> {
+  readonly name: string;
+  /** On its tab. */
   readonly title: string;
   /** What it shows, in a few words, for its tab. */
   readonly hint: string;
-  /** Asks the server what the place asks, then handles the answer. Throws an error for the user. */
-  open(place: Place): Promise<void>;
+  /** The letter that goes to it after `g`; "" for none. */
+  readonly key: string;
+  /** What it answers itself, besides the keys of all views. */
+  readonly keys: readonly Key[];
+  readonly question: Question<Q>;
+  /** Which levels of detail its question may have: from functions up, single events too, or none at all. */
+  readonly levels: "functions" | "events" | "none";
+  /** A question in words, for the way back to it. */
+  describe(question: Q): string;
+  /** The run that a question asks for, "" where it leaves that to the server. */
+  askedRun(question: Q): string;
+  /** The same question of another run, "" for the one that is selected. Only views of one run have it. */
+  inRun?(question: Q, run: string): Q;
+  /** What to ask when one comes from another view by its tab; undefined for what was asked last. */
+  following?(from: string, question: object): Q | undefined;
+  make(context: Context<Q>): Promise<View<Q>>;
+}
+
+export interface View<Q extends object = object, Answer = never> {
+  /** Asks the server, then handles the answer. Throws an error for the user. */
+  open(question: Q): Promise<void>;
   /** Takes in an answer and shows it from now on. */
   handle(answer: Answer): void;
-  /** Takes back the newest answer and shows the one before; false when there is none. */
-  unhandle(): boolean;
-  canUnhandle(): boolean;
+  /** Lets go of the answer: what is asked now has none. */
+  unhandle(): void;
   draw(): TemplateResult;
   select(selection: Selection): void;
   focus(): void;
   /** The id of the run that is shown, which the server chose where none was asked for. */
   shownRun(): string | undefined;
+  /** Its own controls in the bar above. */
+  controls?(): TemplateResult;
   /** Keys that the view answers itself; false for one it does not know. */
   key?(event: KeyboardEvent): boolean;
   /** What the search box found, or undefined for a view without one. */
@@ -40,26 +70,31 @@ export interface View<Answer = never> {
 }
 
 /** What a view may use of the panel around it. */
-export interface Context {
+export interface Context<Q extends object = object> {
   readonly store: Store;
+  /** What this view is asked at the present place. */
+  readonly question: Q;
   /** Counts as busy while it runs. */
   request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]>;
   /** Shows a place in the editor, or in the drawer where there is none. */
   reveal(location: Location | null): void;
-  /** Goes to another place: asks what it asks, and remembers it. */
-  go(change: Partial<Place>): void;
-  /** Remembers the present place without asking anything. */
-  remember(change: Partial<Place>): void;
+  /** Asks this view something else, which can be undone. */
+  ask(question: Q): void;
+  /** Goes to another view, with a question of it: what is wrong with that is left out. */
+  go(view: string, question: object): void;
+  /** Remembers what this view is asked without asking it. */
+  remember(question: Q): void;
+  /** Changes what all views share. */
+  look(change: Partial<Pick<Place, "flow" | "search">>): void;
 }
 
-type Make = (context: Context) => View;
+const registry = new Map<string, ViewKind>();
 
-const registry = new Map<ViewName, Make>();
-
-export function registerView(name: ViewName, make: Make): void {
-  registry.set(name, make);
+export function registerView<Q extends object>(kind: ViewKind<Q>): void {
+  registry.set(kind.name, kind);
 }
 
-export function makeViews(context: Context): View[] {
-  return [...registry.values()].map((make) => make(context));
+/** In the order of their registration, which is that of the tabs. */
+export function viewKinds(): readonly ViewKind[] {
+  return [...registry.values()];
 }

@@ -1,0 +1,7 @@
+/** All views, in the order of their tabs. The first one is shown where nothing is asked. */
+import "./slice";
+import "./path";
+import "./diff";
+import "./compare";
+import "./suspects";
+import "./patterns";
