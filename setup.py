@@ -72,6 +72,14 @@ setup(
             extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
             optional=True,
         ),
+        # Without it the timeline's tiles are made in Python.
+        Extension(
+            "clew.graph._timeline",
+            sources=["graph/csrc/timeline.c"],
+            depends=sorted(glob("graph/csrc/*.h")),
+            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+            optional=True,
+        ),
         # Without it what repeats is found in Python.
         Extension(
             "clew.compare._sequitur",

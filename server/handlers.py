@@ -63,6 +63,32 @@ def _patterns(session: Session, params: protocol.PatternsParams, task: Task) -> 
     return patterns_view(session, params, task)
 
 
+def _timeline(session: Session, params: protocol.TimelineParams, task: Task) -> protocol.TimelineResult:
+    from clew.server.panel.timeline import timeline_view
+
+    return timeline_view(session, params, task)
+
+
+def _timeline_tile(session: Session, params: protocol.TimelineTileParams, task: Task) -> protocol.TimelineTileResult:
+    from clew.server.panel.timeline import timeline_tile
+
+    return timeline_tile(session, params, task)
+
+
+def _timeline_arrows(
+    session: Session, params: protocol.TimelineArrowsParams, task: Task
+) -> protocol.TimelineArrowsResult:
+    from clew.server.panel.timeline import timeline_arrows
+
+    return timeline_arrows(session, params, task)
+
+
+def _timeline_call(session: Session, params: protocol.TimelineCallParams, task: Task) -> protocol.TimelineCallResult:
+    from clew.server.panel.timeline import timeline_call
+
+    return timeline_call(session, params, task)
+
+
 def _locate(session: Session, params: protocol.LocateParams, task: Task) -> protocol.LocateResult:
     from clew.server.panel.locate import locate
 
@@ -98,6 +124,10 @@ HANDLERS: dict[str, Handler] = {
     "clew/compare": _compare,
     "clew/localize": _localize,
     "clew/patterns": _patterns,
+    "clew/timeline": _timeline,
+    "clew/timelineTile": _timeline_tile,
+    "clew/timelineArrows": _timeline_arrows,
+    "clew/timelineCall": _timeline_call,
     "clew/locate": _locate,
     "clew/source": _source,
     "clew/recordables": _recordables,

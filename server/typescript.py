@@ -26,10 +26,11 @@ from clew.server.protocol import (
     sessions,
     shared,
     slices,
+    timelines,
 )
 
 OUTPUT = Path(__file__).resolve().parent.parent / "vscode-client" / "src" / "shared" / "protocol.ts"
-MODULES = (shared, sessions, slices, paths, diffs, compares, localizes, patterns, recordings, hosts)
+MODULES = (shared, sessions, slices, paths, diffs, compares, localizes, patterns, recordings, timelines, hosts)
 """In the order in which their types are written."""
 CONSTANTS = ("PROTOCOL_VERSION", "RUNS_CHANGED", "COMMANDS")
 UNIONS = ("HostMessage", "PanelMessage")

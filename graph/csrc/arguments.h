@@ -4,16 +4,9 @@
 #ifndef CLEW_ARGUMENTS_H
 #define CLEW_ARGUMENTS_H
 
+#include "bounds.h"
 #include "buffers.h"
 #include "nesting.h"
-
-/* Do strands begin and end within `events` rows, one after the other? */
-static bool bounds_fit(const int64_t *start, int64_t strands, int64_t events) {
-    bool fit = strands >= 0 && start[0] == 0 && start[strands] == events;
-    for (int64_t at = 0; fit && at < strands; at++) fit = start[at] <= start[at + 1];
-    if (!fit) PyErr_SetString(PyExc_ValueError, "strands that do not follow each other");
-    return fit;
-}
 
 /* Are all of `count` numbers -1 or below `end`? */
 static bool rows_fit(const void *rows, bool wide, int64_t count, int64_t end) {

@@ -74,6 +74,21 @@ from clew.server.protocol.slices import GraphNode as GraphNode
 from clew.server.protocol.slices import Numbers as Numbers
 from clew.server.protocol.slices import SliceParams as SliceParams
 from clew.server.protocol.slices import SliceResult as SliceResult
+from clew.server.protocol.timelines import TimelineArrow as TimelineArrow
+from clew.server.protocol.timelines import TimelineArrowsParams as TimelineArrowsParams
+from clew.server.protocol.timelines import TimelineArrowsResult as TimelineArrowsResult
+from clew.server.protocol.timelines import TimelineCall as TimelineCall
+from clew.server.protocol.timelines import TimelineCallParams as TimelineCallParams
+from clew.server.protocol.timelines import TimelineCallResult as TimelineCallResult
+from clew.server.protocol.timelines import TimelineFunction as TimelineFunction
+from clew.server.protocol.timelines import TimelineGap as TimelineGap
+from clew.server.protocol.timelines import TimelineLane as TimelineLane
+from clew.server.protocol.timelines import TimelineParams as TimelineParams
+from clew.server.protocol.timelines import TimelineProcess as TimelineProcess
+from clew.server.protocol.timelines import TimelineResult as TimelineResult
+from clew.server.protocol.timelines import TimelineStrand as TimelineStrand
+from clew.server.protocol.timelines import TimelineTileParams as TimelineTileParams
+from clew.server.protocol.timelines import TimelineTileResult as TimelineTileResult
 
 PROTOCOL_VERSION = 1
 
@@ -87,6 +102,10 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/compare": (CompareParams, CompareResult),
     "clew/localize": (LocalizeParams, LocalizeResult),
     "clew/patterns": (PatternsParams, PatternsResult),
+    "clew/timeline": (TimelineParams, TimelineResult),
+    "clew/timelineTile": (TimelineTileParams, TimelineTileResult),
+    "clew/timelineArrows": (TimelineArrowsParams, TimelineArrowsResult),
+    "clew/timelineCall": (TimelineCallParams, TimelineCallResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/source": (SourceParams, SourceResult),
     "clew/recordables": (RecordableParams, RecordableResult),

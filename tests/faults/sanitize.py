@@ -27,7 +27,7 @@ EXTENSIONS = {
     "instrument/recorder": {"_core": "core.c"},
     "instrument/probes": {"_entry": "entry.c"},
     "compare": {"_sequitur": "sequitur.c"},
-    "graph": {"_kernel": "kernel.c", "_ingest": "ingest.c"},
+    "graph": {"_kernel": "kernel.c", "_ingest": "ingest.c", "_timeline": "timeline.c"},
 }
 """But for the graph's `_scratch`, which stands in for malloc as the sanitizers do."""
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
@@ -57,6 +57,7 @@ TESTS = [
     "tests/graph/test_path_walk.py",
     "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
+    "tests/graph/test_bars.py",
     "tests/graph/test_strands.py",
     "tests/graph/test_clocks.py",
     "tests/graph/test_arrange.py",
@@ -79,6 +80,7 @@ QUICK = [
     "tests/graph/test_path_walk.py",
     "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
+    "tests/graph/test_bars.py",
     "tests/graph/test_strands.py",
     "tests/graph/test_clocks.py",
     "tests/graph/test_arrange.py",

@@ -891,6 +891,181 @@ export interface ProgressResult {
   slowestNs: number;
 }
 
+export interface TimelineParams {
+  run?: string;
+  /** Only threads and tasks whose name, `process / strand`, has this in it; "" for all. */
+  strand?: string;
+  /** What is to be shown first, since the run's start, */
+  fromNs?: number;
+  /** up to here; 0 for the end. The panel's own: an answer is of the whole run. */
+  toNs?: number;
+  maxStrands?: number;
+}
+
+export interface TimelineProcess {
+  /** What strands and lanes name it by. */
+  process: number;
+  name: string;
+  /** "" when the run has only one. */
+  machine: string;
+  /** How many it has, also of those that are left out. */
+  strands: number;
+}
+
+export interface TimelineStrand {
+  /** What tiles name it by. */
+  strand: number;
+  process: number;
+  name: string;
+  /** thread or task. */
+  kind: string;
+  /** How deep its calls nest; 0 when none was recorded. */
+  depth: number;
+  events: number;
+  /** The share of its time in which it was in a recorded call that was not suspended. */
+  busy: number;
+  fromNs: number;
+  toNs: number;
+}
+
+export interface TimelineFunction {
+  /** What tiles name it by. */
+  site: number;
+  label: string;
+  location: Location | null;
+}
+
+/** Where events of a strand are missing. */
+export interface TimelineGap {
+  /** As `TimelineStrand.strand`; -1 for one that is not shown. */
+  strand: number;
+  missing: MissingEvents;
+}
+
+export interface TimelineResult {
+  run: RunRef;
+  processes: TimelineProcess[];
+  /** Process by process, threads before tasks, each kind in the order in which they began. */
+  strands: TimelineStrand[];
+  /** Those with the fewest events were left out. */
+  hiddenStrands: number;
+  events: number;
+  fromNs: number;
+  toNs: number;
+  /** Each value of `activity` is of 2^scale ns, from `fromNs` on. */
+  scale: number;
+  /** How many threads and tasks were in a recorded call, on average. */
+  activity: number[];
+  gaps: TimelineGap[];
+  hiddenGaps: number;
+  /** Those that have the most time first. */
+  functions: TimelineFunction[];
+  hiddenFunctions: number;
+  /** A sentence when there is nothing to show, with what to do. */
+  message: string;
+}
+
+/** Some rows of a strand: depths from `depth` on. Without a strand, all of a process as one row. */
+export interface TimelineLane {
+  strand?: number;
+  depth?: number;
+  depths?: number;
+  process?: number;
+}
+
+export interface TimelineTileParams {
+  run: string;
+  lanes: TimelineLane[];
+  /** A bucket is 2^scale ns; a tile is 512 of them. */
+  scale: number;
+  /** Tiles are counted from the run's start: this one begins at 512 · 2^scale · first ns. */
+  first: number;
+  /** So many side by side. */
+  tiles?: number;
+}
+
+export interface TimelineTileResult {
+  run: string;
+  scale: number;
+  first: number;
+  tiles: number;
+  /** How many of those that were asked for are in the answer: no more than fit into it. */
+  lanes: number;
+  /**
+   * Base64: per row and bucket 16 bits, little-endian. 0 is nothing, else 1 + a place in `functions`, and 2^15 where the call
+   * is suspended. After all of them a byte each: how much of the bucket is filled, of 255.
+   */
+  cells: string;
+  /** Base64: bars of at least 16 buckets, 24 bytes each: begin and end (ns, 64 bits), row and cell (32 bits), as above. */
+  named: string;
+  /** Their sites. */
+  functions: number[];
+  /** Those of them that are not among the functions of `TimelineResult`. */
+  unknown: TimelineFunction[];
+}
+
+export interface TimelineArrowsParams {
+  run: string;
+  /** Only between these. */
+  strands: number[];
+  fromNs: number;
+  toNs: number;
+  most?: number;
+}
+
+/** A cause in one strand, its effect in another. */
+export interface TimelineArrow {
+  /** Event. */
+  source: number;
+  target: number;
+  sourceStrand: number;
+  targetStrand: number;
+  sourceDepth: number;
+  targetDepth: number;
+  sourceNs: number;
+  targetNs: number;
+  channel: string;
+}
+
+export interface TimelineArrowsResult {
+  /** The longest first. */
+  arrows: TimelineArrow[];
+  /** How many more there are, about. */
+  hidden: number;
+}
+
+export interface TimelineCallParams {
+  run: string;
+  strand: number;
+  depth: number;
+  ns: number;
+  /** Of the calls so near, the one that takes longest; 0: the one that runs then. */
+  slackNs?: number;
+  /** From the call there to another: beside it, the first that it makes, the one that made it. */
+  move?: "at" | "next" | "previous" | "into" | "out";
+}
+
+export interface TimelineCall {
+  strand: number;
+  depth: number;
+  /** The call's beginning, or where it went on after it was suspended. */
+  event: number;
+  resumed: boolean;
+  label: string;
+  fromNs: number;
+  toNs: number;
+  /** Without the calls that it makes. */
+  selfNs: number;
+  process: string;
+  strandName: string;
+  location: Location | null;
+}
+
+export interface TimelineCallResult {
+  /** Null where no call is. */
+  call: TimelineCall | null;
+}
+
 /** The language client's `initializationOptions`. */
 export interface ClientOptions {
   /**
@@ -950,6 +1125,10 @@ export interface Methods {
   "clew/compare": { params: CompareParams; result: CompareResult };
   "clew/localize": { params: LocalizeParams; result: LocalizeResult };
   "clew/patterns": { params: PatternsParams; result: PatternsResult };
+  "clew/timeline": { params: TimelineParams; result: TimelineResult };
+  "clew/timelineTile": { params: TimelineTileParams; result: TimelineTileResult };
+  "clew/timelineArrows": { params: TimelineArrowsParams; result: TimelineArrowsResult };
+  "clew/timelineCall": { params: TimelineCallParams; result: TimelineCallResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/source": { params: SourceParams; result: SourceResult };
   "clew/recordables": { params: RecordableParams; result: RecordableResult };
@@ -968,6 +1147,10 @@ export const METHODS: readonly Method[] = [
   "clew/compare",
   "clew/localize",
   "clew/patterns",
+  "clew/timeline",
+  "clew/timelineTile",
+  "clew/timelineArrows",
+  "clew/timelineCall",
   "clew/locate",
   "clew/source",
   "clew/recordables",
