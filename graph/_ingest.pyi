@@ -181,3 +181,8 @@ def flows(
 ) -> tuple[bytes, bytes, bytes, bytes]:
     """Frame and parent's place per place of all flows; then the frames of repeats and their places. `name` is by label; a frame
     whose parent is -2 is left out. Fills `first` and `shape` by root."""
+
+def retime(
+    order: Array, first: Array, other: Array, time: Array, done: Array, gap: Array, rate: float, saved: Array, /
+) -> None:
+    """Fills in by how much joins come sooner (`graph.ops.retiming`); `done` and `gap` are float64, NaN is not known."""

@@ -8,6 +8,7 @@
 #include "flows.h"
 #include "joining.h"
 #include "nesting.h"
+#include "retiming.h"
 #include "rows.h"
 #include "scopes.h"
 
@@ -264,6 +265,38 @@ done:
     return result;
 }
 
+static PyObject *retime(PyObject *module, PyObject *args) {
+    PyObject *given[7];
+    Retiming of;
+    if (!PyArg_ParseTuple(args, "OOOOOOdO", given, given + 1, given + 2, given + 3, given + 4, given + 5, &of.rate, given + 6))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    PyObject *result = NULL;
+    if (!(of.order = take(&buffers, given[0], 8, 0, false, "order"))) goto done;
+    int64_t joins = items(&buffers, 0, 8);
+    if (!(of.first = take(&buffers, given[1], 8, joins + 1, false, "first"))) goto done;
+    if (!(of.other = take(&buffers, given[2], 8, 0, false, "other"))) goto done;
+    int64_t causes = items(&buffers, 2, 8);
+    if (!(of.time = take(&buffers, given[3], 8, causes, false, "time"))) goto done;
+    if (!(of.done = take(&buffers, given[4], 8, causes, false, "done"))) goto done;
+    if (!(of.gap = take(&buffers, given[5], 8, causes, false, "gap"))) goto done;
+    double *saved = take(&buffers, given[6], 8, joins, true, "saved");
+    if (!saved || !bounds_fit(of.first, joins, causes)) goto done;
+    if (!rows_fit(of.other, true, causes, joins) || !rows_fit(of.order, true, joins, joins)) goto done;
+    bool fit = true;
+    for (int64_t at = 0; at < joins; at++) fit &= of.order[at] >= 0;
+    if (!fit) {
+        PyErr_SetString(PyExc_ValueError, "an order of joins that are not there");
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS retime_all(&of, joins, saved);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+done:
+    let_go(&buffers);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"fill", fill, METH_VARARGS, NULL},
     {"steps", steps, METH_VARARGS, NULL},
@@ -278,6 +311,7 @@ static PyMethodDef methods[] = {
     {"waits", waits, METH_VARARGS, NULL},
     {"flows", flows, METH_VARARGS, NULL},
     {"edges", arrange_edges, METH_VARARGS, NULL},
+    {"retime", retime, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

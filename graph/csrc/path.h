@@ -42,9 +42,11 @@ typedef struct {
     const uint32_t *site, *strand, *region;
     const uint8_t *kind, *adapter, *root, *follow, *kinds;
     size_t sites, strands, regions; /* regions as the graph numbers them */
+    int64_t since;                  /* what was before is not asked for */
     bool forward;
     State *state;      /* per region: `reach` is what its opening has, plus 2; `covered` where its entry may be */
     uint32_t *mark;    /* per row: does a piece begin there? */
+    uint32_t *begun;   /* per row, what `passive_begin` has found, plus 1; 0: nothing yet. Kept from walk to walk */
     Numbers opened;    /* regions whose state is to be reset */
     Entries entries;   /* of the strand that is walked along */
     EventRows pool;    /* rivals of these */
@@ -115,6 +117,11 @@ static bool row_opens(PathWalk *w, uint32_t region, int64_t row) {
 static int64_t passive_begin(PathWalk *w, int64_t target) {
     int64_t row = target, start = strand_begin(w, target);
     while (row > start) {
+        int64_t known = (int64_t)w->begun[row] - 1;
+        if (known >= start && known <= row) {
+            row = known;
+            break;
+        }
         uint8_t kind = w->kinds[w->kind[row - 1]];
         if (kind & PASSIVE) row--;
         else if (kind & SCOPE_ENDS && by_adapter(w, row - 1)) {
@@ -122,6 +129,7 @@ static int64_t passive_begin(PathWalk *w, int64_t target) {
             row = first > start ? first : start;
         } else break;
     }
+    w->begun[target] = (uint32_t)row + 1;
     return row;
 }
 
@@ -169,6 +177,7 @@ static Entry entry_before(PathWalk *w, uint32_t region, uint32_t position, int64
     while (place > low && walks_on(w)) {
         int64_t target = end_of_edge(w, w->dst, edge_into(w, place - 1));
         if (target > event) w->bad = "dst";
+        if (w->ts[target] <= w->since) return (Entry){target, -1, 0, 0, region};
         /* The edges into one run of passive records end one wait together. */
         int64_t begin = passive_begin(w, target);
         uint32_t first = place - 1;
@@ -215,11 +224,15 @@ static Entry along_strand(PathWalk *w, int64_t event) {
         if (home == NONE) home = region;
         entry = entry_known(w, region, position, event);
         int64_t other = event;
-        while (other > entry.row && w->region[other] == w->region[event]) other--;
+        while (other > entry.row && w->region[other] == w->region[event] && w->ts[other] > w->since) other--;
         if (other >= entry.row && w->region[other] != w->region[event]) {
             Stretches_push(&w->stretches, (Stretch){other + 1, event + 1});
             event = other;
             continue;
+        }
+        if (other >= entry.row && w->ts[other] <= w->since) {
+            Stretches_push(&w->stretches, (Stretch){other, event + 1});
+            break;
         }
         int64_t first = first_row(w, region);
         if (region != home) entry = entry_of_nested(w, entry, first, start);
@@ -254,8 +267,8 @@ static int64_t slack_of(const PathWalk *w, int64_t event, size_t first_rival, si
     return slack;
 }
 
-/* Walks back from an event; to no piece before one that has begun at the time `since`. */
-static void walk_path(PathWalk *w, int64_t event, int64_t since) {
+/* Walks back from an event; to no piece before one that has begun at the time since which it is asked for. */
+static void walk_path(PathWalk *w, int64_t event) {
     size_t waited = 0;
     while (walks_on(w)) {
         size_t first = w->stretches.count;
@@ -271,14 +284,14 @@ static void walk_path(PathWalk *w, int64_t event, int64_t since) {
         int64_t source = found.edge < 0 ? -1 : end_of_edge(w, w->src, (uint32_t)found.edge);
         /* Clocks that disagree can close a circle. */
         if (source >= 0 && w->mark[source]) source = -1;
-        if (w->ts[w->stretches.items[w->stretches.count - 1].low] <= since) source = -1;
+        if (w->ts[w->stretches.items[w->stretches.count - 1].low] <= w->since) source = -1;
         int64_t slack = slack_of(w, event, waited, first);
         waited = w->rivals.count;
         for (size_t i = 0; source >= 0 && i < found.number; i++)
             EventRows_push(&w->rivals, w->pool.items[found.rivals + i]);
         PathPieces_push(&w->pieces, (PathPiece){source < 0 ? -1 : found.edge, slack, (int64_t)(w->stretches.count - first),
                                         (int64_t)(w->rivals.count - waited)});
-        if (source < 0 || w->ts[source] <= since) return;
+        if (source < 0 || w->ts[source] <= w->since) return;
         event = source;
     }
 }

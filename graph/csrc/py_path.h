@@ -7,6 +7,7 @@
 
 enum {
     P_TS, P_KIND, P_SITE, P_STRAND, P_REGION, P_SRC, P_DST, P_FOLLOW, P_BOUNDS, P_ROOT, P_ADAPTER, P_STRAND_START, P_KINDS,
+    P_BEGUN,
     PATH_COLUMNS
 };
 /* What a column has a value for. */
@@ -19,14 +20,15 @@ static const struct {
     {"ts", 8, OF_EVENT},      {"kind", 1, OF_EVENT},    {"site", 4, OF_EVENT},       {"strand", 4, OF_EVENT},
     {"region", 4, OF_EVENT},  {"src", 8, OF_EDGE},      {"dst", 8, OF_EDGE},         {"follow", 1, OF_EDGE},
     {"bounds", 8, OF_REGION}, {"root", 1, OF_REGION},   {"adapter", 1, OF_SITE},     {"strand_start", 8, OF_STRAND},
-    {"kinds", 1, OF_KIND},
+    {"kinds", 1, OF_KIND},    {"begun", 4, OF_EVENT},
 };
 
 static bool path_columns(Py_buffer *c, int *taken, const Plane *plane, PyObject *columns) {
     for (; *taken < PATH_COLUMNS; ++*taken) {
         PyObject *column = PyMapping_GetItemString(columns, PATH_COLUMN[*taken].name);
         if (!column) return false;
-        int got = PyObject_GetBuffer(column, &c[*taken], PyBUF_C_CONTIGUOUS);
+        int writable = *taken == P_BEGUN ? PyBUF_WRITABLE : 0;
+        int got = PyObject_GetBuffer(column, &c[*taken], PyBUF_C_CONTIGUOUS | writable);
         Py_DECREF(column);
         if (got) return false;
     }
@@ -60,14 +62,14 @@ static PyObject *plane_path(PlaneObject *self, PyObject *args) {
         PathWalk w = {.plane = plane, .ts = c[P_TS].buf, .src = c[P_SRC].buf, .dst = c[P_DST].buf, .bounds = c[P_BOUNDS].buf,
                       .strand_start = c[P_STRAND_START].buf, .site = c[P_SITE].buf, .strand = c[P_STRAND].buf,
                       .region = c[P_REGION].buf, .kind = c[P_KIND].buf, .adapter = c[P_ADAPTER].buf, .root = c[P_ROOT].buf,
-                      .follow = c[P_FOLLOW].buf, .kinds = c[P_KINDS].buf, .sites = (size_t)c[P_ADAPTER].len,
+                      .follow = c[P_FOLLOW].buf, .kinds = c[P_KINDS].buf, .begun = c[P_BEGUN].buf, .sites = (size_t)c[P_ADAPTER].len,
                       .strands = (size_t)c[P_STRAND_START].len / 8, .regions = (size_t)c[P_BOUNDS].len / 8,
-                      .forward = forward};
+                      .since = since, .forward = forward};
         w.state = take_state(self);
         if (w.state) w.mark = take_marks(self);
         if (w.mark) {
             Py_BEGIN_ALLOW_THREADS
-            walk_path(&w, event, since);
+            walk_path(&w, event);
             for (size_t i = 0; i < w.opened.count; i++) w.state[w.opened.items[i]].reach = 0;
             /* Pieces begin with their last rows, and no other row is marked. */
             for (size_t i = 0; i < w.stretches.count; i++) w.mark[w.stretches.items[i].stop - 1] = 0;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,16 @@ class Pieces:
 NO_PIECES = Pieces(*(np.zeros(0, np.int64) for _ in range(7)))
 
 
+class Extent(NamedTuple):
+    """Which rows of regions a walk may count on, and which edges it takes there."""
+
+    forward: bool
+    bounds: I64
+    """As of a `Slice`."""
+    follow: npt.NDArray[np.bool_]
+    """Per edge. Those that lead beyond the bounds of a slice of causes are taken, too."""
+
+
 def walk_back(graph: ExecutionGraph, slice_: Slice, event: int, since_ns: int | None) -> Pieces:
     """The path to an event of a slice, from a time on."""
     follow = np.zeros(len(graph.edge_src), bool)
@@ -98,18 +109,36 @@ def walk_back(graph: ExecutionGraph, slice_: Slice, event: int, since_ns: int | 
     if not slice_.forward and graph.edge_excludes is not None:
         # Which say who had a lock that a strand on the path waited for.
         follow |= graph.edge_excludes
-    since = _NEVER if since_ns is None else since_ns
-    if implementation == "c":
-        found = graph.structure.plane.path(slice_.forward, event, since, _columns(graph, slice_, follow))
-        pieces, stretches = np.frombuffer(found[0], PIECE), np.frombuffer(found[1], STRETCH)
-        rivals = np.frombuffer(found[2], np.int64)
-    else:
-        pieces, stretches, rivals = _Walk(graph, slice_, follow).back_from(event, since)
-    walked = Pieces.backward(pieces, stretches, rivals)
-    return walked if since_ns is None else walked.since(graph, since_ns)
+    return Walker(graph, Extent(slice_.forward, slice_.bounds, follow)).back(event, since_ns)
 
 
-def _columns(graph: ExecutionGraph, slice_: Slice, follow: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[np.generic]]:
+class Walker:
+    """Walks back from as many events as one asks for; the graph is made ready for that once."""
+
+    def __init__(self, graph: ExecutionGraph, extent: Extent) -> None:
+        self._graph, self._extent = graph, extent
+        self._columns = _columns(graph, extent) if implementation == "c" else None
+
+    @staticmethod
+    def of_all(graph: ExecutionGraph) -> Walker:
+        """In all that led to an event: its slice of causes has every edge that a walk comes to."""
+        nowhere = np.full(len(graph.regions), -1, np.int64)
+        return Walker(graph, Extent(False, nowhere, np.ones(len(graph.edge_src), bool)))
+
+    def back(self, event: int, since_ns: int | None) -> Pieces:
+        """The path to an event, from a time on."""
+        since = _NEVER if since_ns is None else since_ns
+        if self._columns is not None:
+            found = self._graph.structure.plane.path(self._extent.forward, event, since, self._columns)
+            pieces, stretches = np.frombuffer(found[0], PIECE), np.frombuffer(found[1], STRETCH)
+            rivals = np.frombuffer(found[2], np.int64)
+        else:
+            pieces, stretches, rivals = _Walk(self._graph, self._extent).back_from(event, since)
+        walked = Pieces.backward(pieces, stretches, rivals)
+        return walked if since_ns is None else walked.since(self._graph, since_ns)
+
+
+def _columns(graph: ExecutionGraph, extent: Extent) -> dict[str, npt.NDArray[np.generic]]:
     given = {
         "ts": (graph.ts, np.int64),
         "kind": (graph.kind, np.uint8),
@@ -118,15 +147,17 @@ def _columns(graph: ExecutionGraph, slice_: Slice, follow: npt.NDArray[np.bool_]
         "region": (graph.region, np.uint32),
         "src": (graph.edge_src, np.int64),
         "dst": (graph.edge_dst, np.int64),
-        "follow": (follow, np.uint8),
-        "bounds": (slice_.bounds, np.int64),
+        "follow": (extent.follow, np.uint8),
+        "bounds": (extent.bounds, np.int64),
         "root": (graph.regions.kind == RegionKind.ROOT, np.uint8),
         "adapter": (graph.site_is_adapter, np.uint8),
         "strand_start": ([strand.start for strand in graph.strands], np.int64),
         "kinds": (_kinds(), np.uint8),
     }
     # Mostly they are so already, and nothing is copied.
-    return {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
+    columns = {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
+    # What walks find of rows and leave for the next ones; it takes memory only where they do.
+    return {**columns, "begun": np.zeros(len(graph), np.uint32)}
 
 
 def _kinds() -> npt.NDArray[np.uint8]:
@@ -160,10 +191,9 @@ class _Entry:
 class _Walk:
     """The walk in Python."""
 
-    def __init__(self, graph: ExecutionGraph, slice_: Slice, follow: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, graph: ExecutionGraph, extent: Extent) -> None:
         self.graph = graph
-        self.slice = slice_
-        self.follow = follow
+        self.extent = extent
         self.passive: list[bool] = passive_kinds().tolist()
 
     def back_from(self, event: int, since: int) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], I64]:
@@ -176,7 +206,7 @@ class _Walk:
         while True:
             seen.add(event)
             cause = found
-            parts, found = self.along_strand(event)
+            parts, found = self.along_strand(event, since)
             slack = (
                 cause.slack(graph, event, np.concatenate([np.arange(*part) for part in parts[::-1]])) if cause else -1
             )
@@ -192,10 +222,11 @@ class _Walk:
                 return np.array(pieces, PIECE), np.array(stretches, STRETCH), np.array(rivals, np.int64)
             event = source
 
-    def along_strand(self, event: int) -> tuple[list[tuple[int, int]], _Entry]:
-        """The stretches of rows from where the path came to the event's strand up to the event, the latest first, and how it
-        came."""
+    def along_strand(self, event: int, since: int) -> tuple[list[tuple[int, int]], _Entry]:
+        """The stretches of rows from where the path came to the event's strand, but from the last row of a time on, up to the
+        event, the latest first, and how it came."""
         graph, start = self.graph, self.graph.strand_of(event).start
+        floor = start + int(np.searchsorted(graph.ts[start : event + 1], since, "right")) - 1
         home = int(graph.region[event])
         entries: dict[int, _Entry] = {}
         parts: list[tuple[int, int]] = []
@@ -203,12 +234,16 @@ class _Walk:
             region = int(graph.region[event])
             entry = entries.get(region)
             if entry is None or entry.row > event:
-                entry = entries[region] = self.back(event)
-            gap = self._other_region(entry.row, event)
+                entry = entries[region] = self.back(event, since)
+            low = min(max(entry.row, floor), event) if floor >= start else entry.row
+            gap = self._other_region(low, event)
             if gap >= 0:
                 parts.append((gap + 1, event + 1))
                 event = gap
                 continue
+            if start <= floor and entry.row <= low <= floor:
+                parts.append((low, event + 1))
+                return parts, entry
             first = int(graph.regions.first[region])
             if region != home:
                 entry = self._of_nested(entry, first)
@@ -236,8 +271,8 @@ class _Walk:
             return _Entry(entry.row, entry.edge, (first - 1,)) if free < came else _Entry(first, -1)
         return entry if entry.edge >= 0 else _Entry(first, -1)
 
-    def back(self, event: int) -> _Entry:
-        """Where the path to an event entered the event's region."""
+    def back(self, event: int, since: int) -> _Entry:
+        """Where the path to an event entered the event's region; when that was not after a time, any row that was not."""
         graph = self.graph
         region = int(graph.region[event])
         edges, targets = graph.index.into(region)
@@ -245,6 +280,8 @@ class _Walk:
         while place > 0:
             # The edges into one run of passive records end one wait together.
             target = int(targets[place - 1])
+            if graph.ts[target] <= since:
+                return _Entry(target, -1)
             begin = self._run_begin(target)
             first = int(np.searchsorted(targets[:place], begin, "left"))
             found = self._latest(edges[first:place], begin, region)
@@ -252,13 +289,13 @@ class _Walk:
                 return found
             place = first
         first_row = int(graph.regions.first[region])
-        return _Entry(max(first_row, int(self.slice.bounds[region])) if self.slice.forward else first_row, -1)
+        return _Entry(max(first_row, int(self.extent.bounds[region])) if self.extent.forward else first_row, -1)
 
     def _beyond(self, events: I64) -> npt.NDArray[np.bool_]:
         """Which events lie beside the slice of causes, in scopes that the strand ran in between?"""
-        if self.slice.forward:
+        if self.extent.forward:
             return np.zeros(len(events), bool)
-        return events > self.slice.bounds[self.graph.region[events]]
+        return events > self.extent.bounds[self.graph.region[events]]
 
     def _run_begin(self, target: int) -> int:
         """The first row of the passive records that lead up to `target`, and of what a loop ran before it gave back control."""
@@ -277,7 +314,7 @@ class _Walk:
     def _latest(self, edges: I64, begin: int, region: int) -> _Entry | None:
         """The edge that ended a wait after the row before `begin`, or that opened the region, if one of them did."""
         graph = self.graph
-        edges = edges[self.follow[edges] | self._beyond(graph.edge_dst[edges])]
+        edges = edges[self.extent.follow[edges] | self._beyond(graph.edge_dst[edges])]
         edges = edges[graph.region[graph.edge_src[edges]] != region]
         if not len(edges):
             return None

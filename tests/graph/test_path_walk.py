@@ -86,7 +86,7 @@ def test_columns_that_are_not_of_the_graph_are_refused_by_name(graph_of, column,
     graph = graph_of([[0, 0, 0], [1, 1, 1]], [(1, 4), (4, 2)])
     cut = slice_events(graph, [2])
     follow = np.ones(2, bool)
-    columns = path_walk._columns(graph, cut, follow)
+    columns = path_walk._columns(graph, path_walk.Extent(cut.forward, cut.bounds, follow))
     graph.kind[:] = Kind.SCOPE_END
     for short in sorted(set(columns) - {"bounds", "adapter", "strand_start"}):
         with pytest.raises(ValueError, match=short):
@@ -99,6 +99,6 @@ def test_columns_that_are_not_of_the_graph_are_refused_by_name(graph_of, column,
 @in_c
 def test_an_event_that_there_is_not_is_refused(graph_of):
     graph = graph_of([[0, 0]], [])
-    columns = path_walk._columns(graph, slice_events(graph, [1]), np.zeros(0, bool))
+    columns = path_walk._columns(graph, path_walk.Extent(False, slice_events(graph, [1]).bounds, np.zeros(0, bool)))
     with pytest.raises(IndexError, match="event"):
         graph.structure.plane.path(False, 2, 0, columns)

@@ -61,7 +61,7 @@ class Program:
 
 
 @st.composite
-def programs(draw):
+def programs(draw, requests=False):
     threads = draw(st.integers(2, 4))
     program = Program([[] for _ in range(threads)])
     for thread in range(threads):
@@ -86,6 +86,8 @@ def programs(draw):
         elif action:
             function = draw(st.sampled_from(FUNCTIONS))
             program.put(thread, "enter", function)
+            if requests:
+                program.put(thread, "request", draw(st.sampled_from(["read", "write"])))
             program.put(thread, "exit", function, length=100 * draw(st.integers(1, 9)), work=function)
             program.put(thread, "log", "done")
     for thread in range(threads):
