@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from clew.graph.query import Run
-    from clew.server.protocol import Location
+    from clew.server.protocol import Location, Target
     from clew.server.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,6 +54,21 @@ def open_session(workspace: Path | None) -> Session:
     session = Session(the_workspace(workspace))
     session.importing = ImportBar()
     return session
+
+
+def target_of(text: str | None, at: str | None, event: int | None) -> Target:
+    """What is asked about, of which at most one is given. Raises `UsageError`."""
+    from clew.server.protocol import Location, Target
+
+    if sum(given is not None for given in (text, at, event)) > 1:
+        raise click.UsageError("give one of TEXT, --at and --event")
+    if at is None:
+        return Target(event=event, text=text)
+    file, colon, line = at.rpartition(":")
+    if not colon or not line.isdecimal():
+        raise click.UsageError(f"--at is a file and a line, as in app.py:42, not {at!r}")
+    path = Path(file)
+    return Target(location=Location(str(path.absolute()) if path.exists() else file, int(line)))
 
 
 def print_json(value: object) -> None:

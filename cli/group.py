@@ -21,6 +21,7 @@ COMMANDS = {
     "attach": Entry("clew.cli.attach", "Record a program that runs already: `clew attach PID`."),
     "detach": Entry("clew.cli.detach", "End the recording of a running program."),
     "why": Entry("clew.cli.why", "Walk back from a log line to its cause."),
+    "walk": Entry("clew.cli.walk", "Walk from event to event: causes, effects, what is around."),
     "diff": Entry("clew.cli.diff", "Say what changed between runs: which functions, which requests."),
     "patterns": Entry("clew.cli.patterns", "Show what threads and tasks do again and again."),
     "localize": Entry("clew.cli.localize", "Rank the services and functions to look at, with reasons."),

@@ -19,6 +19,7 @@ from clew.cli.common import (
     run_option,
     show,
     table,
+    target_of,
     workspace_option,
 )
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from clew.server.panel.explain import Explanation
-    from clew.server.protocol import ChainStep, Target
+    from clew.server.protocol import ChainStep
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def why(
     from clew.server.session import Task
 
     session = open_session(workspace)
-    found = find_target(session, run or "", _target(text, at, event), Task(), every=every)
+    found = find_target(session, run or "", target_of(text, at, event), Task(), every=every)
     graph = found.run.graph
     answers: list[Explanation] | list[Causes]
     if causes:
@@ -116,20 +117,6 @@ def why(
         else:
             _print(answer)
     print_problems(found.run)
-
-
-def _target(text: str | None, at: str | None, event: int | None) -> Target:
-    from clew.server.protocol import Location, Target
-
-    if sum(given is not None for given in (text, at, event)) > 1:
-        raise click.UsageError("give one of TEXT, --at and --event")
-    if at is None:
-        return Target(event=event, text=text)
-    file, colon, line = at.rpartition(":")
-    if not colon or not line.isdecimal():
-        raise click.UsageError(f"--at is a file and a line, as in app.py:42, not {at!r}")
-    path = Path(file)
-    return Target(location=Location(str(path.absolute()) if path.exists() else file, int(line)))
 
 
 def _print(answer: Explanation) -> None:

@@ -121,6 +121,20 @@ class Event:
         row = self.graph.enclosing_call(self.id)
         return None if row < 0 else Event(self.graph, row)
 
+    def out(self) -> Event | None:
+        """The event that began what is around this one: the call, or the scope where that is nearer."""
+        from clew.graph.ops.moves import out
+
+        row = out(self.graph, self.id)
+        return None if row < 0 else Event(self.graph, row)
+
+    def inside(self) -> Event | None:
+        """The first event of the call or scope that this one began."""
+        from clew.graph.ops.moves import inside
+
+        row = inside(self.graph, self.id)
+        return None if row < 0 else Event(self.graph, row)
+
     def why(self) -> list[Event]:
         """The chain of causes, this event first."""
         from clew.graph.ops.walk import why

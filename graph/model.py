@@ -310,11 +310,14 @@ class ExecutionGraph:
     @cached_property
     def owner(self) -> Rows:
         """Per event the call that names it, -1 for what a strand does outside of calls; see `graph.owners`."""
-        channels = [self.channel_ids[name] for name in OUTCOMES if name in self.channel_ids]
         is_outcome = np.zeros(len(self), bool)
         has = np.flatnonzero(self.ext >= 0)
-        is_outcome[has] = np.isin(self.extensions.channel[self.ext[has]], channels)
+        is_outcome[has] = np.isin(self.extensions.channel[self.ext[has]], self.outcome_channels)
         return owners(self.kind, self.region, self.strand, self.call, self.inner, is_outcome=is_outcome)
+
+    @cached_property
+    def outcome_channels(self) -> list[int]:
+        return [self.channel_ids[name] for name in OUTCOMES if name in self.channel_ids]
 
     def ids(self, rows: I64) -> I64:
         """The run's numbers of events: the rows, unless the graph is a part of a run, whose `answers` say how to number."""
@@ -393,6 +396,11 @@ class ExecutionGraph:
     def exit_of(self, enter: int) -> int:
         """The EXIT or UNWIND of a call, -1 when it never ended. Raises KeyError when `enter` opened no call."""
         return int(self.calls.exit[self.calls.find(enter)])
+
+    def owner_of(self, event: int) -> int:
+        """The call that names the event, -1 for none: one value of `owner`; of a stored graph without making the column."""
+        call = self.at("call", event)
+        return call if call >= 0 else self.at("owner", event)
 
     def function_site(self, event: int) -> int:
         """The site of the function that the event happened in; its own site when no recorded call is around it."""

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.calls import Nesting, nest
-from clew.graph.model import I64, U8, U32, Calls, ExecutionGraph, Extensions, Regions, Rows
+from clew.graph.model import I64, U8, U32, Calls, ExecutionGraph, Extensions, Regions, Rows, Strand
+from clew.graph.owners import owners
 from clew.graph.tables import ROWS_A_GROUP, DamagedTable, Table
 from clew.graph.texts import Templated, TemplatedTexts
 from clew.graph.times import call_times
@@ -35,6 +36,8 @@ _EVENT_COLUMNS = {
 
 LARGE = 1 << 22
 """Events of a graph whose columns are not kept by chance."""
+NESTED = 1 << 25
+"""Events of the strands whose calls are kept when they were asked for one event at a time."""
 _SMALL = frozenset({"regions", "channel_ids", "site_is_adapter", "strand_process", "answers"})
 
 
@@ -220,10 +223,14 @@ class StoredGraph(ExecutionGraph):
             row = int(np.searchsorted(self._extended, event))
             return row if row < len(self._extended) and self._extended[row] == event else -1
         if column in ("call", "inner"):
+            if "_nesting" in self.__dict__:
+                return super().at(column, event)
             strand = self.strands[self.at("strand", event)]
-            calls: I64 = getattr(self._strand_nesting(strand.start, strand.stop), column)
+            calls: I64 = getattr(self._strand_nesting(strand), column)
             value = int(calls[event - strand.start])
             return value + strand.start if value >= 0 else -1
+        if column == "owner":
+            return self._owner(event)
         group, first = self.tables.get("events", lambda table: table.group_of(event))
         return int(self._parts(_EVENT_COLUMNS[column], group)[event - first])
 
@@ -241,22 +248,80 @@ class StoredGraph(ExecutionGraph):
 
         return lru_cache(16)(read)
 
+    def _part(self, column: str, start: int, stop: int) -> npt.NDArray[Any]:
+        """A column of the events in the rows from `start` up to `stop`."""
+        if column in self.__dict__:
+            whole: npt.NDArray[Any] = getattr(self, column)[start:stop]
+            return whole
+        low, first = self.tables.get("events", lambda table: table.group_of(start))
+        high, _ = self.tables.get("events", lambda table: table.group_of(stop - 1))
+        parts = [self._parts(_EVENT_COLUMNS[column], group) for group in range(low, high + 1)]
+        return np.concatenate(parts)[start - first : stop - first]
+
+    def _strand_nesting(self, strand: Strand) -> Nesting:
+        """The calls of a strand, its rows counted from its first; the last ones are kept."""
+        kept = self._nestings
+        found = kept.pop(strand.index, None)
+        if found is None:
+            part, bounds = partial(self._part, start=strand.start, stop=strand.stop), [0, strand.stop - strand.start]
+            found = nest(part("kind"), part("site"), np.array(bounds, np.int64))
+            while kept and sum(len(one.call) for one in kept.values()) + bounds[1] > NESTED:
+                del kept[next(iter(kept))]
+        kept[strand.index] = found
+        return found
+
     @cached_property
-    def _strand_nesting(self) -> Callable[[int, int], Nesting]:
-        """The calls of the strand that has some rows, counted from its first; the last ones are kept."""
+    def _nestings(self) -> dict[int, Nesting]:
+        return {}
 
-        def part(column: str, start: int, stop: int) -> npt.NDArray[Any]:
-            low, first = self.tables.get("events", lambda table: table.group_of(start))
-            high, _ = self.tables.get("events", lambda table: table.group_of(stop - 1))
-            return np.concatenate([self._parts(column, group) for group in range(low, high + 1)])[
-                start - first : stop - first
-            ]
+    def _owner(self, event: int) -> int:
+        """One value of `owner`: what names an event lies in its region and, of a task, in the steps around it."""
+        strand = self.strands[self.at("strand", event)]
+        region = self.at("region", event)
+        start, stop = strand.start, strand.stop
+        if strand.kind == "thread":
+            start, stop = max(int(self.regions.first[region]) - 1, start), int(self.regions.last[region]) + 1
+        kept, of = self._owners, (strand.index, start, stop)
+        found = kept.pop(of, None)
+        if found is None:
+            found = self._owners_within(strand, start, stop)
+            while kept and sum(len(one) for one in kept.values()) + len(found) > NESTED:
+                del kept[next(iter(kept))]
+        kept[of] = found
+        return int(found[event - start])
 
-        def read(start: int, stop: int) -> Nesting:
-            bounds = np.array([0, stop - start], np.int64)
-            return nest(part("kind", start, stop), part("location", start, stop), bounds)
+    @cached_property
+    def _owners(self) -> dict[tuple[int, int, int], Rows]:
+        return {}
 
-        return lru_cache(4)(read)
+    def _owners_within(self, strand: Strand, start: int, stop: int) -> Rows:
+        part = partial(self._part, start=start, stop=stop)
+        if "_nesting" in self.__dict__:
+            call, inner = self.call[start:stop], self.inner[start:stop]
+        else:
+            nesting, first = self._strand_nesting(strand), strand.start
+            call, inner = (
+                np.where(rows >= 0, rows.astype(np.int64) + first, -1)
+                for rows in (nesting.call[start - first : stop - first], nesting.inner[start - first : stop - first])
+            )
+        is_outcome = np.zeros(stop - start, bool)
+        low, high = np.searchsorted(self._extended, [start, stop]).tolist()
+        outcome = np.isin(self.extensions.channel[low:high], self.outcome_channels)
+        is_outcome[self._extended[low:high] - start] = outcome
+        return owners(part("kind"), part("region"), part("strand"), call, inner, is_outcome=is_outcome)
+
+    def exit_of(self, enter: int) -> int:
+        if "calls" in self.__dict__:
+            return super().exit_of(enter)
+        strand = self.strands[self.at("strand", enter)]
+        nesting, first = (
+            (self._nesting, 0) if "_nesting" in self.__dict__ else (self._strand_nesting(strand), strand.start)
+        )
+        place = int(np.searchsorted(nesting.enter, enter - first))
+        if place == len(nesting.enter) or nesting.enter[place] != enter - first:
+            raise KeyError(enter)
+        end = int(nesting.exit[place])
+        return end + first if end >= 0 else -1
 
     # What follows from the columns
 

@@ -89,6 +89,12 @@ def _timeline_call(session: Session, params: protocol.TimelineCallParams, task: 
     return timeline_call(session, params, task)
 
 
+def _walk(session: Session, params: protocol.WalkParams, task: Task) -> protocol.WalkResult:
+    from clew.server.panel.walk import walk_view
+
+    return walk_view(session, params, task)
+
+
 def _locate(session: Session, params: protocol.LocateParams, task: Task) -> protocol.LocateResult:
     from clew.server.panel.locate import locate
 
@@ -128,6 +134,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/timelineTile": _timeline_tile,
     "clew/timelineArrows": _timeline_arrows,
     "clew/timelineCall": _timeline_call,
+    "clew/walk": _walk,
     "clew/locate": _locate,
     "clew/source": _source,
     "clew/recordables": _recordables,

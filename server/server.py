@@ -28,7 +28,7 @@ from clew.records.errors import ClewError
 from clew.records.run import workspace_of
 from clew.server import handlers, protocol
 from clew.server.codec import decode
-from clew.server.features import code_lens, commands, configuration, definition, diagnostics, hover, record
+from clew.server.features import code_lens, commands, configuration, definition, diagnostics, hover, record, walk
 from clew.server.features.comparison import Comparison
 from clew.server.files import same_file_key
 from clew.server.positions import path_of
@@ -119,6 +119,7 @@ class ClewServer(LanguageServer):
         if not self.options.panel:
             commands.register(self)
             record.register(self)
+            walk.register(self)
 
     def watch(self) -> None:
         """On the client's `initialized`: from now on it may be notified."""

@@ -27,10 +27,11 @@ from clew.server.protocol import (
     shared,
     slices,
     timelines,
+    walks,
 )
 
 OUTPUT = Path(__file__).resolve().parent.parent / "vscode-client" / "src" / "shared" / "protocol.ts"
-MODULES = (shared, sessions, slices, paths, diffs, compares, localizes, patterns, recordings, timelines, hosts)
+MODULES = (shared, sessions, slices, paths, diffs, compares, localizes, patterns, recordings, timelines, walks, hosts)
 """In the order in which their types are written."""
 CONSTANTS = ("PROTOCOL_VERSION", "RUNS_CHANGED", "COMMANDS")
 UNIONS = ("HostMessage", "PanelMessage")

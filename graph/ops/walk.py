@@ -135,7 +135,7 @@ class _Joins:
 
     def __init__(self, graph: ExecutionGraph, event: int) -> None:
         self.graph = graph
-        self.open = {int(graph.owner[event]), *enclosing(graph, event)} - {-1}
+        self.open = {graph.owner_of(event), *enclosing(graph, event)} - {-1}
         self.edges = [
             edge
             for edge in edges_into(graph, int(graph.region[event]), event)
@@ -160,8 +160,8 @@ class _Joins:
         names nobody."""
         graph = self.graph
         named = [edge for edge in self.edges if not self._is_of_a_callback(int(graph.edge_src[edge]))]
-        inside = [edge for edge in named if graph.owner[graph.edge_dst[edge]] in self.open]
-        return (inside or named or [-1])[-1]
+        inside = (edge for edge in reversed(named) if graph.owner_of(int(graph.edge_dst[edge])) in self.open)
+        return next(inside, named[-1] if named else -1)
 
     def _is_of_a_callback(self, source: int) -> bool:
         opener = int(self.graph.regions.opener[self.graph.region[source]])
@@ -317,7 +317,7 @@ def enclosing(graph: ExecutionGraph, event: int) -> list[int]:
     call = graph.enclosing_call(event)
     while call >= 0:
         found.append(call)
-        call = int(graph.calls.caller[graph.calls.find(call)])
+        call = graph.enclosing_call(call)
     return found
 
 

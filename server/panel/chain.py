@@ -113,7 +113,7 @@ def _detail(graph: ExecutionGraph, step: Step) -> str:
 
 def location(graph: ExecutionGraph, event: int) -> Location | None:
     """Where the event happened in the program; for what an adapter recorded inside a library, the function around it."""
-    call = int(graph.owner[event])
+    call = graph.owner_of(event)
     if graph.site_is_adapter[int(graph.site[event])] and call >= 0:
         event = call
     place = graph.location(event)

@@ -113,7 +113,7 @@ _ACQUIRED = {
 
 def actor(graph: ExecutionGraph, event: int) -> str:
     """Who an event is of: the function around it, else its thread or task."""
-    call = int(graph.owner[event])
+    call = graph.owner_of(event)
     if call >= 0:
         name = wording.short_label(graph.sites[int(graph.site[call])].label)
         region = int(graph.region[event])

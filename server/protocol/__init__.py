@@ -89,6 +89,12 @@ from clew.server.protocol.timelines import TimelineResult as TimelineResult
 from clew.server.protocol.timelines import TimelineStrand as TimelineStrand
 from clew.server.protocol.timelines import TimelineTileParams as TimelineTileParams
 from clew.server.protocol.timelines import TimelineTileResult as TimelineTileResult
+from clew.server.protocol.walks import WalkCard as WalkCard
+from clew.server.protocol.walks import WalkEnd as WalkEnd
+from clew.server.protocol.walks import WalkFact as WalkFact
+from clew.server.protocol.walks import WalkParams as WalkParams
+from clew.server.protocol.walks import WalkResult as WalkResult
+from clew.server.protocol.walks import WalkWay as WalkWay
 
 PROTOCOL_VERSION = 1
 
@@ -106,6 +112,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/timelineTile": (TimelineTileParams, TimelineTileResult),
     "clew/timelineArrows": (TimelineArrowsParams, TimelineArrowsResult),
     "clew/timelineCall": (TimelineCallParams, TimelineCallResult),
+    "clew/walk": (WalkParams, WalkResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/source": (SourceParams, SourceResult),
     "clew/recordables": (RecordableParams, RecordableResult),
@@ -127,8 +134,10 @@ COMMANDS = (
     "clew.record",
     "clew.recordAgain",
     "clew.stopRecording",
+    "clew.walk.start",
 )
 """Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
 `CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
 `ChooseBaselineParams`, or nothing: they ask. record takes one `RecordableParams`, whose `kind` says what of it is recorded
-without asking, or nothing; the other two take nothing."""
+without asking, or nothing; the next two take nothing;
+walk.start takes one `WalkParams`."""

@@ -239,6 +239,9 @@ def test_one_event_is_looked_at_without_reading_whole_columns(run, monkeypatch):
     one, two = process.thread(), process.thread("other")
     for number in range(12):
         one.enter("outer").log(f"line {number}").enter("inner").send(number).exit("inner").exit("outer")
+        one.step(f"t{number}").join(number).enter("task").suspend("task").stop(f"t{number}")
+        one.step(f"t{number}").join(f"woke {number}").unwind("task").send(f"done {number}", channel="asyncio.future")
+        one.stop(f"t{number}")
         two.receive(number).enter("handle").log("", level=40).suspend("handle").log("beside").resume("handle").exit(
             "handle"
         )
@@ -247,11 +250,14 @@ def test_one_event_is_looked_at_without_reading_whole_columns(run, monkeypatch):
     loaded, _ = store_module.load(folder)
     assert len(pq.ParquetFile(folder / STORE_FOLDER / "events.parquet").metadata.to_dict()["row_groups"]) > 10
     for row in [*range(len(built)), -1]:
-        for column in ("ts", "kind", "site", "strand", "region", "call", "inner", "idle"):
+        for column in ("ts", "kind", "site", "strand", "region", "call", "inner", "idle", "owner"):
             assert loaded.at(column, row) == built.at(column, row), (column, row)
+        assert loaded.owner_of(row) == built.owner[row]
         assert (loaded.text(row), loaded.key(row), loaded.function(row)) == (
             built.text(row),
             built.key(row),
             built.function(row),
         )
-    assert not {"ts", "kind", "site", "strand", "ext", "call"} & set(vars(loaded))
+    for call in built.calls.enter.tolist():
+        assert loaded.exit_of(call) == built.exit_of(call)
+    assert not {"ts", "kind", "site", "strand", "ext", "call", "calls", "owner"} & set(vars(loaded))

@@ -14,6 +14,7 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, 
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, finish_run
 from clew.server.protocol import COMMANDS
+from clew.server.walker import STEPS
 
 # One server serves all tests about the recorded program.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -384,7 +385,7 @@ async def plain_editor(lsp_client: LanguageClient, shop):
 
 
 async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_editor, shop):
-    assert set(plain_editor.offered) == set(COMMANDS)
+    assert set(plain_editor.offered) == {*COMMANDS, *(f"clew.walk.{step}" for step in STEPS)}
     await plain_editor.workspace_execute_command_async(
         types.ExecuteCommandParams("clew.why", [{"target": {"text": "Order failed"}}])
     )
@@ -427,3 +428,29 @@ async def test_without_the_panel_a_comparison_is_told_by_a_message(plain_editor,
             types.ExecuteCommandParams("clew.chooseBaseline", [{"run": ""}])
         )
     assert (await ask(plain_editor, "clew/runs"))["baseline"] == ""
+
+
+async def test_without_the_panel_a_walk_tells_each_step_and_shows_its_place(plain_editor, line_of):
+    async def do(command, *arguments):
+        await plain_editor.workspace_execute_command_async(
+            types.ExecuteCommandParams(f"clew.walk.{command}", list(arguments))
+        )
+        return plain_editor.messages[-1].message
+
+    assert await do("cause") == "no walk has begun; begin one at a log line or a function"
+    said = await do("start", {"target": {"text": "Order failed"}, "run": "before"})
+    assert "ERROR Order failed: item 17 is sold out\nlevel = ERROR\nlogger = shop" in said
+    assert re.search(r"on from here: cause(?: \(\d+\))?, .*out", said)
+    said = await do("cause")
+    assert said.startswith("cause: through the state item 17: set by Stock.mark_sold, ")
+    shown = plain_editor.shown_documents[-1] if hasattr(plain_editor, "shown_documents") else None
+    if shown is not None:
+        assert shown.selection.start.line + 1 == line_of("shop/stock.py", "def mark_sold")
+    assert "app.main started a thread" in await do("cause")
+    assert "Stock.mark_sold defined item 17" in await do("back")
+    assert "app.main started a thread" in await do("forward")
+    assert await do("forward") == "forward: nothing was visited after this"
+    assert "none of the 20 calls" not in await do("start", {"target": {"function": "shop.app:check"}, "pick": "failed"})
+    assert "No log line of run" in await do("start", {"target": {"text": "nonsense"}})
+    # What has no beginning leaves the walk where it was.
+    assert (await do("in")).startswith("in: ")

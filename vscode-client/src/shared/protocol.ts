@@ -17,9 +17,10 @@ export const RUNS_CHANGED = "clew/runsChanged";
  * Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
  * `CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
  * `ChooseBaselineParams`, or nothing: they ask. record takes one `RecordableParams`, whose `kind` says what of it is recorded
- * without asking, or nothing; the other two take nothing.
+ * without asking, or nothing; the next two take nothing;
+ * walk.start takes one `WalkParams`.
  */
-export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording"] as const;
+export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording", "clew.walk.start"] as const;
 
 /** A place in source. `line` counts from 1, as people and tracebacks do; the language server converts. */
 export interface Location {
@@ -1066,6 +1067,104 @@ export interface TimelineCallResult {
   call: TimelineCall | null;
 }
 
+/** From where, and which way. The walk itself, with what was visited, is kept by whoever walks. */
+export interface WalkParams {
+  target: Target;
+  run?: string;
+  step?: "here" | "cause" | "effect" | "previous" | "next" | "out" | "in";
+  /** Of several events that lie this way: which, by its place in `WalkWay.ends`. */
+  choice?: number;
+  /**
+   * Where the walk begins of a function's calls, `failed` at the last one that an exception ended; without one, where the
+   * target's view would begin.
+   */
+  pick?: "" | "last" | "first" | "slowest" | "failed";
+}
+
+/** An event that one step leads to. */
+export interface WalkEnd {
+  event: number;
+  title: string;
+  /** use, sync, state; call or scope for what is around or inside; next for the order in a thread or task. */
+  edge: string;
+  channel: string;
+  /** What the step to it means. */
+  sentence: string;
+  /** As of `GraphNode`. */
+  kind: string;
+  process: string;
+  strand: string;
+  /** Since the run's start. */
+  timeNs: number;
+  /** Is it what the chain of why names? */
+  onChain: boolean;
+  location: Location | null;
+}
+
+/** What lies in one direction. */
+export interface WalkWay {
+  step: "cause" | "effect" | "previous" | "next" | "out" | "in";
+  /** Of all, of which `ends` are the nearest. */
+  count: number;
+  /** The one that a step takes first. */
+  ends: WalkEnd[];
+  /** Why there is none, "" where there is one. */
+  stop: string;
+}
+
+export interface WalkFact {
+  name: string;
+  value: string;
+}
+
+/** All that is known of one event. */
+export interface WalkCard {
+  event: number;
+  title: string;
+  /** As of `GraphNode`. */
+  kind: string;
+  /** Since the run's start. */
+  timeNs: number;
+  /** Of the call that it begins or ends; null for other events and a call without an end. */
+  durationNs: number | null;
+  process: string;
+  strand: string;
+  /** `module:qualname` of the function around it, "" for none. */
+  function: string;
+  /** A log's message, a value, why events are missing. */
+  text: string;
+  /** Values and payloads that were recorded with it, and what else there is to say, for a table. */
+  facts: WalkFact[];
+  location: Location | null;
+  /** "" when the run has only one. */
+  machine: string;
+}
+
+export interface WalkResult {
+  run: RunRef;
+  /** Null when there is nothing to walk from, of which `message` tells. */
+  card: WalkCard | null;
+  /** All six directions. */
+  ways: WalkWay[];
+  /** The step that was asked for. */
+  step: string;
+  /** Was it made? Otherwise the card is the one where the walk stands, and `sentence` says why it stopped. */
+  moved: boolean;
+  /** What the step meant; "" for the beginning of a walk. */
+  sentence: string;
+  /** What lay this way, the nearest; `choice` is the place of the one that was taken. */
+  ends: WalkEnd[];
+  choice: number;
+  /** What the clocks of both ends of the step were put together by, "" on one machine. */
+  clock: string;
+  /** Can the clocks be off by more than the time between both? */
+  uncertain: boolean;
+  /** What is missing on the way. */
+  gaps: MissingEvents[];
+  /** A sentence when there is nothing to show, or about what was chosen of several. */
+  message: string;
+}
+
 /** The language client's `initializationOptions`. */
 export interface ClientOptions {
   /**
@@ -1129,6 +1228,7 @@ export interface Methods {
   "clew/timelineTile": { params: TimelineTileParams; result: TimelineTileResult };
   "clew/timelineArrows": { params: TimelineArrowsParams; result: TimelineArrowsResult };
   "clew/timelineCall": { params: TimelineCallParams; result: TimelineCallResult };
+  "clew/walk": { params: WalkParams; result: WalkResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/source": { params: SourceParams; result: SourceResult };
   "clew/recordables": { params: RecordableParams; result: RecordableResult };
@@ -1151,6 +1251,7 @@ export const METHODS: readonly Method[] = [
   "clew/timelineTile",
   "clew/timelineArrows",
   "clew/timelineCall",
+  "clew/walk",
   "clew/locate",
   "clew/source",
   "clew/recordables",

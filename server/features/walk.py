@@ -1,0 +1,76 @@
+"""Commands that walk, for editors without the panel: each step is told in a message, and shown where it is in the code.
+
+Registered only for clients that do not carry them out themselves (`ClientOptions.panel`). There is one walk at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from clew.records.errors import ClewError
+from clew.server import wording
+from clew.server.codec import decode
+from clew.server.positions import line_range, uri_of
+from clew.server.protocol import WalkParams, WalkResult
+from clew.server.session import Cancelled
+from clew.server.walker import STEPS, Walker
+
+if TYPE_CHECKING:
+    from clew.server.server import ClewServer
+
+PREFIX = "clew.walk."
+
+
+def register(server: ClewServer) -> None:
+    walker = Walker(server.session)
+
+    @server.command(f"{PREFIX}start")
+    async def start(*arguments: Any) -> None:
+        given = arguments[0] if arguments else {"target": {}}
+        await _make(server, lambda task: walker.start(decode(WalkParams, given), task))
+
+    for name in STEPS:
+        _register_step(server, walker, name)
+
+
+def _register_step(server: ClewServer, walker: Walker, name: str) -> None:
+    async def step(*arguments: Any) -> None:
+        """The argument, if any: which of several, from 1."""
+        choice = arguments[0] - 1 if arguments and isinstance(arguments[0], int) else 0
+        await _make(server, lambda task: walker.step(name, task, choice))
+
+    server.command(f"{PREFIX}{name}")(step)
+
+
+async def _make(server: ClewServer, step: Any) -> None:
+    try:
+        result: WalkResult = await server.work("clew: walking", step)
+    except ClewError as error:
+        if not isinstance(error, Cancelled):
+            server.tell(str(error), types.MessageType.Warning)
+        return
+    server.tell(told(result))
+    place = result.card.location if result.card and result.moved else None
+    window = server.client_capabilities.window
+    if place is not None and window and window.show_document and window.show_document.support:
+        await server.window_show_document_async(
+            types.ShowDocumentParams(uri=uri_of(place.path), take_focus=True, selection=line_range(place.line, 0, 0))
+        )
+
+
+def told(result: WalkResult) -> str:
+    """What the step meant, the event and its values, and where one can go on."""
+    if result.card is None:
+        return result.message
+    said = [f"{result.step}: {result.sentence}"] if result.sentence else []
+    said += [f"here {gap.text}" for gap in result.gaps]
+    if not result.moved:
+        return "\n".join(said)
+    card = result.card
+    said.append(f"{wording.offset(card.timeNs)} {card.title}")
+    said += [f"{fact.name} = {fact.value}" for fact in card.facts]
+    said += [result.message] if result.message else []
+    ways = [f"{way.step} ({way.count:,})" if way.count > 1 else way.step for way in result.ways if way.ends]
+    return "\n".join([*said, f"on from here: {', '.join(ways)}" if ways else "nothing leads on from here"])
