@@ -183,6 +183,7 @@ def _functions(answer: dict[str, Any]) -> str:
 def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
     """Ends the recording of processes, and says what there is."""
     from clew.cli.summary import as_document, summary, told
+    from clew.records import sources
     from clew.records.counted import only_counted
     from clew.records.run import load_run, save_run
 
@@ -196,6 +197,7 @@ def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
         if found.onlyCounted and info.finished is not None:
             # Not by the process itself: it would load what reads traces.
             save_run(folder, info._replace(notes=[*info.notes, only_counted(found.countedCalls)]))
+        sources.keep(folder)
         documents.append({"run": folder.name, "folder": str(folder), "pids": ended, **as_document(found)})
         if not as_json:
             say(f"{shlex.join(map(str, ended))}: no longer recorded")

@@ -20,7 +20,6 @@ from clew.cli.run_words import Options
 from clew.cli.saying import say, write
 from clew.instrument.launch import environment
 from clew.records.collector import Attendant
-from clew.records.counted import counted_notes
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
 from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, trace_files
@@ -64,7 +63,7 @@ def record(options: Options) -> int:
     if samples_nothing(plan):
         told_later(SAMPLES_NOTHING)
     attendant = Attendant(run_folder, at_once=plan.keep == "newest")
-    at_the_end = ["clew.records.collect", "clew.records.reader" if quiet and not as_json else "clew.cli.summary"]
+    at_the_end = ["clew.records.collect", "clew.records.ended"] + ["clew.cli.summary"] * (not quiet or as_json)
 
     def look() -> bool:
         # While the program starts, loading costs its user no time.
@@ -119,7 +118,9 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_jso
     """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
     missing = _why_nothing(run_folder, info)
     try:
-        info = finish_run(run_folder, info, code, [missing] if missing else counted_notes(run_folder))
+        from clew.records.ended import conclude  # it is for the end only
+
+        info = finish_run(run_folder, info, code, [missing] if missing else conclude(run_folder))
     except FileNotFoundError:
         missing = f"run {info.id} is lost: its folder {run_folder} was removed while it was recorded"
     except OSError as error:

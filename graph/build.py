@@ -72,7 +72,7 @@ class _Shared:
     _string_ids: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def site(self, info: SiteInfo) -> int:
-        fields = info[1:]
+        fields = info[1:8]  # without the file's state, which two processes may have met differently
         number = self._site_ids.get(fields)
         if number is None:
             number = self._site_ids[fields] = len(self.sites)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from clew.records.found import ProcessRecords
 
@@ -32,11 +31,3 @@ def only_counted(calls: Mapping[str, int]) -> str:
     functions = "1 function" if len(calls) == 1 else f"{len(calls):,} functions"
     were = "was" if len(calls) == 1 else "were"
     return f"{functions} ran too often for the budget and {were} only counted for a time: {shown}{more}"
-
-
-def counted_notes(run_folder: Path) -> list[str]:
-    """Of a run whose processes have ended: the notes to keep with it."""
-    from clew.records.reader import read_run  # it is for the end only
-
-    calls = counted_calls(read_run(run_folder, events=False).processes)
-    return [only_counted(calls)] if calls else []

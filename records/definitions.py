@@ -96,4 +96,6 @@ def _site(key: int, fields: Any) -> SiteInfo:
         end_line=_number(fields, "end_line"),
         kind=_checked(fields, "kind", str, ""),
         rule=_number(fields, "rule", -1, least=-1),
+        modified=_number(fields, "modified", most=MAX_NS),
+        size=_number(fields, "size", most=MAX_NS),
     )

@@ -118,3 +118,5 @@ class SiteInfo(NamedTuple):
     end_line: int
     kind: str  # "function", "coroutine", "generator", "async_generator", "lambda", "log", "adapter", "annotation", "builtin"
     rule: int = -1  # index of the plan's rule that chose it, -1 for none
+    modified: int = 0  # when the file was changed last, ns since 1970, as its code was loaded; 0 when that is not known
+    size: int = 0  # of the file then, bytes

@@ -56,18 +56,33 @@ def ancestors(folder: Path, commit: str) -> list[str]:
         return [commit]
 
 
+def committed(folder: Path, commit: str, path: str) -> bytes | None:
+    """A file as a commit has it, as git would check it out; None when it is not in the commit, or outside of `folder`."""
+    try:
+        # As ./path it is looked for below the folder that git works in.
+        where = f"{commit}:./{Path(path).relative_to(folder).as_posix()}"
+        return _asked(folder, "cat-file", "--filters", where)
+    except (RevisionError, ValueError):
+        return None
+
+
 def _git(folder: Path, *words: str) -> str:
     """What git prints. Raises `RevisionError` with what it says against it."""
+    return _asked(folder, *words).decode("utf-8", "replace").strip()
+
+
+def _asked(folder: Path, *words: str) -> bytes:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, errors="replace", timeout=_PATIENCE, check=False,
+            timeout=_PATIENCE, check=False,
         )  # fmt: skip
     except FileNotFoundError:
         raise RevisionError("git is not installed") from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RevisionError(f"git does not answer: {error}") from None
     if done.returncode:
-        raise RevisionError(done.stderr.strip().removeprefix("fatal: ").partition("\n")[0])
-    return done.stdout.strip()
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise RevisionError(said.removeprefix("fatal: ").partition("\n")[0])
+    return done.stdout

@@ -156,7 +156,7 @@ def create_run(
             attached=bool(attached_to),
         )
         try:
-            _write(folder / PLAN_FILE, plan)
+            write_private(folder / PLAN_FILE, plan)
             save_run(folder, info)
         except OSError:
             remove_run(folder)
@@ -179,7 +179,7 @@ def save_run(folder: Path, info: RunInfo) -> None:
     """Writes `run.json` whole or not at all."""
     text = json.dumps(info._asdict(), indent=1, ensure_ascii=False) + "\n"
     # What a command line has that is no UTF-8 could not be shown either.
-    _write(folder / RUN_FILE, text.encode("utf-8", "replace").decode())
+    write_private(folder / RUN_FILE, text.encode("utf-8", "replace").decode())
 
 
 def load_plan_text(folder: Path) -> str:
@@ -193,7 +193,7 @@ def load_plan_text(folder: Path) -> str:
 def save_plan(folder: Path, plan: str) -> None:
     """Writes `plan.json` whole or not at all. Raises `RunError`."""
     try:
-        _write(folder / PLAN_FILE, plan)
+        write_private(folder / PLAN_FILE, plan)
     except OSError as error:
         raise RunError(f"{folder / PLAN_FILE}: cannot be written ({error.strerror})") from None
 
@@ -341,11 +341,13 @@ def disk_bytes(folder: Path) -> int:
     return total
 
 
-def _write(path: Path, text: str) -> None:
+def write_private(path: Path, content: str | bytes) -> None:
+    """Whole or not at all, for the user alone. Raises OSError."""
+    data = content if isinstance(content, bytes) else content.encode()
     temporary = path.with_name(path.name + ".part")
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)

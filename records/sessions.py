@@ -96,4 +96,8 @@ def keep_sessions(workspace: Path, most: int) -> list[str]:
         if seen[info.dirty] > most and (info.finished is not None or is_abandoned(folder, info)):
             remove_run(folder)
             removed.append(info.id)
+    if removed:
+        from clew.records import sources  # which the beginning of a session does without
+
+        sources.prune(workspace)
     return removed

@@ -16,10 +16,12 @@ from clew.server.files import same_file_key
 from clew.server.protocol import CompareParams, LocalizeParams
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.compare.evidence import Evidence
     from clew.compare.mutations import Mutation, Mutations
     from clew.compare.suspects import Suspect
-    from clew.graph.model import ExecutionGraph
+    from clew.graph.query import Run
     from clew.server.baseline import Baseline
     from clew.server.session import Session, Task
 
@@ -45,6 +47,8 @@ class Place:
     qualname: str
     line: int
     """Of its first decorator, else of its `def`."""
+    folder: Path
+    """Of the run that recorded it."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def find(session: Session, before: Baseline, after: str, task: Task) -> Findings
     question = _Question(
         before,
         after,
-        Places([each.run.graph for each in (*found.after, *found.before)]),
+        Places([each.run for each in (*found.after, *found.before)]),
         [category_id(key) for key in mutations.pairing.keys],
     )
     named = [*_slower(mutations, question), *_calls(mutations, question)]
@@ -110,12 +114,12 @@ def find(session: Session, before: Baseline, after: str, task: Task) -> Findings
 class Places:
     """Where functions are, by label, in the first run that knows."""
 
-    def __init__(self, graphs: Sequence[ExecutionGraph]) -> None:
+    def __init__(self, runs: Sequence[Run]) -> None:
         self._known: dict[str, Place] = {}
-        for graph in graphs:
-            for site in graph.sites:
+        for run in runs:
+            for site in run.graph.sites:
                 if site.file and not site.is_adapter:
-                    self._known.setdefault(site.label, Place(site.file, site.qualname, site.line))
+                    self._known.setdefault(site.label, Place(site.file, site.qualname, site.line, run.folder))
 
     def of(self, label: str) -> Place | None:
         return self._known.get(label)

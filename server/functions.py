@@ -12,6 +12,8 @@ from clew.graph.ops.statistics import FunctionStatistics, function_statistics
 from clew.server.files import same_file_key
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.graph.model import ExecutionGraph
     from clew.graph.query import Run
 
@@ -42,6 +44,8 @@ class Function:
 @dataclass(frozen=True)
 class FunctionTable:
     graph: ExecutionGraph = field(repr=False)
+    folder: Path
+    """The run's."""
     run: str
     """The run's id."""
     name: str
@@ -58,7 +62,7 @@ class FunctionTable:
         for function in sorted(by_site.values(), key=lambda function: function.line):
             if function.file:
                 by_file.setdefault(same_file_key(function.file), []).append(function)
-        return cls(graph, run.info.id, run.info.name, by_site, by_file)
+        return cls(graph, run.folder, run.info.id, run.info.name, by_site, by_file)
 
     def in_file(self, path: str) -> list[Function]:
         """By line."""

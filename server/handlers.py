@@ -101,6 +101,12 @@ def _locate(session: Session, params: protocol.LocateParams, task: Task) -> prot
     return locate(session, params, task)
 
 
+def _present(session: Session, params: protocol.PresentParams, _task: Task) -> protocol.PresentResult:
+    from clew.server.panel.locate import present
+
+    return present(session, params)
+
+
 def _source(session: Session, params: protocol.SourceParams, task: Task) -> protocol.SourceResult:
     from clew.server.panel.source import source
 
@@ -136,6 +142,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/timelineCall": _timeline_call,
     "clew/walk": _walk,
     "clew/locate": _locate,
+    "clew/present": _present,
     "clew/source": _source,
     "clew/recordables": _recordables,
     "clew/progress": _progress,

@@ -61,15 +61,15 @@ def current(found: Outline | None, qualname: str, recorded_line: int) -> Definit
     return min(candidates, key=lambda definition: abs(definition.first_line - recorded_line), default=None)
 
 
-def at(found: Outline | None, line: int) -> Definition | None:
-    """The innermost function around a line."""
-    around = [
+def around(found: Outline | None, line: int) -> list[Definition]:
+    """The functions around a line, the innermost first."""
+    there = [
         definition
         for definitions in (found or {}).values()
         for definition in definitions
         if definition.first_line <= line <= definition.end_line
     ]
-    return max(around, key=lambda definition: (definition.first_line, -definition.end_line), default=None)
+    return sorted(there, key=lambda definition: (-definition.first_line, definition.end_line))
 
 
 def _add(found: Outline, definition: Definition) -> None:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.records import sources
 from clew.records.alive import died, is_abandoned
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
@@ -206,6 +207,9 @@ class Session:
                 run = open_run(folder, progress=partial(self._progress, task, folder.name))
             finally:
                 self.importing("", 1, 1)
+            if load_run(folder).finished is None or not (folder / sources.INDEX_FILE).exists():
+                # As long as its files are as they were when it ran.
+                sources.keep(folder)
             now = time.monotonic()
             opened = _Open(fingerprint, run, now + max(PAUSE, PAUSES * (now - began)))
             with self._lock:

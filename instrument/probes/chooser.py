@@ -32,20 +32,23 @@ class PlanChooser:
         """Could a rule choose functions of this module, judging by its name alone?"""
         return not _is_ours(module) and any(module_pattern(rule.target.module).match(module) for _, rule in self._rules)
 
-    def of_module(self, module: str, file: str) -> ModuleChooser | None:
-        """What decides for the code of `module`, which was compiled from `file`; None when no rule names it."""
+    def of_module(self, module: str, file: str, *, just_loaded: bool = False) -> ModuleChooser | None:
+        """What decides for the code of `module`, which was compiled from `file`; None when no rule names it. Code that was
+        `just_loaded` is of the file as it is now."""
         if not self.names(module):
             return None
         file = os.path.abspath(file)
         rules = [(index, rule) for index, rule in self._rules if matches_module(rule.target, module, file)]
-        return ModuleChooser(module, file, rules) if rules else None
+        return ModuleChooser(module, file, rules, sites.state_of(file) if just_loaded else (0, 0)) if rules else None
 
 
 class ModuleChooser:
     """What decides for the code of one module."""
 
-    def __init__(self, module: str, file: str, rules: Sequence[tuple[int, Rule]]) -> None:
-        self._module, self._file, self._rules = module, file, rules
+    def __init__(
+        self, module: str, file: str, rules: Sequence[tuple[int, Rule]], state: tuple[int, int] = (0, 0)
+    ) -> None:
+        self._module, self._file, self._rules, self._state = module, file, rules, state
 
     def __call__(self, code: CodeType) -> Probes | None:
         chosen = self._chosen(code)
@@ -78,8 +81,9 @@ class ModuleChooser:
         if known is not None:
             return known[1]
         site = sites.register(
-            self._module, code.co_qualname, self._file, code.co_firstlineno, last_line(code), kind_of(code), rule
-        )
+            self._module, code.co_qualname, self._file, code.co_firstlineno, last_line(code), kind_of(code), rule,
+            self._state,
+        )  # fmt: skip
         if originals.keeping():
             _sites[id(code)] = code, site
         return site

@@ -100,7 +100,7 @@ def rewrite_module(code: CodeType, module: str) -> CodeType:
     if _chooser is None or not names(module):
         return code
     try:
-        choose = _chooser.of_module(module, code.co_filename)
+        choose = _chooser.of_module(module, code.co_filename, just_loaded=True)
         return code if choose is None else rewrite(code, choose)
     except Exception as error:
         sites.note(f"{module} is not recorded: its code could not be rewritten ({type(error).__name__}: {error})")

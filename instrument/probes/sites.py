@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 
 from clew.instrument.recorder.lifecycle import at_start
 from clew.instrument.recorder.select import core
@@ -21,14 +22,26 @@ _MOST_EARLY = 100
 
 
 def register(  # noqa: PLR0917  # the fields of SiteInfo, in its order
-    module: str, qualname: str, file: str, line: int, end_line: int, kind: str, rule: int = -1
-) -> int:
-    """The number of a new site; defined in the trace when one is being written. Fields as in `SiteInfo`."""
-    site = SiteInfo(next(_next), module, qualname, file, line, end_line, kind, rule)
+    module: str, qualname: str, file: str, line: int, end_line: int, kind: str, rule: int = -1,
+    state: tuple[int, int] = (0, 0),
+) -> int:  # fmt: skip
+    """The number of a new site; defined in the trace when one is being written. Fields as in `SiteInfo`; `state` is the
+    file's, see `state_of`."""
+    site = SiteInfo(next(_next), module, qualname, file, line, end_line, kind, rule, *state)
     _sites[site.id] = site
     if core.active():
         _define(site)
     return site.id
+
+
+def state_of(file: str) -> tuple[int, int]:
+    """When a file was changed last (ns since 1970) and its size, by which its text can be told from a later one; zeros when
+    it is not there."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def all_sites() -> list[SiteInfo]:

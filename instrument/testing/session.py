@@ -22,7 +22,6 @@ from clew.instrument.testing.requests import Tests
 from clew.instrument.testing.verdict import Verdict, ask
 from clew.records import revision
 from clew.records.collector import Attendant
-from clew.records.counted import counted_notes
 from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.limits import parse_limits
@@ -174,7 +173,9 @@ class Session:
             return
         # Not while tests run: they may wait for any child of theirs.
         Attendant(self._folder).finish()
-        self._info = finish_run(self._folder, self._info, exit_code, counted_notes(self._folder))
+        from clew.records.ended import conclude  # it is for the end only
+
+        self._info = finish_run(self._folder, self._info, exit_code, conclude(self._folder))
 
 
 class Elsewhere:

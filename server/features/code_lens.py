@@ -6,6 +6,7 @@ stands where its function stands now, or says that it is stale.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -14,9 +15,9 @@ from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.codec import encode
 from clew.server.features import log_lines, record
-from clew.server.outline import Outline, current, outline
 from clew.server.panel.log_file import is_log
 from clew.server.positions import line_range, path_of
+from clew.server.present import places
 from clew.server.protocol import SliceParams, Target
 from clew.server.session import Cancelled, Session, Task
 
@@ -42,7 +43,7 @@ def register(server: ClewServer) -> None:
                 if server.settings.record_code_lens:
                     found = found + record.lenses(path, text)
                 # What changed is rarer, and comes first.
-                return server.comparison.lenses(path, text) + found
+                return await asyncio.to_thread(server.comparison.lenses, path, text) + found
         except ClewError as error:
             _tell(server, error)
         return []
@@ -77,21 +78,13 @@ def function_lenses(session: Session, path: str, text: str, task: Task) -> list[
     found = table.in_file(path)
     if not found:
         return []
-    now = outline(text)
-    lines = text.count("\n") + 1
+    there = places(session, table.folder, path, text)
     made = []
     for function in found:
-        line, stale = place(now, function)
-        data = {"run": table.run, "site": function.site, "stale": stale}
-        made.append(types.CodeLens(range=line_range(min(line, lines)), data=data))
+        place = there.function(function.qualname, function.line)
+        data = {"run": table.run, "site": function.site, "stale": place.state == "stale"}
+        made.append(types.CodeLens(range=line_range(place.line), data=data))
     return made
-
-
-def place(now: Outline | None, function: Function) -> tuple[int, bool]:
-    """The line of a recorded function in the present text, and whether that is a guess: it is no longer found by name,
-    or the text does not parse at the moment."""
-    definition = current(now, function.qualname, function.line)
-    return (function.line, True) if definition is None else (definition.line, False)
 
 
 def _function_command(session: Session, data: dict[str, Any], task: Task) -> types.Command | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,10 @@ from lsprotocol import types
 from clew.records.errors import ClewError
 from clew.server.codec import encode
 from clew.server.files import same_file_key
-from clew.server.outline import Definition, Outline, current, outline
+from clew.server.line_map import lines_of
+from clew.server.outline import Definition
 from clew.server.positions import line_range, location_of, path_of, uri_of, utf16_length
+from clew.server.present import Places, places
 from clew.server.protocol import CompareParams, LocalizeParams
 from clew.server.session import Cancelled, Session, fingerprint_of
 
@@ -59,6 +62,7 @@ class Comparison:
         self._pair: _Pair | None = None
         self._look: asyncio.Task[None] | None = None
         self._work: asyncio.Task[None] | None = None
+        self._publishing: asyncio.Task[None] | None = None
         self._shown: tuple[Findings | None, bool, bool] = (None, False, False)
         """What is shown, as lenses, as diagnostics."""
         self._published: dict[str, str] = {}
@@ -117,7 +121,7 @@ class Comparison:
             self._show()
 
     def stop(self) -> None:
-        for task in (self._look, self._work):
+        for task in (self._look, self._work, self._publishing):
             if task is not None:
                 task.cancel()
 
@@ -137,10 +141,10 @@ class Comparison:
         """Of a Python text; complete, as all that they say is known."""
         if self.findings is None or not self._server.settings.compare_code_lens:
             return []
-        now = outline(text)
+        texts = _Texts(self._server.session, {path: text})
         made = []
         for finding in self.findings.in_file(path):
-            definition = place(now, finding.place)
+            definition = texts.definition(finding.place)
             if definition is not None:
                 command = types.Command(
                     title=f"{finding.short} — why?",
@@ -154,6 +158,11 @@ class Comparison:
 
     def publish(self) -> None:
         """Sends the diagnostics of all files that have some, and takes back those of files that have none any more."""
+        if self._publishing is not None:
+            self._publishing.cancel()
+        self._publishing = asyncio.get_running_loop().create_task(self._publish())
+
+    async def _publish(self) -> None:
         wanted: dict[str, str] = {}
         if self.findings is not None and self._server.settings.compare_diagnostics:
             inside = Path(same_file_key(str(self._server.session.workspace)))
@@ -161,8 +170,11 @@ class Comparison:
                 key = same_file_key(finding.place.path)
                 if Path(key).is_relative_to(inside):
                     wanted[key] = self._published.get(key) or self._uri(key, finding.place.path)
-        for key in [*wanted, *(gone for gone in self._published if gone not in wanted)]:
-            self._send(wanted.get(key) or self._published[key], key if key in wanted else "")
+        before = self._published
+        # What is sent while this is cancelled is taken back by the next one.
+        self._published = before | wanted
+        for key in [*wanted, *(gone for gone in before if gone not in wanted)]:
+            await self._send(wanted.get(key) or before[key], key if key in wanted else "")
         self._published = wanted
 
     def _uri(self, key: str, path: str) -> str:
@@ -180,15 +192,18 @@ class Comparison:
         document = self._server.open_document(uri)
         key = same_file_key(path_of(uri))
         if document is not None and document.version == version and key in self._published:
-            self._send(uri, key)
+            await self._send(uri, key)
 
-    def _send(self, uri: str, path: str) -> None:
-        found = []
-        if self.findings is not None and path:
-            texts = _Texts(self._server.session)
-            for finding in self.findings.in_file(path):
-                found += diagnostic(finding, texts)
+    async def _send(self, uri: str, path: str) -> None:
+        findings = self.findings if path else None
+        # Texts are compared.
+        found = await asyncio.to_thread(_diagnostics, self._server.session, findings, path) if findings else []
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=found))
+
+
+def _diagnostics(session: Session, findings: Findings, path: str) -> list[types.Diagnostic]:
+    texts = _Texts(session)
+    return [one for finding in findings.in_file(path) for one in diagnostic(finding, texts)]
 
 
 def wanted_pair(session: Session) -> _Pair | None:
@@ -204,28 +219,25 @@ def wanted_pair(session: Session) -> _Pair | None:
 class _Texts:
     """Files as the user sees them now, each read once."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, given: Mapping[str, str] | None = None) -> None:
         self._session = session
-        self._known: dict[str, str | None] = {}
+        self._given = {same_file_key(path): text for path, text in (given or {}).items()}
+        self._known: dict[tuple[str, Path], Places] = {}
 
     def find(self, function: Place) -> tuple[Definition, str] | None:
         """A function's definition, if that is certain, and its line."""
-        path = function.path
-        if path not in self._known:
-            self._known[path] = self._session.text(path)
-        text = self._known[path]
-        definition = place(outline(text), function) if text is not None else None
-        return (definition, text.splitlines()[definition.line - 1]) if text is not None and definition else None
+        definition, text = self.definition(function), self._places(function).text
+        return (definition, lines_of(text)[definition.line - 1]) if text is not None and definition else None
 
+    def definition(self, function: Place) -> Definition | None:
+        return self._places(function).function(function.qualname, function.line).definition
 
-def place(now: Outline | None, function: Place) -> Definition | None:
-    """Where a function stands in a text; None when that is not certain: the text does not parse, there is none of the name, or
-    there are several and the one that was recorded has moved."""
-    definition = current(now, function.qualname, function.line)
-    if definition is None or now is None:
-        return None
-    certain = len(now[definition.qualname]) == 1 or definition.first_line == function.line
-    return definition if certain else None
+    def _places(self, function: Place) -> Places:
+        key = same_file_key(function.path), function.folder
+        if key not in self._known:
+            text = self._given.get(key[0])
+            self._known[key] = places(self._session, function.folder, function.path, text)
+        return self._known[key]
 
 
 def diagnostic(finding: Finding, texts: _Texts) -> list[types.Diagnostic]:

@@ -12,9 +12,10 @@ from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.codec import encode
 from clew.server.features import log_lines
-from clew.server.panel.locate import current_line, function_at
+from clew.server.panel.locate import function_at
 from clew.server.panel.log_file import is_log
 from clew.server.positions import path_of
+from clew.server.present import places
 from clew.server.protocol import SliceParams, Target
 from clew.server.session import Cancelled, Session, Task
 
@@ -56,10 +57,11 @@ def function_hover(session: Session, path: str, line: int, text: str, task: Task
     if not session.has_runs():
         return ""
     table = session.functions("", task)
-    function = function_at(table, path, line, text)
+    there = places(session, table.folder, path, text)
+    function = function_at(table, there, line)
     if function is None:
         return ""
-    if line != current_line(function, text):
+    if line != there.function(function.qualname, function.line).line:
         return ""  # in a body the hovers of other servers matter more
     text = describe(table, function)
     params = SliceParams(Target(function=function.label), run=table.run)

@@ -1,12 +1,12 @@
-"""Which recorded function a line of source belongs to, although the file may have changed since."""
+"""Which recorded function a line of source belongs to, and where a recorded line is now; the file may have changed since."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.records.match import plain_qualname
-from clew.server.outline import at, current, outline
-from clew.server.protocol import LocateParams, LocateResult, Location
+from clew.server.outline import around
+from clew.server.present import Places, places
+from clew.server.protocol import LocateParams, LocateResult, Location, PresentParams, PresentResult
 from clew.server.session import Session, Task
 
 if TYPE_CHECKING:
@@ -15,34 +15,33 @@ if TYPE_CHECKING:
 
 def locate(session: Session, params: LocateParams, task: Task) -> LocateResult:
     path, line = params.location.path, params.location.line
-    text = session.text(path) if path.endswith(".py") else None
-    found = function_at(session.functions(params.run, task), path, line, text)
+    table = session.functions(params.run, task)
+    there = places(session, table.folder, path)
+    found = function_at(table, there, line)
     if found is None:
         return LocateResult("")
-    return LocateResult(found.label, Location(found.file, current_line(found, text), 0))
+    return LocateResult(found.label, Location(found.file, there.function(found.qualname, found.line).line, 0))
 
 
-def function_at(table: FunctionTable, path: str, line: int, text: str | None) -> Function | None:
-    """The innermost recorded function around `line` (from 1) of the present text; of the recorded one without a text or
-    when that does not parse."""
-    recorded = table.in_file(path)
-    definition = at(outline(text), line) if recorded and text is not None else None
-    while definition is not None:
-        named = [function for function in recorded if plain_qualname(function.qualname) == definition.qualname]
-        if named:
-            first = definition.first_line
-            return min(named, key=lambda function: abs(function.line - first))
-        # The inner function was not recorded, but perhaps one around it was.
-        around = definition.qualname.rpartition(".")[0]
-        candidates = (outline(text or "") or {}).get(around, [])
-        definition = next((outer for outer in candidates if outer.first_line <= line <= outer.end_line), None)
-    if text is not None and outline(text) is not None:
+def present(session: Session, params: PresentParams) -> PresentResult:
+    """Where a recorded place stands now."""
+    path, line = params.location.path, params.location.line
+    there = places(session, session.folder(params.run), path)
+    now = there.line(line)
+    return PresentResult(Location(path, now.line), now.state, there.sentence(now.state))
+
+
+def function_at(table: FunctionTable, there: Places, line: int) -> Function | None:
+    """The innermost recorded function around `line` (from 1) of the present text; of the recorded one where the present text
+    does not parse, as in the middle of an edit."""
+    recorded = table.in_file(there.path)
+    if not recorded:
         return None
+    if there.now is not None:
+        stands = {there.function(one.qualname, one.line).definition: one for one in recorded}
+        # The inner function was not recorded, perhaps, but one around it was.
+        return next((stands[one] for one in around(there.now, line) if one in stands), None)
+    before = there.recorded_line(line)
+    line = before.line if before.state != "stale" else line
     inside = [function for function in recorded if function.line <= line <= function.end_line]
     return max(inside, key=lambda function: (function.line, -function.end_line), default=None)
-
-
-def current_line(function: Function, text: str | None) -> int:
-    """Where the function stands now, else where it was recorded."""
-    definition = current(outline(text), function.qualname, function.line) if text is not None else None
-    return definition.line if definition else function.line

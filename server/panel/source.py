@@ -1,6 +1,7 @@
 """Lines of source for the browser, which has no editor beside it.
 
-Invariant: only files that the run recorded, and source and log files of the workspace, are ever shown.
+Places are those of the run: where a file has changed since, the text is shown that ran. Invariant: only files that the run
+recorded, and source and log files of the workspace, are ever shown.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from pathlib import Path
 
 from clew.records.errors import ClewError
 from clew.server.files import same_file_key
+from clew.server.line_map import lines_of
+from clew.server.present import Places, places
 from clew.server.protocol import SourceParams, SourceResult
 from clew.server.session import Session, Task
 
@@ -24,17 +27,32 @@ def source(session: Session, params: SourceParams, task: Task) -> SourceResult:
         raise ClewError(
             f"{path}: not shown, as the run did not record it and it is no source file of {session.workspace}"
         )
-    text = session.text(path)
+    there, recorded = _places(session, path, params.run)
+    text = there.recorded if recorded else there.text
     if text is None:
-        return SourceResult(path, 1, [], f"{path} cannot be read; was it moved since it was recorded?")
-    lines = text.splitlines()
+        return SourceResult(path, 1, [], there.sentence("stale"))
+    lines = lines_of(text)
     context = max(0, min(params.context, MAX_CONTEXT))
     line = max(1, min(params.location.line, len(lines)))
     last = max(line, min(params.location.endLine, line + MAX_CONTEXT))
     first = max(1, line - context)
     shown = [row[:MAX_WIDTH] for row in lines[first - 1 : last + context]]
     moved = params.location.line > len(lines)
-    return SourceResult(path, first, shown, "The file is shorter than it was when it was recorded." if moved else "")
+    message = "The file is shorter than it was when it was recorded." if moved else ""
+    if there.differs:
+        message = "The file has changed since the run; this is the text that ran."
+    elif there.why:
+        message = there.sentence("stale")
+    return SourceResult(path, first, shown, message)
+
+
+def _places(session: Session, path: str, run: str) -> tuple[Places, bool]:
+    """The file's texts, and whether the recorded one is shown: where it is not the present one."""
+    try:
+        there = places(session, session.folder(run), path)
+    except ClewError:
+        there = Places(path, None, session.text(path))  # without a run nothing was recorded
+    return there, there.differs
 
 
 def _is_recorded(session: Session, path: str, run: str, task: Task) -> bool:

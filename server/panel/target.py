@@ -17,11 +17,11 @@ from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.server import wording
 from clew.server.files import same_file_key
-from clew.server.outline import outline
 from clew.server.panel.failing_test import last_error
 from clew.server.panel.locate import function_at
 from clew.server.panel.log_file import find, is_source
 from clew.server.panel.titles import event_title, shorten
+from clew.server.present import places
 from clew.server.protocol import Location, Target
 from clew.server.session import Session, Task
 
@@ -134,19 +134,22 @@ def _source_line(session: Session, run: Run, location: Location, task: Task, dir
     graph = run.graph
     location = replace(location, path=_recorded_path(graph, location.path))
     key = same_file_key(location.path)
+    there = places(session, run.folder, location.path)
+    recorded = there.recorded_line(location.line)
+    # Without the text that ran, a line that is not said to be of another time is taken for the recorded one.
+    line = 0 if recorded.state == "stale" and there.recorded is not None else recorded.line
     sites = [
         index
         for index, site in enumerate(graph.sites)
-        if site.kind == "log" and site.line == location.line and site.file and same_file_key(site.file) == key
+        if site.kind == "log" and site.line == line and site.file and same_file_key(site.file) == key
     ]
     logs = by_time(graph, np.flatnonzero(np.isin(graph.site, sites) & (graph.kind == Kind.LOG))) if sites else []
     if logs:
         return Found(run, (logs[0],), event_title(graph, logs[0]), len(logs))
     table = session.functions(which_of(run), task)
-    text = session.text(location.path)
-    function = function_at(table, location.path, location.line, text)
+    function = function_at(table, there, location.line)
     if function is None:
-        inside = "" if text is None or outline(text) else " (the file does not parse at the moment)"
+        inside = "" if there.text is None or there.now is not None else " (the file does not parse at the moment)"
         raise NothingFound(
             f"{location.path}:{location.line}: run {run.info.name} has no call of a function there{inside}; "
             + (f"it recorded {wording.count(len(table.in_file(location.path)), 'function')} of the file"

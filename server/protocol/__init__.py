@@ -56,6 +56,8 @@ from clew.server.protocol.recordings import RecordableResult as RecordableResult
 from clew.server.protocol.sessions import ChooseBaselineParams as ChooseBaselineParams
 from clew.server.protocol.sessions import LocateParams as LocateParams
 from clew.server.protocol.sessions import LocateResult as LocateResult
+from clew.server.protocol.sessions import PresentParams as PresentParams
+from clew.server.protocol.sessions import PresentResult as PresentResult
 from clew.server.protocol.sessions import RunsParams as RunsParams
 from clew.server.protocol.sessions import RunsResult as RunsResult
 from clew.server.protocol.sessions import SelectRunParams as SelectRunParams
@@ -114,6 +116,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/timelineCall": (TimelineCallParams, TimelineCallResult),
     "clew/walk": (WalkParams, WalkResult),
     "clew/locate": (LocateParams, LocateResult),
+    "clew/present": (PresentParams, PresentResult),
     "clew/source": (SourceParams, SourceResult),
     "clew/recordables": (RecordableParams, RecordableResult),
     "clew/progress": (ProgressParams, ProgressResult),

@@ -46,10 +46,12 @@ class RunsChangedMessage:
 
 @dataclass(frozen=True)
 class RevealMessage:
-    """From the panel: show this place in the editor."""
+    """From the panel: show this place of a run in the editor."""
 
     type: Literal["reveal"]
     location: Location
+    """As it was recorded."""
+    run: str
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from clew.server.protocol.shared import Location, RunRef
 
@@ -48,6 +49,23 @@ class LocateResult:
     function: str
     """`module:qualname`, empty when the line belongs to no recorded function."""
     location: Location | None = None
+
+
+@dataclass(frozen=True)
+class PresentParams:
+    """Where does a recorded place stand in the text that the user sees now?"""
+
+    location: Location
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class PresentResult:
+    location: Location
+    """Of what is stale, where it was, or would be."""
+    state: Literal["exact", "moved", "stale"]
+    message: str = ""
+    """Why it is stale."""
 
 
 @dataclass(frozen=True)

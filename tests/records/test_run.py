@@ -158,13 +158,13 @@ def test_a_field_that_this_version_does_not_know_is_passed_over(tmp_path):
 
 
 def test_a_full_disk_leaves_no_run_behind(tmp_path, monkeypatch):
-    write = run_module._write
+    write = run_module.write_private
 
     def full(path, text):
         write(path, text[:5])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(run_module, "_write", full)
+    monkeypatch.setattr(run_module, "write_private", full)
     with pytest.raises(RunError, match="No space left on device"):
         make(tmp_path)
     assert list((tmp_path / ".clew/runs").iterdir()) == []

@@ -145,10 +145,11 @@ async def test_an_edited_file_has_no_wrong_line(editor, shop, line_of):
         (
             ("# new\n" * 7 + text, [was + 7]),
             (text.replace("def lookup", "def find"), []),
-            (text + "\ndef (:\n", []),
-            # A second one of the name: which was recorded is certain only where it was.
-            (text.replace("    def lookup", "    def lookup(self):\n        pass\n\n    def lookup"), [was]),
-            ("\n" + text.replace("    def lookup", "    def lookup(self):\n        pass\n\n    def lookup"), []),
+            # In the middle of an edit the other lines tell where it is.
+            (text + "\ndef (:\n", [was]),
+            # A second one of the name: which was recorded is known by its text.
+            (text.replace("    def lookup", "    def lookup(self):\n        pass\n\n    def lookup"), [was + 3]),
+            ("\n" + text.replace("    def lookup", "    def lookup(self):\n        pass\n\n    def lookup"), [was + 4]),
             (text, [was]),
         ),
         2,

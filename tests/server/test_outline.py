@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.records.match import plain_qualname
-from clew.server.outline import at, current, outline
+from clew.server.outline import around, current, outline
 
 SOURCE = textwrap.dedent(
     """
@@ -77,9 +77,9 @@ def test_a_local_function_is_found_by_its_runtime_name():
 def test_the_innermost_function_around_a_line_is_meant():
     found = outline(SOURCE)
     inner = found["Box.size.inner"][0]
-    assert at(found, inner.line).qualname == "Box.size.inner"
-    assert at(found, inner.end_line + 2).qualname == "Box.size"
-    assert at(found, 1) is None
+    assert [one.qualname for one in around(found, inner.line)] == ["Box.size.inner", "Box.size"]
+    assert [one.qualname for one in around(found, inner.end_line + 2)] == ["Box.size"]
+    assert around(found, 1) == []
 
 
 def test_a_removed_function_is_not_found():

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import type { HostMessage, Location } from "../shared/protocol";
+import type { HostMessage, Location, RevealMessage } from "../shared/protocol";
 import { type FromPanel, isRequest, type ToPanel } from "../shared/wire";
 import type { Server } from "./client";
 import { forgetOwnMove, isOwnMove, reveal } from "./reveal";
@@ -96,12 +96,20 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
         }),
       );
       void panel.webview.postMessage(answer);
-    } else if (message.type === "reveal") await reveal(message.location);
+    } else if (message.type === "reveal") await this.reveal(message);
     else {
       this.listening = true;
       void panel.webview.postMessage({ type: "settings", maxNodes: settings.maxNodes() } satisfies ToPanel);
       for (const kept of this.waiting.splice(0)) void panel.webview.postMessage(kept);
     }
+  }
+
+  /** At the line where a recorded place stands now. */
+  private async reveal({ location, run }: RevealMessage): Promise<void> {
+    const now = await this.server
+      .ask("clew/present", { location, run })
+      .catch(() => ({ location, state: "stale", message: "" }) as const);
+    await reveal(now.location, now.state === "stale" ? now.message : "");
   }
 
   private send(message: ToPanel): void {

@@ -2,16 +2,26 @@
 import * as vscode from "vscode";
 import type { Location } from "../shared/protocol";
 
+const SHOWN_MS = 2_500;
+/** There is more to read. */
+const STALE_SHOWN_MS = 8_000;
+
 const marked = vscode.window.createTextEditorDecorationType({
   isWholeLine: true,
   backgroundColor: new vscode.ThemeColor("editor.rangeHighlightBackground"),
+});
+const markedStale = vscode.window.createTextEditorDecorationType({
+  isWholeLine: true,
+  border: "1px dashed",
+  borderColor: new vscode.ThemeColor("editorWarning.foreground"),
 });
 let fading: NodeJS.Timeout | undefined;
 
 /** The place revealed last: a cursor that arrives there was moved by us, not by the user. */
 let last: { path: string; line: number } | undefined;
 
-export async function reveal(location: Location): Promise<void> {
+/** `stale` says why the recorded line is not there any more; "" when it is. */
+export async function reveal(location: Location, stale = ""): Promise<void> {
   let document: vscode.TextDocument;
   try {
     document = await vscode.workspace.openTextDocument(vscode.Uri.file(location.path));
@@ -29,11 +39,21 @@ export async function reveal(location: Location): Promise<void> {
     selection: new vscode.Range(start, start),
   });
   editor.revealRange(new vscode.Range(start, start), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-  editor.setDecorations(marked, [new vscode.Range(start, start)]);
+  const after = {
+    contentText: `  stale: ${stale}`,
+    color: new vscode.ThemeColor("editorWarning.foreground"),
+    fontStyle: "italic",
+  };
+  editor.setDecorations(marked, stale ? [] : [new vscode.Range(start, start)]);
+  editor.setDecorations(markedStale, stale ? [{ range: document.lineAt(line).range, renderOptions: { after } }] : []);
   clearTimeout(fading);
-  fading = setTimeout(() => {
-    editor.setDecorations(marked, []);
-  }, 2_500);
+  fading = setTimeout(
+    () => {
+      editor.setDecorations(marked, []);
+      editor.setDecorations(markedStale, []);
+    },
+    stale ? STALE_SHOWN_MS : SHOWN_MS,
+  );
 }
 
 export function isOwnMove(path: string, line: number): boolean {

@@ -222,7 +222,7 @@ export class Panel implements HeaderActions {
 
   private reveal(location: Location | null): void {
     if (!location) return;
-    if (this.transport.hasEditor) this.transport.reveal(location);
+    if (this.transport.hasEditor) this.transport.reveal(location, this.run);
     else void this.showSource(location);
   }
 
@@ -285,7 +285,7 @@ export class Panel implements HeaderActions {
 
   private async showSource(location: Location): Promise<void> {
     try {
-      const answer = await this.request("clew/source", { location, context: SOURCE_CONTEXT });
+      const answer = await this.request("clew/source", { location, context: SOURCE_CONTEXT, run: this.run });
       this.store.update({ source: { line: location.line, answer } });
       requestAnimationFrame(showMarkedLine);
     } catch (error) {

@@ -11,7 +11,8 @@ export interface Transport {
   /** Is there an editor beside the panel that shows source? */
   readonly hasEditor: boolean;
   request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]>;
-  reveal(location: Location): void;
+  /** Shows a recorded place of a run. */
+  reveal(location: Location, run: string): void;
   /** Starts listening; nothing is delivered before. */
   listen(listener: (message: HostMessage | SettingsMessage) => void): void;
   /** The way to what is shown, to be shown again after a reload. */
@@ -54,8 +55,8 @@ class EditorTransport implements Transport {
     });
   }
 
-  reveal(location: Location): void {
-    this.api.postMessage({ type: "reveal", location });
+  reveal(location: Location, run: string): void {
+    this.api.postMessage({ type: "reveal", location, run });
   }
 
   listen(listener: (message: HostMessage | SettingsMessage) => void): void {

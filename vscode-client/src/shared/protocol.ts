@@ -132,6 +132,20 @@ export interface LocateResult {
   location: Location | null;
 }
 
+/** Where does a recorded place stand in the text that the user sees now? */
+export interface PresentParams {
+  location: Location;
+  run?: string;
+}
+
+export interface PresentResult {
+  /** Of what is stale, where it was, or would be. */
+  location: Location;
+  state: "exact" | "moved" | "stale";
+  /** Why it is stale. */
+  message: string;
+}
+
 /**
  * Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
  * and log files of the workspace, are shown.
@@ -1195,10 +1209,12 @@ export interface RunsChangedMessage {
   type: "runsChanged";
 }
 
-/** From the panel: show this place in the editor. */
+/** From the panel: show this place of a run in the editor. */
 export interface RevealMessage {
   type: "reveal";
+  /** As it was recorded. */
   location: Location;
+  run: string;
 }
 
 /** From the panel: it listens now. */
@@ -1230,6 +1246,7 @@ export interface Methods {
   "clew/timelineCall": { params: TimelineCallParams; result: TimelineCallResult };
   "clew/walk": { params: WalkParams; result: WalkResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
+  "clew/present": { params: PresentParams; result: PresentResult };
   "clew/source": { params: SourceParams; result: SourceResult };
   "clew/recordables": { params: RecordableParams; result: RecordableResult };
   "clew/progress": { params: ProgressParams; result: ProgressResult };
@@ -1253,6 +1270,7 @@ export const METHODS: readonly Method[] = [
   "clew/timelineCall",
   "clew/walk",
   "clew/locate",
+  "clew/present",
   "clew/source",
   "clew/recordables",
   "clew/progress",

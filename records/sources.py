@@ -1,0 +1,263 @@
+"""The text of the source files of a run, kept for when the files have changed: `.clew/sources/`, by content, for all runs.
+
+    .clew/sources/ab/cdef….z         a text, compressed; its name is its SHA-256
+    .clew/runs/ID/sources.json       which text each file of the run had, and whether that is certain
+
+Nothing of it happens in the recorded process, which only notes how old and how large a file was as it loaded it. Invariant: a
+text is certain only if it is the one that ran: the file is as old and as large as it was then, or has not been touched since
+before the process began, or git has it in a commit that was checked out unchanged. What is not certain says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from clew.records.errors import ClewError
+from clew.records.event import SiteInfo
+from clew.records.found import ProcessRecords
+from clew.records.run import FOLDER, RunInfo, load_run, write_private
+
+INDEX_FILE = "sources.json"
+SOURCES_FOLDER = "sources"
+FORMAT = 1
+MOST_FILE = 4 << 20
+"""Bytes of one file; a larger one is made by a program, and read by nobody."""
+MOST_RUN = 64 << 20
+"""Bytes of all files of a run, uncompressed."""
+MOST = 256 << 20
+"""Bytes of all texts that a workspace keeps, compressed; beyond that the oldest go."""
+PRUNED_EVERY = 3600.0
+"""Seconds between two looks for what no run names; a younger text may be of a run that is not written down yet."""
+_PRUNED = ".pruned"
+_NO_SOURCE = frozenset({"", "adapter", "builtin"})
+"""Kinds of sites that are not of the program's own text."""
+
+
+class Source(NamedTuple):
+    """What is known of a file's text in a run."""
+
+    digest: str
+    certain: bool
+    why: str = ""
+    """Why it is not certain, for the user."""
+
+
+class _File(NamedTuple):
+    """A file as the processes of a run met it."""
+
+    sites: list[SiteInfo]
+    states: set[tuple[int, int]]
+    """Modified (ns) and size as it was loaded; empty when no process knows."""
+    began: int
+    """When the first process that has sites of it began, wall-clock ns; 0 when that is not known."""
+
+
+def keep(run_folder: Path, processes: Iterable[ProcessRecords] | None = None) -> None:
+    """Keeps the text of every file that the run has sites of, as far as it can still be had; those that are certain already
+    stay. What cannot be kept (a full disk) is not: nothing here raises. `processes` is what `read_run` gives without events."""
+    with contextlib.suppress(OSError, ClewError, ValueError):
+        info = load_run(run_folder)
+        if info.imported:
+            return
+        if processes is None:
+            from clew.records.reader import read_run  # which a server that only lists runs does without
+
+            processes = read_run(run_folder, events=False).processes
+        known = index(run_folder)
+        found = dict(known)
+        room = MOST_RUN
+        for path, file in _files(processes).items():
+            if room <= 0:
+                break
+            if path in known and known[path].certain and _text_file(run_folder, known[path].digest).exists():
+                continue
+            read = _read(path, file, info)
+            if read is not None:
+                data, certain, why = read
+                room -= len(data)
+                found[path] = Source(_put(run_folder, data), certain, why)
+        if found != known or not (run_folder / INDEX_FILE).exists():
+            named = {path: source._asdict() for path, source in found.items()}
+            write_private(run_folder / INDEX_FILE, json.dumps({"format": FORMAT, "files": named}, indent=1))
+        _prune_now_and_then(folder_of(run_folder))
+
+
+def index(run_folder: Path) -> dict[str, Source]:
+    """By path, what is kept of a run. Empty when nothing is, or what there is cannot be understood."""
+    try:
+        data: Any = json.loads((run_folder / INDEX_FILE).read_text(encoding="utf-8"))
+        if data["format"] != FORMAT:
+            return {}
+        return {
+            str(path): Source(_digest(one["digest"]), one["certain"] is True, str(one["why"]))
+            for path, one in data["files"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def text(run_folder: Path, source: Source) -> str | None:
+    """A text that is kept; None when it is gone, or is not what its name says."""
+    try:
+        data = _unpacked(_text_file(run_folder, source.digest).read_bytes())
+    except (OSError, ValueError, zlib.error):
+        return None
+    return data.decode("utf-8", "replace") if hashlib.sha256(data).hexdigest() == source.digest else None
+
+
+def prune(workspace: Path) -> None:
+    """Removes the texts that no run of the workspace names any more."""
+    _prune(workspace / FOLDER / SOURCES_FOLDER)
+
+
+def folder_of(run_folder: Path) -> Path:
+    """Where the texts of a run are: beside the workspace's runs; within a run that lies elsewhere."""
+    folder = run_folder.absolute()
+    shared = folder.parent.name == "runs" and folder.parent.parent.name == FOLDER
+    return (folder.parent.parent if shared else folder) / SOURCES_FOLDER
+
+
+def _files(processes: Iterable[ProcessRecords]) -> dict[str, _File]:
+    found: dict[str, _File] = {}
+    for process in processes:
+        for site in process.sites.values():
+            if site.kind in _NO_SOURCE or not os.path.isabs(site.file):
+                continue
+            began = process.header.start_wall_ns
+            file = found.setdefault(site.file, _File([], set(), began))
+            file.sites.append(site)
+            if site.modified:
+                file.states.add((site.modified, site.size))
+            if began < file.began:
+                found[site.file] = file._replace(began=began)
+    return found
+
+
+def _read(path: str, file: _File, info: RunInfo) -> tuple[bytes, bool, str] | None:
+    """The text, whether it is certain and, if not, why; None when there is none that it could be."""
+    data, certain = _on_disk(path, file)
+    if data is not None and certain and len(file.states) <= 1:
+        return data, True, ""
+    if info.commit and not info.dirty:
+        from clew.records import revision  # which starts processes
+
+        committed = revision.committed(Path(info.workspace), info.commit, path)
+        if committed is not None and len(committed) <= MOST_FILE:
+            sizes = {size for _, size in file.states}
+            if sizes <= {len(committed)}:
+                return committed, True, ""
+    if data is None or not _fits(data, file.sites):
+        return None
+    if len(file.states) > 1:
+        return data, False, "processes of the run loaded different versions of it"
+    return data, False, "it was changed after it had been loaded" if file.states else "it was changed during the run"
+
+
+def _on_disk(path: str, file: _File) -> tuple[bytes | None, bool]:
+    """The text, and whether it is as it was when it was loaded."""
+    try:
+        with open(path, "rb") as source:
+            before = os.fstat(source.fileno())
+            if before.st_size > MOST_FILE:
+                return None, False
+            data = source.read(MOST_FILE + 1)
+            after = os.fstat(source.fileno())
+    except (OSError, ValueError):
+        return None, False
+    state = after.st_mtime_ns, after.st_size
+    if len(data) != after.st_size or (before.st_mtime_ns, before.st_size) != state:
+        return None, False  # it is being written
+    if file.states:
+        return data, state in file.states
+    # Its place among the folder's files may be newer than its text; a later rename shows in the time of its change.
+    return data, 0 < max(after.st_mtime_ns, after.st_ctime_ns) < file.began
+
+
+def _fits(data: bytes, sites: Iterable[SiteInfo]) -> bool:
+    """Could the sites be of this text: does each function begin where it was recorded?"""
+    lines = data.decode("utf-8", "replace").splitlines()
+    for site in sites:
+        name = site.qualname.rpartition(".")[2]
+        if site.kind not in ("function", "coroutine", "generator", "async_generator") or name.startswith("<"):
+            continue
+        line = lines[site.line - 1].strip() if 0 < site.line <= len(lines) else ""
+        if not line.startswith("@") and not re.match(rf"(?:async\s+)?def\s+{re.escape(name)}\b", line):
+            return False
+    return True
+
+
+def _put(run_folder: Path, data: bytes) -> str:
+    """Keeps a text. Raises OSError."""
+    digest = hashlib.sha256(data).hexdigest()
+    path = _text_file(run_folder, digest)
+    try:
+        os.utime(path)  # it is wanted again
+    except OSError:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(path, zlib.compress(data))
+    return digest
+
+
+def _text_file(run_folder: Path, digest: str) -> Path:
+    return folder_of(run_folder) / digest[:2] / f"{digest[2:]}.z"
+
+
+def _digest(value: object) -> str:
+    """It becomes a part of a path. Raises ValueError."""
+    if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{64}", value):
+        raise ValueError("not a digest")
+    return value
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Bounded, whatever is in the file."""
+    unpacker = zlib.decompressobj()
+    found = unpacker.decompress(data, MOST_FILE + 1)
+    if not unpacker.eof:
+        raise ValueError("more than a text")
+    return found
+
+
+def _prune_now_and_then(folder: Path) -> None:
+    mark = folder / _PRUNED
+    with contextlib.suppress(OSError):
+        if time.time() - mark.stat().st_mtime < PRUNED_EVERY:
+            return
+    if folder.is_dir():
+        _prune(folder)
+
+
+def _prune(folder: Path) -> None:
+    """What no run names goes, unless it was kept just now; then the oldest, until the rest is within bounds."""
+    with contextlib.suppress(OSError):
+        runs = [folder.parent] if (folder.parent / INDEX_FILE).exists() else (folder.parent / "runs").iterdir()
+        named = {source.digest for run in runs for source in index(run).values()}
+        settled = time.time() - PRUNED_EVERY
+        left = []
+        for path, status in _kept(folder):
+            if path.parent.name + path.stem in named or status.st_mtime > settled:
+                left.append((status.st_mtime, status.st_size, path))
+            else:
+                path.unlink(missing_ok=True)
+        size = sum(one for _, one, _ in left)
+        for _, one, path in sorted(left):
+            if size <= MOST:
+                break
+            path.unlink(missing_ok=True)
+            size -= one
+        write_private(folder / _PRUNED, "")
+
+
+def _kept(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for path in folder.glob("??/*.z"):
+        with contextlib.suppress(OSError):
+            yield path, path.stat()
