@@ -125,6 +125,12 @@ def _progress(session: Session, params: protocol.ProgressParams, task: Task) -> 
     return progress(session, params, task)
 
 
+def _wizard(session: Session, params: protocol.WizardParams, task: Task) -> protocol.WizardResult:
+    from clew.server.panel.wizard import wizard
+
+    return wizard(session, params, task)
+
+
 # The views load the graph and its libraries, which a server that only lists runs can do without.
 HANDLERS: dict[str, Handler] = {
     "clew/runs": _runs,
@@ -146,6 +152,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/source": _source,
     "clew/recordables": _recordables,
     "clew/progress": _progress,
+    "clew/wizard": _wizard,
 }
 
 

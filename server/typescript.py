@@ -8,31 +8,21 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import inspect
+import pkgutil
 import sys
 import types
 import typing
 from pathlib import Path
 
 from clew.server import protocol
-from clew.server.protocol import (
-    compares,
-    diffs,
-    hosts,
-    localizes,
-    paths,
-    patterns,
-    recordings,
-    sessions,
-    shared,
-    slices,
-    timelines,
-    walks,
-)
 
 OUTPUT = Path(__file__).resolve().parent.parent / "vscode-client" / "src" / "shared" / "protocol.ts"
-MODULES = (shared, sessions, slices, paths, diffs, compares, localizes, patterns, recordings, timelines, walks, hosts)
-"""In the order in which their types are written."""
+MODULES = tuple(
+    importlib.import_module(f"{protocol.__name__}.{module.name}") for module in pkgutil.iter_modules(protocol.__path__)
+)
+"""Their types are written in the order of the modules' names."""
 CONSTANTS = ("PROTOCOL_VERSION", "RUNS_CHANGED", "COMMANDS")
 UNIONS = ("HostMessage", "PanelMessage")
 SENT_BY_CLIENT = (protocol.ClientOptions, protocol.OpenMessage, protocol.CursorMessage, protocol.RevealMessage)

@@ -97,6 +97,13 @@ from clew.server.protocol.walks import WalkFact as WalkFact
 from clew.server.protocol.walks import WalkParams as WalkParams
 from clew.server.protocol.walks import WalkResult as WalkResult
 from clew.server.protocol.walks import WalkWay as WalkWay
+from clew.server.protocol.wizards import WizardAnswer as WizardAnswer
+from clew.server.protocol.wizards import WizardChoice as WizardChoice
+from clew.server.protocol.wizards import WizardParams as WizardParams
+from clew.server.protocol.wizards import WizardQuestion as WizardQuestion
+from clew.server.protocol.wizards import WizardResult as WizardResult
+from clew.server.protocol.wizards import WizardRow as WizardRow
+from clew.server.protocol.wizards import WizardStep as WizardStep
 
 PROTOCOL_VERSION = 1
 
@@ -120,6 +127,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/source": (SourceParams, SourceResult),
     "clew/recordables": (RecordableParams, RecordableResult),
     "clew/progress": (ProgressParams, ProgressResult),
+    "clew/wizard": (WizardParams, WizardResult),
 }
 """Every request of the panel: over the language server as a custom request, over HTTP as POST /rpc with
 {"method", "params"}."""

@@ -213,3 +213,27 @@ def test_pictures_for_people(browse, expect):
             expect(page.locator(ready).first).to_be_visible()
             page.wait_for_timeout(400)
             page.screenshot(path=str(folder / f"browser-{name}-{theme}.png"))
+
+
+def test_a_guide_asks_and_tells_what_it_found_step_by_step(browse, expect):
+    page = browse("view=wizard")
+    expect(page.locator(".choice")).to_have_count(3)
+    page.keyboard.press("1")
+    for _question in range(3):
+        expect(page.locator(".guide .asked")).to_be_visible()
+        page.keyboard.press("1")
+        page.wait_for_timeout(300)
+    expect(page.locator(".step-found")).to_have_count(5)
+    expect(page.locator(".saved")).to_contain_text("errors.py")
+    page.locator(".step-found", has_text="What led to it").get_by_text("Show it in the panel").click()
+    expect(page.locator(".step").first).to_be_visible()
+    page.go_back()
+    expect(page.locator(".step-found")).to_have_count(5)
+
+
+def test_a_guide_fits_a_narrow_window(browse, expect):
+    page = browse("view=wizard&analysis=path&answer=", width=520, dark=True)
+    page.keyboard.press("1")
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.screenshot(path="artifacts/guide-narrow.png")

@@ -10,11 +10,13 @@ import type {
   SelectRunParams,
   SliceParams,
   Target,
+  WizardParams,
 } from "../shared/protocol";
 import type { Server } from "./client";
 import type { PanelHost } from "./panel";
 import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runs";
+import { askQuestions } from "./wizard";
 
 export function registerCommands(server: Server, panel: PanelHost, recorder: Recorder): vscode.Disposable {
   const commands: Record<string, (...values: never[]) => unknown> = {
@@ -52,6 +54,9 @@ export function registerCommands(server: Server, panel: PanelHost, recorder: Rec
     "clew.stopRecording": () => {
       recorder.stop();
     },
+    "clew.analyseErrors": () => analyse(server, panel, "errors"),
+    "clew.analysePath": () => analyse(server, panel, "path"),
+    "clew.analyseRegression": () => analyse(server, panel, "regression"),
     "clew.restartServer": () => server.restart(),
     "clew.showOutput": () => {
       server.output.show();
@@ -68,6 +73,13 @@ export function registerCommands(server: Server, panel: PanelHost, recorder: Rec
       }),
     ),
   );
+}
+
+/** The questions are asked here, what is found is shown in the panel. */
+async function analyse(server: Server, panel: PanelHost, analysis: WizardParams["analysis"]): Promise<void> {
+  if (!(await server.start(false))) return;
+  const params = await askQuestions(server, analysis);
+  if (params) panel.open({ type: "open", view: "wizard", params });
 }
 
 async function selectRun(server: Server, params: SelectRunParams | undefined): Promise<void> {

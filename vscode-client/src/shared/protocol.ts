@@ -22,378 +22,6 @@ export const RUNS_CHANGED = "clew/runsChanged";
  */
 export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording", "clew.walk.start"] as const;
 
-/** A place in source. `line` counts from 1, as people and tracebacks do; the language server converts. */
-export interface Location {
-  /** Absolute, in the file system of the server. */
-  path: string;
-  line: number;
-  endLine?: number;
-}
-
-export interface RunRef {
-  id: string;
-  name: string;
-  /** Wall-clock milliseconds since 1970. */
-  started: number;
-  finished: boolean;
-  exitCode: number | null;
-  command: string;
-  problems: string[];
-  /** The revision of the source that a test session is of, in short. */
-  commit: string;
-}
-
-/** A stretch of a thread or task of which events are missing, so that nothing is known of it: it is not idle. */
-export interface MissingEvents {
-  process: string;
-  strand: string;
-  /** Since the run's start, as `toNs`. */
-  fromNs: number;
-  toNs: number;
-  /** How many events, or calls of `function`; null when that is not known. */
-  lost: number | null;
-  /** `module:qualname`, when only its calls are missing; "" when all that the strand did is. */
-  function: string;
-  why: string;
-  /** All of it as a sentence. */
-  text: string;
-}
-
-/** A machine of the run, and what its clock was corrected by. */
-export interface MachineRef {
-  name: string;
-  /** All of it in words. */
-  clock: string;
-  offsetNs: number;
-  /** What was added to each nanosecond besides. */
-  rate: number;
-  /** How far below the true offset can be; null when no message bounds it. */
-  belowNs: number | null;
-  aboveNs: number | null;
-  /** How many the correction was found from. */
-  messages: number;
-}
-
-export interface ProcessRef {
-  name: string;
-  /** "" when the run has only one. */
-  machine: string;
-}
-
-/**
- * Where a slice starts: exactly one of the four is given, else the last error of a test that failed, or the newest error
- * line.
- */
-export interface Target {
-  event?: number | null;
-  /** Part of a log message. */
-  text?: string | null;
-  /** A line of source (the last call of its function) or of a log file (the event that wrote it). */
-  location?: Location | null;
-  /** `module:qualname`, all its calls. */
-  function?: string | null;
-}
-
-/** What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback. */
-export interface ErrorResult {
-  message: string;
-}
-
-export type RunsParams = Record<string, never>;
-
-export interface RunsResult {
-  workspace: string;
-  runs: RunRef[];
-  selected: string;
-  /** The id of the run that the editor compares with, the newest of several; "" for none. */
-  baseline: string;
-  /** What it was chosen by: a run's name, or a revision. */
-  baselineName: string;
-}
-
-export interface SelectRunParams {
-  run: string;
-}
-
-/** Compares with this run, or this revision's test sessions, from now on; "" with what the settings name, if they do. */
-export interface ChooseBaselineParams {
-  run: string;
-}
-
-/** Which of a slice's functions is the cursor in? */
-export interface LocateParams {
-  location: Location;
-  run?: string;
-}
-
-export interface LocateResult {
-  /** `module:qualname`, empty when the line belongs to no recorded function. */
-  function: string;
-  location: Location | null;
-}
-
-/** Where does a recorded place stand in the text that the user sees now? */
-export interface PresentParams {
-  location: Location;
-  run?: string;
-}
-
-export interface PresentResult {
-  /** Of what is stale, where it was, or would be. */
-  location: Location;
-  state: "exact" | "moved" | "stale";
-  /** Why it is stale. */
-  message: string;
-}
-
-/**
- * Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
- * and log files of the workspace, are shown.
- */
-export interface SourceParams {
-  location: Location;
-  context?: number;
-  run?: string;
-}
-
-export interface SourceResult {
-  path: string;
-  firstLine: number;
-  lines: string[];
-  message: string;
-}
-
-export interface SliceParams {
-  target: Target;
-  run?: string;
-  direction?: "backward" | "forward";
-  /** An aggregation level: event, function, class, module, component, task, thread, process, machine, or the spec's. */
-  level?: string;
-  maxNodes?: number;
-}
-
-export interface GraphNode {
-  id: string;
-  label: string;
-  detail: string;
-  /** Process and strand, for grouping. */
-  lane: string;
-  process: string;
-  /** call, log, state, send, receive, request, … */
-  kind: string;
-  events: number;
-  calls: number;
-  selfNs: number;
-  totalNs: number;
-  /** Since the run's start. */
-  firstNs: number;
-  lastNs: number;
-  location: Location | null;
-  root: boolean;
-  onCriticalPath: boolean;
-  onChain: boolean;
-  firstEvent: number;
-  /** "" when the run has only one. */
-  machine: string;
-  /** Places in the answer's `gaps` of those that its events lie beside. */
-  gaps: number[];
-}
-
-export interface GraphEdge {
-  source: string;
-  target: string;
-  kind: "call" | "use" | "sync" | "state" | "next";
-  channel: string;
-  count: number;
-  latencyNs: number;
-  onCriticalPath: boolean;
-  onChain: boolean;
-  /** What the clocks of its two ends were put together by, "" on one machine. */
-  clock: string;
-  /** Can the clocks be off by more than the time between the ends? */
-  uncertain: boolean;
-  /** Places in the answer's `gaps` of those that a "next" edge passes. */
-  gaps: number[];
-}
-
-/** One line of "why": an event, and the edge that leads from its cause (the next step) to it. */
-export interface ChainStep {
-  event: number;
-  title: string;
-  detail: string;
-  process: string;
-  strand: string;
-  /** Since the run's start. */
-  timeNs: number;
-  /** How the previous (later) step depends on this one: "", "use", "sync", "state", "scope". */
-  edge: string;
-  channel: string;
-  key: string;
-  otherCauses: number;
-  nodeId: string;
-  location: Location | null;
-  /** "" when the run has only one. */
-  machine: string;
-  /** What its clock and that of the step before were put together by, "" on one machine. */
-  clock: string;
-  /** Can the clocks be off by more than the time between this step and what depends on it? */
-  uncertain: boolean;
-  /** What is missing on the way from here back to the next step. */
-  gaps: MissingEvents[];
-  /** How many more there are. */
-  hiddenGaps: number;
-}
-
-export interface Numbers {
-  events: number;
-  eventsInRun: number;
-  edges: number;
-  processes: number;
-  strands: number;
-  elapsedMs: number;
-}
-
-export interface SliceResult {
-  run: RunRef;
-  title: string;
-  direction: string;
-  level: string;
-  levels: string[];
-  nodes: GraphNode[];
-  edges: GraphEdge[];
-  chain: ChainStep[];
-  numbers: Numbers;
-  /** Nodes that were left out because of `maxNodes`; the panel says so and can ask for more. */
-  hiddenNodes: number;
-  /** A sentence when there is nothing to show, with what to do. */
-  message: string;
-  /** What is missing beside the slice's events, so that it may be larger; in the order of time. */
-  gaps: MissingEvents[];
-  /** Shorter ones that were left out. */
-  hiddenGaps: number;
-  /** Those of the nodes and the chain. */
-  processes: ProcessRef[];
-  /** Empty when there is only one. */
-  machines: MachineRef[];
-}
-
-export interface CriticalPathParams {
-  target: Target;
-  run?: string;
-  /** As in a slice, without "event". */
-  level?: string;
-  maxSegments?: number;
-}
-
-export interface PathSegment {
-  label: string;
-  process: string;
-  strand: string;
-  selfNs: number;
-  waitNs: number;
-  slackNs: number;
-  startNs: number;
-  endNs: number;
-  nodeId: string;
-  location: Location | null;
-  /** How much sooner the whole would end if the segment's own work took 10 % less. */
-  savingNs: number;
-  /** "" when the run has only one, or for a joint segment of several. */
-  machine: string;
-  /** What its clock and that of the segment before were put together by, "" on one machine. */
-  clock: string;
-  /** Can the clocks be off by more than the time it took to come from the segment before? */
-  uncertain: boolean;
-  /** Places in the answer's `gaps` of those inside it: its time was not idle, nor known to be its own work. */
-  gaps: number[];
-}
-
-export interface CriticalPathResult {
-  run: RunRef;
-  title: string;
-  level: string;
-  levels: string[];
-  /** In the order of time. Where there are too many, neighbours that are short become one segment without a node. */
-  segments: PathSegment[];
-  /** How many segments such joint ones stand for. */
-  hiddenSegments: number;
-  totalNs: number;
-  message: string;
-  /** What is missing, while the path lasts, of the threads and tasks that it goes through; in the order of time. */
-  gaps: MissingEvents[];
-  /** Shorter ones that were left out. */
-  hiddenGaps: number;
-  processes: ProcessRef[];
-  /** Empty when there is only one. */
-  machines: MachineRef[];
-}
-
-export interface DiffParams {
-  /** A run's id, name or folder. */
-  before: string;
-  after: string;
-  level?: string;
-  maxRows?: number;
-}
-
-export interface DiffRow {
-  label: string;
-  status: "both" | "before" | "after";
-  callsBefore: number;
-  callsAfter: number;
-  selfBeforeNs: number;
-  selfAfterNs: number;
-  /** Change of the total self time; the rows are ranked by the part of it that is beyond the scatter of the calls. */
-  deltaNs: number;
-  /** Of the calls that were timed, as `perCallAfterNs`. */
-  perCallBeforeNs: number;
-  perCallAfterNs: number;
-  location: Location | null;
-  /** The part of `callsBefore` that was only counted, not timed. */
-  countedBefore: number;
-  countedAfter: number;
-  /** It changed by more than noise. */
-  finding: boolean;
-}
-
-export interface DiffNode {
-  id: string;
-  label: string;
-  status: "both" | "before" | "after";
-  deltaNs: number;
-  callsBefore: number;
-  callsAfter: number;
-  location: Location | null;
-}
-
-export interface DiffEdge {
-  source: string;
-  target: string;
-  status: "both" | "before" | "after";
-  countBefore: number;
-  countAfter: number;
-}
-
-export interface DiffResult {
-  before: RunRef;
-  after: RunRef;
-  level: string;
-  levels: string[];
-  /** The finding in plain words: which function, by how much, per call and in all. */
-  sentence: string;
-  rows: DiffRow[];
-  nodes: DiffNode[];
-  edges: DiffEdge[];
-  totalBeforeNs: number;
-  totalAfterNs: number;
-  hiddenRows: number;
-  message: string;
-  /** What the rows are ordered by, in words. */
-  order: string;
-  /** Which calls were only counted, so that their times are missing; "" for none. */
-  counted: string;
-}
-
 /** When a difference counts; `CompareResult.explanation` says it in words. */
 export interface CompareThresholds {
   /** The share of what is named that may be there by chance. */
@@ -596,6 +224,115 @@ export interface CompareResult {
   message: string;
 }
 
+export interface DiffParams {
+  /** A run's id, name or folder. */
+  before: string;
+  after: string;
+  level?: string;
+  maxRows?: number;
+}
+
+export interface DiffRow {
+  label: string;
+  status: "both" | "before" | "after";
+  callsBefore: number;
+  callsAfter: number;
+  selfBeforeNs: number;
+  selfAfterNs: number;
+  /** Change of the total self time; the rows are ranked by the part of it that is beyond the scatter of the calls. */
+  deltaNs: number;
+  /** Of the calls that were timed, as `perCallAfterNs`. */
+  perCallBeforeNs: number;
+  perCallAfterNs: number;
+  location: Location | null;
+  /** The part of `callsBefore` that was only counted, not timed. */
+  countedBefore: number;
+  countedAfter: number;
+  /** It changed by more than noise. */
+  finding: boolean;
+}
+
+export interface DiffNode {
+  id: string;
+  label: string;
+  status: "both" | "before" | "after";
+  deltaNs: number;
+  callsBefore: number;
+  callsAfter: number;
+  location: Location | null;
+}
+
+export interface DiffEdge {
+  source: string;
+  target: string;
+  status: "both" | "before" | "after";
+  countBefore: number;
+  countAfter: number;
+}
+
+export interface DiffResult {
+  before: RunRef;
+  after: RunRef;
+  level: string;
+  levels: string[];
+  /** The finding in plain words: which function, by how much, per call and in all. */
+  sentence: string;
+  rows: DiffRow[];
+  nodes: DiffNode[];
+  edges: DiffEdge[];
+  totalBeforeNs: number;
+  totalAfterNs: number;
+  hiddenRows: number;
+  message: string;
+  /** What the rows are ordered by, in words. */
+  order: string;
+  /** Which calls were only counted, so that their times are missing; "" for none. */
+  counted: string;
+}
+
+/** The language client's `initializationOptions`. */
+export interface ClientOptions {
+  /**
+   * The client carries out the commands `COMMANDS` itself (it has the panel). Otherwise the server offers them
+   * through workspace/executeCommand and answers with a message. A client that registers them must say so, or they
+   * clash.
+   */
+  panel?: boolean;
+  /** The folder that holds `.clew`; else the first workspace folder, or the one found from there. */
+  workspace?: string;
+}
+
+/** To the panel: show this view. What its parameters are is the view's own matter: it makes the nearest question of them. */
+export interface OpenMessage {
+  type: "open";
+  view: string;
+  params: unknown;
+}
+
+/** To the panel: the editor's cursor moved. */
+export interface CursorMessage {
+  type: "cursor";
+  location: Location;
+}
+
+/** To the panel: a run began, went on, ended or was removed, or another one was selected. */
+export interface RunsChangedMessage {
+  type: "runsChanged";
+}
+
+/** From the panel: show this place of a run in the editor. */
+export interface RevealMessage {
+  type: "reveal";
+  /** As it was recorded. */
+  location: Location;
+  run: string;
+}
+
+/** From the panel: it listens now. */
+export interface ReadyMessage {
+  type: "ready";
+}
+
 /** What evidence weighs; `LocalizeResult.explanation` says it in words. */
 export interface LocalizeThresholds {
   /** Bits that a doubling of time counts. */
@@ -701,6 +438,57 @@ export interface LocalizeResult {
   clusters: LocalizeCluster[];
   /** A sentence when there is nothing to compare, with what to do. */
   message: string;
+}
+
+export interface CriticalPathParams {
+  target: Target;
+  run?: string;
+  /** As in a slice, without "event". */
+  level?: string;
+  maxSegments?: number;
+}
+
+export interface PathSegment {
+  label: string;
+  process: string;
+  strand: string;
+  selfNs: number;
+  waitNs: number;
+  slackNs: number;
+  startNs: number;
+  endNs: number;
+  nodeId: string;
+  location: Location | null;
+  /** How much sooner the whole would end if the segment's own work took 10 % less. */
+  savingNs: number;
+  /** "" when the run has only one, or for a joint segment of several. */
+  machine: string;
+  /** What its clock and that of the segment before were put together by, "" on one machine. */
+  clock: string;
+  /** Can the clocks be off by more than the time it took to come from the segment before? */
+  uncertain: boolean;
+  /** Places in the answer's `gaps` of those inside it: its time was not idle, nor known to be its own work. */
+  gaps: number[];
+}
+
+export interface CriticalPathResult {
+  run: RunRef;
+  title: string;
+  level: string;
+  levels: string[];
+  /** In the order of time. Where there are too many, neighbours that are short become one segment without a node. */
+  segments: PathSegment[];
+  /** How many segments such joint ones stand for. */
+  hiddenSegments: number;
+  totalNs: number;
+  message: string;
+  /** What is missing, while the path lasts, of the threads and tasks that it goes through; in the order of time. */
+  gaps: MissingEvents[];
+  /** Shorter ones that were left out. */
+  hiddenGaps: number;
+  processes: ProcessRef[];
+  /** Empty when there is only one. */
+  machines: MachineRef[];
 }
 
 export interface PatternsParams {
@@ -904,6 +692,261 @@ export interface ProgressResult {
   /** The function with the most time of its own. */
   slowest: string;
   slowestNs: number;
+}
+
+export type RunsParams = Record<string, never>;
+
+export interface RunsResult {
+  workspace: string;
+  runs: RunRef[];
+  selected: string;
+  /** The id of the run that the editor compares with, the newest of several; "" for none. */
+  baseline: string;
+  /** What it was chosen by: a run's name, or a revision. */
+  baselineName: string;
+}
+
+export interface SelectRunParams {
+  run: string;
+}
+
+/** Compares with this run, or this revision's test sessions, from now on; "" with what the settings name, if they do. */
+export interface ChooseBaselineParams {
+  run: string;
+}
+
+/** Which of a slice's functions is the cursor in? */
+export interface LocateParams {
+  location: Location;
+  run?: string;
+}
+
+export interface LocateResult {
+  /** `module:qualname`, empty when the line belongs to no recorded function. */
+  function: string;
+  location: Location | null;
+}
+
+/** Where does a recorded place stand in the text that the user sees now? */
+export interface PresentParams {
+  location: Location;
+  run?: string;
+}
+
+export interface PresentResult {
+  /** Of what is stale, where it was, or would be. */
+  location: Location;
+  state: "exact" | "moved" | "stale";
+  /** Why it is stale. */
+  message: string;
+}
+
+/**
+ * Lines around a place, for the browser, which has no editor beside it. Only files that the run recorded, and source
+ * and log files of the workspace, are shown.
+ */
+export interface SourceParams {
+  location: Location;
+  context?: number;
+  run?: string;
+}
+
+export interface SourceResult {
+  path: string;
+  firstLine: number;
+  lines: string[];
+  message: string;
+}
+
+/** A place in source. `line` counts from 1, as people and tracebacks do; the language server converts. */
+export interface Location {
+  /** Absolute, in the file system of the server. */
+  path: string;
+  line: number;
+  endLine?: number;
+}
+
+export interface RunRef {
+  id: string;
+  name: string;
+  /** Wall-clock milliseconds since 1970. */
+  started: number;
+  finished: boolean;
+  exitCode: number | null;
+  command: string;
+  problems: string[];
+  /** The revision of the source that a test session is of, in short. */
+  commit: string;
+}
+
+/** A stretch of a thread or task of which events are missing, so that nothing is known of it: it is not idle. */
+export interface MissingEvents {
+  process: string;
+  strand: string;
+  /** Since the run's start, as `toNs`. */
+  fromNs: number;
+  toNs: number;
+  /** How many events, or calls of `function`; null when that is not known. */
+  lost: number | null;
+  /** `module:qualname`, when only its calls are missing; "" when all that the strand did is. */
+  function: string;
+  why: string;
+  /** All of it as a sentence. */
+  text: string;
+}
+
+/** A machine of the run, and what its clock was corrected by. */
+export interface MachineRef {
+  name: string;
+  /** All of it in words. */
+  clock: string;
+  offsetNs: number;
+  /** What was added to each nanosecond besides. */
+  rate: number;
+  /** How far below the true offset can be; null when no message bounds it. */
+  belowNs: number | null;
+  aboveNs: number | null;
+  /** How many the correction was found from. */
+  messages: number;
+}
+
+export interface ProcessRef {
+  name: string;
+  /** "" when the run has only one. */
+  machine: string;
+}
+
+/**
+ * Where a slice starts: exactly one of the four is given, else the last error of a test that failed, or the newest error
+ * line.
+ */
+export interface Target {
+  event?: number | null;
+  /** Part of a log message. */
+  text?: string | null;
+  /** A line of source (the last call of its function) or of a log file (the event that wrote it). */
+  location?: Location | null;
+  /** `module:qualname`, all its calls. */
+  function?: string | null;
+}
+
+/** What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback. */
+export interface ErrorResult {
+  message: string;
+}
+
+export interface SliceParams {
+  target: Target;
+  run?: string;
+  direction?: "backward" | "forward";
+  /** An aggregation level: event, function, class, module, component, task, thread, process, machine, or the spec's. */
+  level?: string;
+  maxNodes?: number;
+}
+
+export interface GraphNode {
+  id: string;
+  label: string;
+  detail: string;
+  /** Process and strand, for grouping. */
+  lane: string;
+  process: string;
+  /** call, log, state, send, receive, request, … */
+  kind: string;
+  events: number;
+  calls: number;
+  selfNs: number;
+  totalNs: number;
+  /** Since the run's start. */
+  firstNs: number;
+  lastNs: number;
+  location: Location | null;
+  root: boolean;
+  onCriticalPath: boolean;
+  onChain: boolean;
+  firstEvent: number;
+  /** "" when the run has only one. */
+  machine: string;
+  /** Places in the answer's `gaps` of those that its events lie beside. */
+  gaps: number[];
+}
+
+export interface GraphEdge {
+  source: string;
+  target: string;
+  kind: "call" | "use" | "sync" | "state" | "next";
+  channel: string;
+  count: number;
+  latencyNs: number;
+  onCriticalPath: boolean;
+  onChain: boolean;
+  /** What the clocks of its two ends were put together by, "" on one machine. */
+  clock: string;
+  /** Can the clocks be off by more than the time between the ends? */
+  uncertain: boolean;
+  /** Places in the answer's `gaps` of those that a "next" edge passes. */
+  gaps: number[];
+}
+
+/** One line of "why": an event, and the edge that leads from its cause (the next step) to it. */
+export interface ChainStep {
+  event: number;
+  title: string;
+  detail: string;
+  process: string;
+  strand: string;
+  /** Since the run's start. */
+  timeNs: number;
+  /** How the previous (later) step depends on this one: "", "use", "sync", "state", "scope". */
+  edge: string;
+  channel: string;
+  key: string;
+  otherCauses: number;
+  nodeId: string;
+  location: Location | null;
+  /** "" when the run has only one. */
+  machine: string;
+  /** What its clock and that of the step before were put together by, "" on one machine. */
+  clock: string;
+  /** Can the clocks be off by more than the time between this step and what depends on it? */
+  uncertain: boolean;
+  /** What is missing on the way from here back to the next step. */
+  gaps: MissingEvents[];
+  /** How many more there are. */
+  hiddenGaps: number;
+}
+
+export interface Numbers {
+  events: number;
+  eventsInRun: number;
+  edges: number;
+  processes: number;
+  strands: number;
+  elapsedMs: number;
+}
+
+export interface SliceResult {
+  run: RunRef;
+  title: string;
+  direction: string;
+  level: string;
+  levels: string[];
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+  chain: ChainStep[];
+  numbers: Numbers;
+  /** Nodes that were left out because of `maxNodes`; the panel says so and can ask for more. */
+  hiddenNodes: number;
+  /** A sentence when there is nothing to show, with what to do. */
+  message: string;
+  /** What is missing beside the slice's events, so that it may be larger; in the order of time. */
+  gaps: MissingEvents[];
+  /** Shorter ones that were left out. */
+  hiddenGaps: number;
+  /** Those of the nodes and the chain. */
+  processes: ProcessRef[];
+  /** Empty when there is only one. */
+  machines: MachineRef[];
 }
 
 export interface TimelineParams {
@@ -1179,47 +1222,67 @@ export interface WalkResult {
   message: string;
 }
 
-/** The language client's `initializationOptions`. */
-export interface ClientOptions {
-  /**
-   * The client carries out the commands `COMMANDS` itself (it has the panel). Otherwise the server offers them
-   * through workspace/executeCommand and answers with a message. A client that registers them must say so, or they
-   * clash.
-   */
-  panel?: boolean;
-  /** The folder that holds `.clew`; else the first workspace folder, or the one found from there. */
-  workspace?: string;
+/** Asked again and again: with more answers until there is no more question, then for one step after the other. */
+export interface WizardParams {
+  analysis: "errors" | "path" | "regression";
+  /** Values of choices, in the order of the questions. */
+  answers?: string[];
+  /** From 0; counts once all questions are answered. */
+  step?: number;
 }
 
-/** To the panel: show this view. What its parameters are is the view's own matter: it makes the nearest question of them. */
-export interface OpenMessage {
-  type: "open";
+export interface WizardChoice {
+  value: string;
+  title: string;
+  detail: string;
+}
+
+export interface WizardQuestion {
+  text: string;
+  /** The first is what most would choose. */
+  choices: WizardChoice[];
+}
+
+export interface WizardAnswer {
+  question: string;
+  title: string;
+}
+
+export interface WizardRow {
+  cells: string[];
+  location: Location | null;
+  /** Of the step's run. */
+  event: number | null;
+}
+
+export interface WizardStep {
+  title: string;
+  /** What was found. */
+  sentence: string;
+  columns: string[];
+  rows: WizardRow[];
+  /** The question in Python, as the saved query asks it. */
+  code: string;
+  /** By id. */
+  run: string;
+  /** The panel's view that shows it, "" for none. */
   view: string;
+  /** What that view is asked. */
   params: unknown;
 }
 
-/** To the panel: the editor's cursor moved. */
-export interface CursorMessage {
-  type: "cursor";
-  location: Location;
-}
-
-/** To the panel: a run began, went on, ended or was removed, or another one was selected. */
-export interface RunsChangedMessage {
-  type: "runsChanged";
-}
-
-/** From the panel: show this place of a run in the editor. */
-export interface RevealMessage {
-  type: "reveal";
-  /** As it was recorded. */
-  location: Location;
-  run: string;
-}
-
-/** From the panel: it listens now. */
-export interface ReadyMessage {
-  type: "ready";
+export interface WizardResult {
+  title: string;
+  asked: WizardAnswer[];
+  /** Null once all are answered; then there is a step. */
+  question: WizardQuestion | null;
+  step: WizardStep | null;
+  /** How many there are. */
+  steps: number;
+  /** With the last step: the file of the query. */
+  saved: string;
+  /** Why there is neither, with what to do. */
+  message: string;
 }
 
 export type HostMessage = OpenMessage | CursorMessage | RunsChangedMessage;
@@ -1250,6 +1313,7 @@ export interface Methods {
   "clew/source": { params: SourceParams; result: SourceResult };
   "clew/recordables": { params: RecordableParams; result: RecordableResult };
   "clew/progress": { params: ProgressParams; result: ProgressResult };
+  "clew/wizard": { params: WizardParams; result: WizardResult };
 }
 
 export type Method = keyof Methods;
@@ -1274,4 +1338,5 @@ export const METHODS: readonly Method[] = [
   "clew/source",
   "clew/recordables",
   "clew/progress",
+  "clew/wizard",
 ];

@@ -5,3 +5,4 @@ import "./diff";
 import "./compare";
 import "./suspects";
 import "./patterns";
+import "./wizard";

@@ -1,0 +1,114 @@
+"""What a guided analysis is made of: at most three questions, then steps; each step finds something and says how to ask for it
+in Python.
+
+Invariant: a step's code, run after that of the steps before it, prints the step's figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from clew.graph.ops.flows import Flows
+from clew.records.errors import ClewError
+from clew.server import wording
+from clew.server.protocol import Location, RunRef, WizardChoice, WizardQuestion, WizardRow, WizardStep
+from clew.server.session import Session, Task
+
+if TYPE_CHECKING:
+    from clew.graph.query import Run
+
+MAX_CHOICES = 20
+MAX_ROWS = 20
+
+
+class NothingFound(ClewError):
+    """There is nothing to analyse; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a step says, before it is made ready for the wire."""
+
+    sentence: str
+    columns: Sequence[str] = ()
+    rows: Sequence[WizardRow] = ()
+    code: str = ""
+    view: str = ""
+    params: Any = None
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    choices: Callable[[Task], list[WizardChoice]]
+    """The likeliest first. Raises `NothingFound`."""
+
+
+class Analysis:
+    """One analysis of one session, with the answers so far; what its steps find out is kept for those that follow."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def __init__(self, session: Session, answers: Sequence[str]) -> None:
+        self.session = session
+        self.answers = list(answers)
+
+    def questions(self) -> Sequence[Question]:
+        raise NotImplementedError
+
+    def steps(self) -> Sequence[tuple[str, Callable[[Task], Found]]]:
+        """Title and work of each."""
+        raise NotImplementedError
+
+    def preamble(self) -> str:
+        """The first lines of the saved query, before the steps' code."""
+        raise NotImplementedError
+
+    def question(self, number: int, task: Task) -> WizardQuestion:
+        asked = self.questions()[number]
+        return WizardQuestion(asked.text, asked.choices(task)[:MAX_CHOICES])
+
+    def step(self, number: int, task: Task) -> WizardStep:
+        title, work = self.steps()[number]
+        task.phase(title)
+        found = work(task)
+        return WizardStep(
+            title, found.sentence, list(found.columns), list(found.rows)[:MAX_ROWS], found.code,
+            view=found.view, params=found.params,
+        )  # fmt: skip
+
+
+def run_choices(session: Session, first: str = "", without: str = "") -> list[WizardChoice]:
+    """The workspace's runs, newest first but for the one to begin with. Raises `NothingFound`."""
+    runs = [run for run in session.runs().runs if run.id != without]
+    if not runs:
+        other = "another " if without else "a "
+        raise NothingFound(
+            f"there is no {'other ' if without else ''}run yet; record {other}one: `clew run -- python your_program.py`"
+        )
+    runs.sort(key=lambda run: run.id != first)
+    return [WizardChoice(run.id, run.name, _about(run)) for run in runs]
+
+
+def _about(run: RunRef) -> str:
+    ended = "still running" if not run.finished else "" if not run.exitCode else f"exit code {run.exitCode}"
+    return " · ".join(filter(None, [wording.when(int(run.started * 1_000_000)), run.commit, ended]))
+
+
+def location(place: tuple[str, int] | None) -> Location | None:
+    return Location(place[0], place[1]) if place else None
+
+
+def flows_of(run: Run, task: Task) -> Flows:
+    task.phase(f"following the requests of {run.info.name}")
+    return run.requests.flows()
+
+
+def literal(value: object) -> str:
+    """As Python writes it, with the quotes that this project uses."""
+    if isinstance(value, str) and '"' not in value and "\\" not in repr(value):
+        return f'"{repr(value)[1:-1]}"'
+    return repr(value)

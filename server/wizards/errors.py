@@ -1,0 +1,255 @@
+"""Error log analysis: which errors, where one of them comes from, and what failing requests have that others have not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from clew.compare.mutations import compare
+from clew.compare.suspects import localize
+from clew.graph.ops.flows import Flows
+from clew.graph.ops.walk import why
+from clew.records.errors import ClewError
+from clew.server import wording
+from clew.server.codec import encode
+from clew.server.panel.chain import chain_of
+from clew.server.panel.titles import shorten
+from clew.server.protocol import CompareParams, LocalizeParams, SliceParams, Target, WizardChoice, WizardRow
+from clew.server.session import Task
+from clew.server.wizards.analysis import (
+    MAX_ROWS,
+    Analysis,
+    Found,
+    NothingFound,
+    Question,
+    flows_of,
+    literal,
+    location,
+    run_choices,
+)
+
+if TYPE_CHECKING:
+    from clew.graph.event import Event
+    from clew.graph.query import EventQuery, Run
+
+LEVELS = ("ERROR", "WARNING")
+"""What is looked for, the first that there is; then functions that ended by an exception."""
+RAISED = "raised"
+MAX_TEXT = 120
+
+
+class Errors(Analysis):
+    name: ClassVar[str] = "errors"
+    title: ClassVar[str] = "Error log analysis"
+
+    def questions(self) -> Sequence[Question]:
+        return (
+            Question("Which run?", lambda _task: run_choices(self.session, self.session.runs().selected)),
+            Question("Which error?", self._choices),
+            Question("Which of its occurrences?", self._occurrences),
+        )
+
+    def steps(self) -> Sequence[tuple[str, Callable[[Task], Found]]]:
+        return (
+            ("The errors of the run", self._groups),
+            ("What led to it", self._chain),
+            ("Where it began", self._root),
+            ("What failing requests do that others do not", self._difference),
+            ("Suspects", self._suspects),
+        )
+
+    def preamble(self) -> str:
+        return f"run = clew.open({literal(self.run.info.id)})"
+
+    # --- what is chosen -----------------------------------------------------------------------------------------------
+    @property
+    def run(self) -> Run:
+        return self.session.open(self.answers[0])
+
+    @cached_property
+    def level(self) -> str:
+        """The gravest level that there are log lines of, else `RAISED`."""
+        for level in LEVELS:
+            if self.run.events.where(kind="log", level__ge=level).count():
+                return level
+        return RAISED
+
+    @property
+    def _all(self) -> EventQuery:
+        events = self.run.events
+        return events.where(kind="unwind") if self.level == RAISED else events.where(kind="log", level__ge=self.level)
+
+    @property
+    def _all_code(self) -> str:
+        asked = 'kind="unwind"' if self.level == RAISED else f'kind="log", level__ge={literal(self.level)}'
+        return f"errors = run.events.where({asked})"
+
+    def _grouped(self) -> Any:
+        """By the place that logged them, the most frequent first."""
+        groups = self._all.group_by("level", "function", "line")
+        return groups.agg(times="count", first=("min", "ts"), last=("max", "ts")).order_by("-times")
+
+    def _at(self, place: str) -> EventQuery:
+        function, _, line = place.rpartition(":")
+        return self._all.where(function=function, line=int(line))
+
+    def _choices(self, _task: Task) -> list[WizardChoice]:
+        rows = list(self._grouped())
+        if not rows:
+            raise NothingFound(
+                f"run {self.run.info.name} has no log line of level WARNING or above, and no recorded function ended by an "
+                "exception; choose another run, or record more (`clew run --spec`)"
+            )
+        return [self._choice(row) for row in rows]
+
+    def _choice(self, row: Any) -> WizardChoice:
+        place = f"{row.function}:{row.line}"
+        example = self._at(place).order_by("-ts").first()
+        assert example is not None
+        return WizardChoice(place, _text(example), f"{row.times:,} × {row.level or 'an exception'} in {row.function}")
+
+    def _occurrences(self, _task: Task) -> list[WizardChoice]:
+        events = self._at(self.answers[1])
+        last, first = events.order_by("-ts").first(), events.order_by("ts").first()
+        assert last is not None and first is not None
+        found = {"last": last, "first": first} if last != first else {"last": last}
+        return [
+            WizardChoice(which, f"the {which} one", f"{wording.offset(event.ts)}: {_text(event)}")
+            for which, event in found.items()
+        ]
+
+    @cached_property
+    def _error(self) -> Event:
+        order = "ts" if self.answers[2] == "first" else "-ts"
+        event = self._at(self.answers[1]).order_by(order).first()
+        if event is None:
+            raise ClewError(f"run {self.run.info.name} has no such error any more; begin again")
+        return event
+
+    # --- the steps ----------------------------------------------------------------------------------------------------
+    def _groups(self, _task: Task) -> Found:
+        rows = list(self._grouped())
+        total = sum(row.times for row in rows)
+        what = "exception" if self.level == RAISED else f"log line of level {self.level} or above"
+        return Found(
+            f"{wording.count(total, what)} from {wording.count(len(rows), 'place')}.",
+            ("times", "level", "where", "first", "last", "for example"),
+            [self._group(row) for row in rows[:MAX_ROWS]],
+            f"{self._all_code}\n"
+            'places = errors.group_by("level", "function", "line")\n'
+            'for row in places.agg(times="count", first=("min", "ts"), last=("max", "ts")).order_by("-times"):\n'
+            "    print(row.times, row.level, row.function, row.line, row.first, row.last)",
+        )
+
+    def _group(self, row: Any) -> WizardRow:
+        example = self._at(f"{row.function}:{row.line}").order_by("-ts").first()
+        assert example is not None
+        cells = [f"{row.times:,}", row.level, f"{wording.short_label(row.function)}:{row.line}"]
+        cells += [wording.offset(row.first), wording.offset(row.last), _text(example)]
+        return WizardRow(cells, location((example.file, example.line)) if example.file else None, example.id)
+
+    def _chain(self, _task: Task) -> Found:
+        graph = self.run.graph
+        steps = chain_of(graph, why(graph, self._error.id))
+        function, _, line = self.answers[1].rpartition(":")
+        order = "ts" if self.answers[2] == "first" else "-ts"
+        rows = [WizardRow([step.title, step.detail], step.location, step.event) for step in steps]
+        return Found(
+            f"{wording.count(len(steps), 'step')} back from “{_text(self._error)}” to its root.",
+            ("step", "where and when"),
+            rows,
+            f"chosen = errors.where(function={literal(function)}, line={line})\n"
+            f"error = chosen.order_by({literal(order)}).first()\n"
+            "for step in error.why():\n    print(step)",
+            "slice",
+            encode(SliceParams(Target(event=self._error.id), run=self.run.info.id)),
+        )
+
+    def _root(self, _task: Task) -> Found:
+        graph = self.run.graph
+        (step,) = chain_of(graph, why(graph, self._error.id)[-1:])
+        return Found(
+            f"{step.title[0].upper()}{step.title[1:]}, {wording.duration(self._error.ts - step.timeNs)} before the error.",
+            ("what began it", "where and when"),
+            [WizardRow([step.title, step.detail], step.location, step.event)],
+            "root = error.why()[-1]\nprint(root, error.ts - root.ts)",
+            "slice",
+            encode(SliceParams(Target(event=step.event), run=self.run.info.id, direction="forward")),
+        )
+
+    def _sides(self, task: Task) -> tuple[Flows, Flows] | None:
+        """The requests that failed, and the others of the same names; None where one of them is empty."""
+        flows = flows_of(self.run, task)
+        failed = flows.errors > 0
+        alike = np.isin(flows.name, np.unique(flows.name[failed]))
+        sides = flows.take(failed), flows.take(alike & ~failed)
+        return sides if all(len(side) for side in sides) else None
+
+    _SIDES_CODE = (
+        "flows = run.requests.flows()\n"
+        "failed = flows.errors > 0\n"
+        "alike = np.isin(flows.name, flows.name[failed])\n"
+        "failing, others = flows.take(failed), flows.take(alike & ~failed)\n"
+    )
+    _NO_SIDES = (
+        "There are no requests of one kind of which some failed and others did not, so there is nothing to compare; functions "
+        "that a spec names with `request` begin one."
+    )
+
+    def _difference(self, task: Task) -> Found:
+        sides = self._sides(task)
+        if sides is None:
+            return Found(self._NO_SIDES)
+        failing, others = sides
+        changed = compare(others, failing, more=1)
+        rows = [
+            WizardRow([row.kind, row.sentence(), "; ".join(each.sentence() for each in changed.differences(row).rows)])
+            for row in changed.rows[:MAX_ROWS]
+        ]
+        differ = f"their flows differ: {changed.rows[0].sentence()}" if rows else "they make the same calls"
+        return Found(
+            f"{wording.count(len(failing), 'request')} failed, {len(others):,} of the same kind did not; {differ}.",
+            ("what changed", "how", "what else differs"),
+            rows,
+            f"{self._SIDES_CODE}"
+            "changed = compare(others, failing, more=1)\n"
+            "print(len(failing), len(others), changed.sentence())\n"
+            "for row in changed.rows:\n"
+            "    print(row.sentence(), [each.sentence() for each in changed.differences(row).rows])",
+            "compare",
+            self._compare_params(failing),
+        )
+
+    def _compare_params(self, failing: Flows) -> Any:
+        """The one failing request beside a typical one; a comparison of more than one needs two runs."""
+        run = self.run.info.id
+        return encode(CompareParams([f"{run}@typical"], [f"{run}@{int(failing.request[0])}"]))
+
+    def _suspects(self, task: Task) -> Found:
+        sides = self._sides(task)
+        if sides is None:
+            return Found(self._NO_SIDES)
+        found = localize(*sides)
+        rows = [
+            WizardRow([f"{suspect.score:.1f}", suspect.place, suspect.sentence()])
+            for suspect in found.suspects[:MAX_ROWS]
+        ]
+        return Found(
+            found.sentence()[0].upper() + found.sentence()[1:] + ".",
+            ("bits", "suspect", "reason"),
+            rows,
+            "found = localize(failing, others)\n"
+            "print(found.sentence())\n"
+            "for suspect in found.suspects:\n"
+            "    print(suspect.score, suspect.place, suspect.sentence())",
+            "suspects",
+            encode(LocalizeParams([self.run.info.id])),
+        )
+
+
+def _text(event: Event) -> str:
+    text = event.text.strip().splitlines()
+    return shorten(text[0], MAX_TEXT) if text else f"exception in {wording.short_label(event.function)}"

@@ -1,0 +1,249 @@
+"""Critical path analysis: which requests, where their time goes, what they wait for, and what would make them faster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from clew.graph.answers import PathQuery
+from clew.graph.ops.flows import Flows
+from clew.records.errors import ClewError
+from clew.server import wording
+from clew.server.codec import encode
+from clew.server.protocol import CriticalPathParams, Target, WizardChoice, WizardRow
+from clew.server.session import Task
+from clew.server.wizards.analysis import (
+    MAX_ROWS,
+    Analysis,
+    Found,
+    NothingFound,
+    Question,
+    flows_of,
+    literal,
+    location,
+    run_choices,
+)
+
+if TYPE_CHECKING:
+    from clew.graph.ops.critical_path import Segment
+    from clew.graph.query import Run
+
+QUANTILES = {"slowest": 1.0, "p95": 0.95, "typical": 0.5}
+PATHS = 50
+"""Requests whose paths are summed up: the slowest ones."""
+FASTER = 50.0
+"""Percent, of what a function is thought to do faster."""
+ASKED = 3
+"""Functions of which that is asked."""
+
+
+class Paths(Analysis):
+    name: ClassVar[str] = "path"
+    title: ClassVar[str] = "Critical path analysis"
+
+    def questions(self) -> Sequence[Question]:
+        return (
+            Question("Which run?", lambda _task: run_choices(self.session, self.session.runs().selected)),
+            Question("Which requests?", self._names),
+            Question("Which of them?", self._which),
+        )
+
+    def steps(self) -> Sequence[tuple[str, Callable[[Task], Found]]]:
+        return (
+            ("How long they take", self._times),
+            ("Its critical path", self._path),
+            ("What it waits for", self._waits),
+            ("The paths of the slowest, together", self._together),
+            ("What would make it faster", self._what_if),
+        )
+
+    def preamble(self) -> str:
+        return f"run = clew.open({literal(self.run.info.id)})"
+
+    # --- what is chosen -----------------------------------------------------------------------------------------------
+    @property
+    def run(self) -> Run:
+        return self.session.open(self.answers[0])
+
+    def _flows(self, task: Task) -> Flows:
+        """Of the chosen name."""
+        flows = flows_of(self.run, task)
+        return flows.take(flows.name == flows.names.index(self.answers[1]))
+
+    def _names(self, task: Task) -> list[WizardChoice]:
+        flows = flows_of(self.run, task)
+        if not len(flows):
+            raise NothingFound(
+                f"run {self.run.info.name} has no requests; mark the function that one begins with in the spec, `request "
+                "MODULE:FUNCTION as NAME;`, or record tests with `pytest --clew`"
+            )
+        spent = np.bincount(flows.name, flows.response_ns, len(flows.names))
+        many = np.bincount(flows.name, minlength=len(flows.names))
+        return [
+            WizardChoice(
+                flows.names[name],
+                flows.names[name],
+                f"{wording.count(int(many[name]), 'request')}, {wording.duration(spent[name])} in all",
+            )
+            for name in np.argsort(-spent, kind="stable").tolist()
+            if many[name]
+        ]
+
+    def _which(self, task: Task) -> list[WizardChoice]:
+        flows = self._flows(task)
+        return [
+            WizardChoice(which, which, wording.duration(int(flows.response_ns[_nearest(flows, share)])))
+            for which, share in QUANTILES.items()
+        ]
+
+    @cached_property
+    def _chosen(self) -> int:
+        """The REQUEST event."""
+        flows = self._flows(Task())
+        if not len(flows) or self.answers[2] not in QUANTILES:
+            raise ClewError(f"run {self.run.info.name} has no such requests any more; begin again")
+        return int(flows.request[_nearest(flows, QUANTILES[self.answers[2]])])
+
+    def _path_of(self, event: int) -> PathQuery:
+        return self.run.requests.where(id=event).slice().critical_path("function")
+
+    @cached_property
+    def _segments(self) -> list[Segment]:
+        return list(self._path_of(self._chosen))
+
+    # --- the steps ----------------------------------------------------------------------------------------------------
+    def _times(self, task: Task) -> Found:
+        flows = self._flows(task)
+        figures = [float(np.quantile(flows.response_ns, share)) for share in (0.5, 0.95, 1.0)]
+        cells = [f"{len(flows):,}", *map(wording.duration, figures)]
+        name = self.answers[1]
+        return Found(
+            f"{wording.count(len(flows), 'request')} {name}: half of them take {cells[1]} or less, the slowest {cells[3]}.",
+            ("requests", "p50", "p95", "slowest"),
+            [WizardRow(cells)],
+            f"name = {literal(name)}\n"
+            "flows = run.requests.named(name).flows()\n"
+            "print(len(flows), [float(np.quantile(flows.response_ns, share)) for share in (0.5, 0.95, 1.0)])",
+        )
+
+    def _path(self, _task: Task) -> Found:
+        total = sum(segment.self_ns + segment.wait_ns for segment in self._segments)
+        rows = [self._row(segment) for segment in self._largest(self._segments)]
+        return Found(
+            f"{wording.duration(total)} in {wording.count(len(self._segments), 'segment')}, "
+            f"{wording.percent(sum(segment.wait_ns for segment in self._segments) / max(total, 1))} of it waiting; the "
+            "largest:",
+            ("function", "work", "waiting", "share"),
+            rows,
+            f"path = run.requests.where(id={self._chosen}).slice().critical_path()\n"
+            "print(path.total_ns)\n"
+            "for segment in sorted(path, key=lambda segment: -(segment.self_ns + segment.wait_ns)):\n"
+            "    print(segment.label, segment.self_ns, segment.wait_ns)",
+            "path",
+            encode(CriticalPathParams(Target(event=self._chosen), run=self.run.info.id)),
+        )
+
+    def _row(self, segment: Segment) -> WizardRow:
+        total = sum(one.self_ns + one.wait_ns for one in self._segments)
+        graph = self.run.graph
+        cells = [segment.label, wording.duration(segment.self_ns), wording.duration(segment.wait_ns)]
+        cells.append(wording.percent((segment.self_ns + segment.wait_ns) / max(total, 1)))
+        return WizardRow(cells, location(graph.location(segment.first_event)), segment.first_event)
+
+    @staticmethod
+    def _largest(segments: Sequence[Segment]) -> list[Segment]:
+        return sorted(segments, key=lambda segment: -(segment.self_ns + segment.wait_ns))[:MAX_ROWS]
+
+    def _waits(self, _task: Task) -> Found:
+        waits = [segment for segment in self._segments if segment.wait_ns > 0]
+        total = sum(segment.wait_ns for segment in waits)
+        by_label = Counter[str]()
+        for segment in waits:
+            by_label[segment.label] += segment.wait_ns
+        sentence = "It waits for nothing."
+        if waits:
+            first, most = by_label.most_common(1)[0]
+            sentence = f"{wording.duration(total)} of waiting, most of it in {first} ({wording.duration(most)})."
+        return Found(
+            sentence,
+            ("function", "waiting", "share of the waiting"),
+            [
+                WizardRow([label, wording.duration(ns), wording.percent(ns / max(total, 1))])
+                for label, ns in by_label.most_common(MAX_ROWS)
+            ],
+            "waiting = Counter()\n"
+            "for segment in path:\n"
+            "    waiting[segment.label] += segment.wait_ns\n"
+            "print(waiting.most_common())",
+        )
+
+    def _together(self, task: Task) -> Found:
+        flows = self._flows(task)
+        slowest = np.argsort(-flows.response_ns, kind="stable")[:PATHS]
+        spent: Counter[str] = Counter()
+        for number, event in enumerate(flows.request[slowest].tolist(), 1):
+            task.phase(f"critical path {number} of {len(slowest)}")
+            for segment in self._path_of(event):
+                spent[segment.label] += segment.self_ns + segment.wait_ns
+        total = sum(spent.values())
+        first = spent.most_common(1)
+        return Found(
+            f"Of the {wording.count(len(slowest), 'slowest request')} "
+            + (f"{first[0][0]} has the largest share." if first else "nothing is on the path."),
+            ("function", "time", "share"),
+            [
+                WizardRow([label, wording.duration(ns), wording.percent(ns / max(total, 1))])
+                for label, ns in spent.most_common(MAX_ROWS)
+            ],
+            "spent = Counter()\n"
+            f"slowest = np.argsort(-flows.response_ns, kind='stable')[:{PATHS}]\n"
+            "for event in flows.request[slowest].tolist():\n"
+            "    for segment in run.requests.where(id=event).slice().critical_path():\n"
+            "        spent[segment.label] += segment.self_ns + segment.wait_ns\n"
+            "print(spent.most_common())".replace("'stable'", '"stable"'),
+        )
+
+    def _what_if(self, _task: Task) -> Found:
+        path = self._path_of(self._chosen)
+        work: Counter[str] = Counter()
+        for segment in self._segments:
+            work[segment.label] += segment.self_ns
+        answers = [path.what_if(label, FASTER) for label, ns in work.most_common(ASKED) if ns]
+        answers.sort(key=lambda answer: -answer.saved_ns)
+        sentence = "Nothing on the path works."
+        if answers:
+            best = answers[0]
+            sentence = (
+                f"{FASTER:.0f} % faster, {best.label} saves {wording.duration(best.saved_ns)}, "
+                f"{wording.percent(best.saved_ns / max(best.total_ns, 1))} of the request."
+            )
+        return Found(
+            sentence,
+            (f"{FASTER:.0f} % faster", "saves", "share", "then takes"),
+            [
+                WizardRow(
+                    [
+                        answer.label,
+                        wording.duration(answer.saved_ns),
+                        wording.percent(answer.saved_ns / max(answer.total_ns, 1)),
+                        wording.duration(answer.after_ns),
+                    ]
+                )
+                for answer in answers
+            ],
+            "work = Counter()\n"
+            "for segment in path:\n"
+            "    work[segment.label] += segment.self_ns\n"
+            f"for label, _ in work.most_common({ASKED}):\n"
+            f"    print(path.what_if(label, {FASTER}))",
+        )
+
+
+def _nearest(flows: Flows, share: float) -> int:
+    """The request at a share of all, by how long they took."""
+    order = np.argsort(flows.response_ns, kind="stable")
+    return int(order[round(share * (len(order) - 1))])

@@ -1,0 +1,55 @@
+/** The guided analyses as the panel knows them before the server is asked, and where one is in them. */
+import type { WizardParams, WizardResult, WizardStep } from "../../shared/protocol";
+
+export type AnalysisName = WizardParams["analysis"];
+
+/** Without an analysis, which one is asked first. */
+export interface Guided {
+  analysis?: AnalysisName;
+  answers: string[];
+}
+
+export const ANALYSES: readonly { name: AnalysisName; title: string; what: string }[] = [
+  {
+    name: "errors",
+    title: "Error log analysis",
+    what: "Which errors there are, what led to one of them, and what failing requests do that others do not.",
+  },
+  {
+    name: "path",
+    title: "Critical path analysis",
+    what: "How long requests take, what one of them waits for, and what would make it faster.",
+  },
+  {
+    name: "regression",
+    title: "Performance regression analysis",
+    what: "What became slower since another run, which functions did it, and where to look.",
+  },
+];
+
+export function nameOf(analysis: AnalysisName): string {
+  return ANALYSES.find((one) => one.name === analysis)?.title ?? analysis;
+}
+
+/** What has been found so far: the answers before any step, then step after step. */
+export interface Found {
+  asked: WizardResult;
+  steps: readonly WizardStep[];
+  saved: string;
+}
+
+/** The next step to ask for, undefined when all are there or a question is open. */
+export function nextStep({ asked, steps }: Found): number | undefined {
+  return asked.question === null && steps.length < asked.steps ? steps.length : undefined;
+}
+
+/** With one more answer of the server. */
+export function withStep(found: Found, result: WizardResult): Found {
+  return result.step ? { ...found, steps: [...found.steps, result.step], saved: result.saved } : found;
+}
+
+/** Back to before a question was answered, by its number. */
+export function backTo(guided: Guided, number: number): Guided {
+  if (number < 0) return { answers: [] };
+  return { ...guided, answers: guided.answers.slice(0, number) };
+}

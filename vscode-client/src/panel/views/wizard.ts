@@ -1,0 +1,270 @@
+/**
+ * A guided analysis: its questions one at a time, then what was found, step by step as the server finds it.
+ *
+ * Invariant: a step that is shown belongs to the answers that are shown; going back asks anew.
+ */
+import { html, nothing, type TemplateResult } from "lit";
+import type { WizardParams, WizardQuestion, WizardResult, WizardRow, WizardStep } from "../../shared/protocol";
+import { asking, commandLine, emptyState, placeLink } from "../draw/parts";
+import { rowKeys } from "../draw/rows";
+import { ANALYSES, backTo, type Found, type Guided, nextStep, withStep } from "../model/wizard";
+import type { Context, View } from "./view";
+
+/** Characters of a cell that are kept together. */
+const SHORT = 14;
+
+export class WizardView implements View<Guided, WizardResult> {
+  private known: Found | undefined;
+  private asked = 0;
+
+  constructor(private readonly context: Context<Guided>) {}
+
+  async open(guided: Guided): Promise<void> {
+    this.asked += 1;
+    const asked = this.asked;
+    this.known = undefined;
+    const { analysis, answers } = guided;
+    if (!analysis) {
+      this.context.store.changed();
+      return;
+    }
+    const params: WizardParams = { analysis, answers };
+    let step: number | undefined = 0;
+    while (step !== undefined) {
+      const result = await this.context.request("clew/wizard", { ...params, step });
+      if (asked !== this.asked) return;
+      this.handle(result);
+      step = this.missing();
+    }
+  }
+
+  handle(result: WizardResult): void {
+    this.known = withStep(this.known ?? { asked: result, steps: [], saved: "" }, result);
+    this.context.store.changed();
+    if (result.question) requestAnimationFrame(focusFirstChoice);
+  }
+
+  unhandle(): void {
+    this.asked += 1;
+    this.known = undefined;
+    this.context.store.changed();
+  }
+
+  /** Nothing of a guide is a function of the source. */
+  select(): void {
+    return;
+  }
+
+  shownRun(): string | undefined {
+    return this.known?.steps[0]?.run;
+  }
+
+  focus(): void {
+    focusFirstChoice();
+  }
+
+  key(event: KeyboardEvent): boolean {
+    if (event.key === "Backspace" && this.context.question.analysis) {
+      this.back();
+      return true;
+    }
+    const choices = document.querySelectorAll<HTMLElement>(".guide .choice");
+    const chosen = /^[1-9]$/.test(event.key) ? choices[Number(event.key) - 1] : undefined;
+    chosen?.click();
+    return chosen !== undefined;
+  }
+
+  draw(): TemplateResult {
+    const { analysis } = this.context.question;
+    if (!analysis) return html`<div class="view scrolling guide">${this.drawAnalyses()}</div>`;
+    const { busy } = this.context.store.state;
+    const found = this.known;
+    if (!found) return html`<div class="view">${busy > 0 ? asking("Looking …") : nothing}</div>`;
+    const { asked, steps } = found;
+    if (asked.message) return html`<div class="view">${emptyState(asked.title, asked.message)}</div>`;
+    const missing = nextStep(found);
+    return html`<div class="view scrolling guide">
+      <section class="summary">
+        <h2>${asked.title}</h2>
+        ${this.drawAnswers(asked)}
+      </section>
+      ${asked.question ? this.drawQuestion(asked.question) : nothing}
+      <ol class="found" aria-live="polite">
+        ${steps.map((step, number) => this.drawStep(step, number))}
+      </ol>
+      ${missing === undefined ? nothing : asking(`Step ${missing + 1} of ${asked.steps} …`)}
+      ${found.saved ? this.drawSaved(found.saved) : nothing}
+    </div>`;
+  }
+
+  private drawAnalyses(): TemplateResult {
+    return html`<section class="summary">
+        <h2>What do you want to know?</h2>
+      </section>
+      ${choices(
+        ANALYSES.map(({ name, title, what }) => ({ value: name, title, detail: what })),
+        (value) => {
+          const analysis = ANALYSES.find((one) => one.name === value)?.name;
+          if (analysis) this.context.ask({ analysis, answers: [] });
+        },
+      )}`;
+  }
+
+  /** What was answered; a click asks that question again. */
+  private drawAnswers({ asked }: WizardResult): TemplateResult {
+    return html`<ul class="answers">
+      ${asked.map(
+        ({ question, title }, number) =>
+          html`<li>
+            <span class="quiet">${question}</span>
+            <button
+              type="button"
+              class="link"
+              title="Answer this again"
+              @click=${() => {
+                this.context.ask(backTo(this.context.question, number));
+              }}
+            >
+              ${title}
+            </button>
+          </li>`,
+      )}
+      <li>
+        <button
+          type="button"
+          class="link"
+          @click=${() => {
+            this.back();
+          }}
+        >
+          ← ${asked.length > 0 ? "The question before" : "Another analysis"}
+        </button>
+      </li>
+    </ul>`;
+  }
+
+  private drawQuestion({ text, choices: given }: WizardQuestion): TemplateResult {
+    return html`<h3 class="asked">${text}</h3>
+      ${choices(given, (value) => {
+        const { answers, ...rest } = this.context.question;
+        this.context.ask({ ...rest, answers: [...answers, value] });
+      })}`;
+  }
+
+  private drawStep(step: WizardStep, number: number): TemplateResult {
+    const { view, params, code } = step;
+    return html`<li class="step-found">
+      <h3>${number + 1}. ${step.title}</h3>
+      <p class="sentence">${step.sentence}</p>
+      ${step.rows.length > 0 ? this.drawRows(step) : nothing}
+      <div class="actions">
+        ${
+          view
+            ? html`<button
+                type="button"
+                class="link"
+                @click=${() => {
+                  this.context.go(view, typeof params === "object" && params !== null ? params : {});
+                }}
+              >
+                Show it in the panel
+              </button>`
+            : nothing
+        }
+        ${
+          code
+            ? html`<details>
+                <summary>In Python</summary>
+                <pre><code>${code}</code></pre>
+              </details>`
+            : nothing
+        }
+      </div>
+    </li>`;
+  }
+
+  private drawRows({ columns, rows, title }: WizardStep): TemplateResult {
+    const { workspace } = this.context.store.state;
+    const places = rows.some((row) => row.location);
+    return html`<div class="table-room">
+      <table aria-label=${title}>
+        <thead>
+          <tr>
+            ${columns.map((column) => html`<th scope="col">${column}</th>`)}
+            ${places ? html`<th scope="col">source</th>` : nothing}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map((row) => {
+            const keys = rowKeys(() => {
+              this.reveal(row);
+            });
+            return html`<tr tabindex="0" @click=${keys.click} @keydown=${keys.keydown}>
+              ${row.cells.map((cell) => html`<td class=${cell.length <= SHORT ? "whole" : ""}>${cell}</td>`)}
+              ${
+                places
+                  ? html`<td>
+                      ${placeLink(row.location, workspace, (location) => {
+                        this.context.reveal(location);
+                      })}
+                    </td>`
+                  : nothing
+              }
+            </tr>`;
+          })}
+        </tbody>
+      </table>
+    </div>`;
+  }
+
+  private drawSaved(path: string): TemplateResult {
+    return html`<section class="saved">
+      <p>
+        All of this is a query in Python now, to be changed and run again:
+        ${placeLink({ path, line: 1 }, this.context.store.state.workspace, (location) => {
+          this.context.reveal(location);
+        })}
+      </p>
+      ${commandLine(`python ${path}`)}
+    </section>`;
+  }
+
+  private reveal({ location }: WizardRow): void {
+    this.context.reveal(location);
+  }
+
+  /** The step to ask for next. */
+  private missing(): number | undefined {
+    return this.known && nextStep(this.known);
+  }
+
+  private back(): void {
+    const { question } = this.context;
+    this.context.ask(backTo(question, question.answers.length - 1));
+  }
+}
+
+interface Choice {
+  value: string;
+  title: string;
+  detail?: string;
+}
+
+function choices(given: readonly Choice[], choose: (value: string) => void): TemplateResult {
+  return html`<ol class="choices">
+    ${given.map(({ value, title, detail }, number) => {
+      const keys = rowKeys(() => {
+        choose(value);
+      });
+      return html`<li class="choice" role="button" tabindex="0" @click=${keys.click} @keydown=${keys.keydown}>
+        <kbd aria-hidden="true">${number < 9 ? number + 1 : ""}</kbd>
+        <span class="title">${title}</span>
+        <span class="detail">${detail}</span>
+      </li>`;
+    })}
+  </ol>`;
+}
+
+function focusFirstChoice(): void {
+  document.querySelector<HTMLElement>(".guide .choice, .guide tbody tr")?.focus();
+}
