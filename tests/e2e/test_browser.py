@@ -181,6 +181,40 @@ def test_patterns_fit_a_narrow_window(browse, expect):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+def test_the_timeline_shows_strands_zooms_and_leads_to_the_source(browse, expect):
+    page = browse("view=timeline&run=after")
+    canvas = page.locator(".timeline-canvas[data-whole]")
+    expect(canvas).to_be_visible()
+    said = page.locator("#timeline-summary")
+    expect(said).to_contain_text("threads and tasks seen")
+    whole = said.inner_text()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    for _ in range(4):
+        page.mouse.wheel(0, -400)
+    expect(said).not_to_have_text(whole)
+    expect(page).to_have_url(re.compile(r"from=\d+&to=\d+"))
+    page.keyboard.press("0")
+    # The first thread's outermost call: below the axis and its process' name.
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 24 + 22 + 6)
+    expect(page.locator(".timeline-said")).to_contain_text("MainThread of chunkstore.scenario")
+    expect(page.locator(".source h3")).to_contain_text(".py:")
+    page.keyboard.press("Escape")
+    canvas.focus()
+    first = page.locator(".timeline-said span").inner_text()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".timeline-said span")).not_to_have_text(first)
+    page.get_by_role("button", name="What led to it").click()
+    expect(page.locator("g.node").first).to_be_visible()
+
+
+def test_the_timeline_fits_a_narrow_window_and_lights_up_what_is_searched_for(browse, expect):
+    page = browse("view=timeline&run=after&search=lookup", width=420, height=800)
+    expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
+    expect(page.locator(".search output")).to_have_text(re.compile(r"^\d+ of \d+$"))
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
 def test_nothing_found_says_what_to_do(browse, expect):
     page = browse("text=no+such+message+anywhere")
     said = page.locator(".empty p, .notice.error").first

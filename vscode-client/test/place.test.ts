@@ -20,6 +20,7 @@ const PLACES: Place[] = [
   place("path", { target: { function: "pkg.mod:Class.method" }, level: "process" }),
   place("diff", { before: "one", after: "two", level: "module", maxRows: 500 }),
   place("patterns", { run: "r", strand: "worker", calls: 5, times: 3, maxPatterns: 90 }),
+  place("timeline", { run: "r", strand: "worker", fromNs: 0, toNs: 8_985_600_000_000_000 }),
   place("suspects", { suspect: ["a"] }),
   place("suspects", { suspect: ["a"], reference: [], request: "read" }),
   place("suspects", { suspect: ["a", "b"], reference: ["c"], maxSuspects: 70 }),

@@ -196,6 +196,7 @@ export class Panel implements HeaderActions {
         return question();
       },
       request: (method, params) => this.request(method, params),
+      quietly: (method, params) => this.transport.request(method, params),
       reveal: (location) => {
         this.reveal(location);
       },

@@ -6,3 +6,4 @@ import "./compare";
 import "./suspects";
 import "./patterns";
 import "./wizard";
+import "./timeline";

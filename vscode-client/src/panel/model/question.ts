@@ -165,5 +165,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function wholeNumber(words: string | null): number | undefined {
-  return words !== null && /^\d{1,15}$/.test(words) ? Number(words) : undefined;
+  const number = words !== null && /^\d{1,16}$/.test(words) ? Number(words) : undefined;
+  return Number.isSafeInteger(number) ? number : undefined;
 }

@@ -1,0 +1,145 @@
+/**
+ * The tiles that a timeline has, and how the missing ones come: what is seen first, then what is beside it.
+ *
+ * Invariant: at most `AT_ONCE` requests are under way, and each is of what is seen when it is made; an answer of another run, or
+ * that came after the panel had gone elsewhere, is let go.
+ */
+import type { TimelineFunction, TimelineLane } from "../../shared/protocol";
+import { bitmapOf, type Colours, type Names } from "../draw/tiles";
+import { batch, Kept, keyOf, type Tile, tilesFor, unpack } from "../model/tiles";
+import type { Span } from "../model/span";
+import type { Context } from "./view";
+
+const AT_ONCE = 2;
+/** Tiles that are kept: of a thousand, some 10 MB. */
+const KEPT = 1200;
+
+interface Painted {
+  tile: Tile;
+  picture: HTMLCanvasElement | undefined;
+  look: number;
+}
+
+export interface Wanted {
+  lanes: readonly TimelineLane[];
+  span: Span;
+  scale: number;
+}
+
+export class TileStore {
+  private readonly tiles = new Kept<Painted>(KEPT);
+  private readonly coming = new Set<string>();
+  private wanted: Wanted | undefined;
+  private run = "";
+  private under = 0;
+  private look = 0;
+  /** Requests that failed are not made again and again. */
+  private failed = false;
+
+  constructor(
+    private readonly context: Pick<Context, "quietly">,
+    private readonly arrived: (unknown: readonly TimelineFunction[]) => void,
+    private readonly complain: (error: unknown) => void,
+  ) {}
+
+  begin(run: string): void {
+    this.run = run;
+    this.tiles.clear();
+    this.coming.clear();
+    this.failed = false;
+  }
+
+  /** Colours or what is searched for are others now. */
+  repaint(): void {
+    this.look += 1;
+  }
+
+  tile(lane: TimelineLane, scale: number, number: number): Tile | undefined {
+    return this.tiles.get(keyOf(lane, scale, number))?.tile;
+  }
+
+  picture(key: string, colours: Colours, names: Names): HTMLCanvasElement | undefined {
+    const found = this.tiles.get(key);
+    if (!found) return undefined;
+    if (!found.picture || found.look !== this.look) {
+      found.picture = bitmapOf(found.tile, colours, names);
+      found.look = this.look;
+    }
+    return found.picture;
+  }
+
+  want(wanted: Wanted): void {
+    this.wanted = wanted;
+    this.next();
+  }
+
+  /** Is all there that is seen? */
+  isWhole(wanted: Wanted): boolean {
+    const { first, count } = tilesFor(wanted.span, wanted.scale);
+    return wanted.lanes.every((lane) => this.missing(lane, wanted.scale, first, count).length === 0);
+  }
+
+  private next(): void {
+    const { wanted } = this;
+    if (!wanted || this.failed || this.run === "") return;
+    const { first, count } = tilesFor(wanted.span, wanted.scale);
+    // What is seen, what comes next to both sides, and one step closer and farther.
+    this.ask(wanted.lanes, wanted.scale, first, count);
+    if (this.under > 0) return;
+    this.ask(wanted.lanes, wanted.scale, first + count, 1);
+    this.ask(wanted.lanes, wanted.scale, first - 1, 1);
+    const farther = tilesFor(wanted.span, wanted.scale + 1);
+    this.ask(wanted.lanes, wanted.scale + 1, farther.first, farther.count);
+  }
+
+  private missing(lane: TimelineLane, scale: number, first: number, count: number): number[] {
+    return Array.from({ length: count }, (_, at) => first + at).filter(
+      (number) => !this.tiles.has(keyOf(lane, scale, number)),
+    );
+  }
+
+  /** Asks for tiles side by side of all lanes that lack one of them. */
+  private ask(lanes: readonly TimelineLane[], scale: number, first: number, count: number): void {
+    let lacking = lanes.filter((lane) => this.lacks(lane, scale, first, count));
+    while (lacking.length > 0 && this.under < AT_ONCE) {
+      const [leftmost, rightmost] = this.ends(lacking, scale, first, count);
+      const tiles = rightmost - leftmost + 1;
+      const some = batch(lacking, tiles);
+      lacking = lacking.slice(some.length);
+      void this.fetch(some, scale, leftmost, tiles);
+    }
+  }
+
+  private lacks(lane: TimelineLane, scale: number, first: number, count: number): boolean {
+    return this.missing(lane, scale, first, count).some((number) => !this.coming.has(keyOf(lane, scale, number)));
+  }
+
+  private ends(lanes: readonly TimelineLane[], scale: number, first: number, count: number): [number, number] {
+    const numbers = lanes.flatMap((lane) => this.missing(lane, scale, first, count));
+    return [Math.min(...numbers), Math.max(...numbers)];
+  }
+
+  private async fetch(lanes: TimelineLane[], scale: number, first: number, tiles: number): Promise<void> {
+    const { run } = this;
+    const keys = lanes.flatMap((lane) => Array.from({ length: tiles }, (_, at) => keyOf(lane, scale, first + at)));
+    for (const key of keys) this.coming.add(key);
+    this.under += 1;
+    try {
+      const answer = await this.context.quietly("clew/timelineTile", { run, lanes, scale, first, tiles });
+      if (run !== this.run) return;
+      for (const [key, tile] of unpack(lanes, answer)) {
+        this.tiles.set(key, { tile, picture: undefined, look: -1 });
+      }
+      this.arrived(answer.unknown);
+    } catch (error) {
+      if (run === this.run) {
+        this.failed = true;
+        this.complain(error);
+      }
+    } finally {
+      for (const key of keys) this.coming.delete(key);
+      this.under -= 1;
+      if (run === this.run) this.next();
+    }
+  }
+}

@@ -1,0 +1,353 @@
+/**
+ * What the threads and tasks of a run did when: their calls as bars, from the whole run down to a nanosecond.
+ *
+ * Invariant: what is said of a call the server said of it, never a pixel.
+ */
+import { html, nothing, type TemplateResult } from "lit";
+import { ref } from "lit/directives/ref.js";
+import type { TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
+import { asking, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
+import { AXIS } from "../draw/scene";
+import { duration } from "../model/format";
+import { heightOf, seen } from "../model/lanes";
+import { around, lengthOf, type Span, within } from "../model/span";
+import { callSentence, leftOut, matching, summary } from "../model/timeline";
+import { Calls } from "./timelineCalls";
+import { nextLit } from "./timelineSearch";
+import { type Hands, type Spot, Stage } from "./timelineStage";
+import type { Context, Selection, View } from "./view";
+
+const STEP = 1.35;
+const MORE_STRANDS = 200;
+/** Of the card beside the pointer, in px. */
+const CARD = 300;
+
+export class TimelineView implements View<TimelineParams, TimelineResult>, Hands {
+  private answer: TimelineResult | undefined;
+  private asked = 0;
+  private searched = "";
+  /** What is selected in the editor, or elsewhere. */
+  private lit = "";
+  private card: { call: TimelineCall; x: number; y: number } | undefined;
+  private readonly stage: Stage;
+  private readonly calls: Calls;
+
+  constructor(private readonly context: Context<TimelineParams>) {
+    this.stage = new Stage(context, this);
+    this.calls = new Calls(context, this.stage);
+  }
+
+  async open(params: TimelineParams): Promise<void> {
+    this.asked += 1;
+    const asked = this.asked;
+    const { fromNs: _from, toNs: _to, ...rest } = params;
+    const result = await this.context.request("clew/timeline", rest);
+    if (asked === this.asked) this.handle(result);
+  }
+
+  handle(result: TimelineResult): void {
+    this.answer = result;
+    this.card = undefined;
+    this.stage.begin(result, this.context.question);
+    this.calls.run = result.run.id;
+    this.search();
+    this.context.store.changed();
+  }
+
+  unhandle(): void {
+    this.answer = undefined;
+    this.asked += 1;
+    this.card = undefined;
+    this.stage.end();
+    this.context.store.changed();
+  }
+
+  select({ label }: Selection): void {
+    this.lit = label;
+    this.search();
+    this.context.store.changed();
+  }
+
+  focus(): void {
+    this.stage.focus();
+  }
+
+  shownRun(): string | undefined {
+    return this.answer?.run.id;
+  }
+
+  found(): { matches: number; all: number } {
+    const all = this.stage.labels.size;
+    return { matches: this.stage.lit?.size ?? all, all };
+  }
+
+  /** The next call, among what is seen, of a function that is searched for. */
+  nextMatch(by: 1 | -1): void {
+    const scene = this.stage.scene();
+    const { lit, selected } = this.stage;
+    if (!scene || !lit) return;
+    const found = nextLit(scene, lit, selected && { ...selected, ns: selected.fromNs }, by);
+    if (found) void this.calls.choose({ ...found, slackNs: 2 ** scene.scale });
+  }
+
+  // --- what hands do with calls ---
+
+  pointed(spot: Spot | undefined, at: { x: number; y: number } | undefined): void {
+    void this.calls.ask(spot).then((call) => {
+      if (at && this.stage.mouse?.x !== at.x) return;
+      if (!call && !this.card) return;
+      this.card = call && at && { call, ...at };
+      this.stage.hovered = call;
+      this.stage.invalidate();
+      this.context.store.changed();
+    });
+  }
+
+  clicked(spot: Spot | undefined): void {
+    this.card = undefined;
+    void this.calls.choose(spot).then((call) => {
+      if (call) this.context.reveal(call.location);
+    });
+  }
+
+  opened(spot: Spot): void {
+    void this.calls.ask(spot).then((call) => {
+      if (call) this.zoomTo(call);
+    });
+  }
+
+  rested(span: Span, isAll: boolean): void {
+    const { fromNs: _from, toNs: _to, ...rest } = this.context.question;
+    const part = isAll ? {} : { fromNs: Math.max(0, Math.floor(span.from)), toNs: Math.ceil(span.to) };
+    this.context.remember({ ...rest, ...part });
+  }
+
+  private zoomTo(call: TimelineCall): void {
+    this.stage.show(around(call.fromNs, call.toNs, this.stage.all));
+  }
+
+  private search(): void {
+    const { search } = this.context.store.state.place;
+    this.searched = search;
+    const wanted = search.trim() || this.lit;
+    const found = wanted ? matching(this.stage.labels.values(), wanted) : undefined;
+    // A function that was selected elsewhere and is not here says nothing about the others.
+    this.stage.light(!search.trim() && found?.size === 0 ? undefined : found);
+  }
+
+  private more(): void {
+    const strands = (this.context.question.maxStrands ?? MORE_STRANDS) + MORE_STRANDS;
+    this.context.ask({ ...this.context.question, maxStrands: strands });
+  }
+
+  // --- keys ---
+
+  key(event: KeyboardEvent): boolean {
+    if (!this.answer) return false;
+    const { stage, calls } = this;
+    const room = stage.width - stage.gutter;
+    const x = stage.mouse && stage.mouse.x > stage.gutter ? stage.mouse.x : stage.gutter + room / 2;
+    const closer = (): void => {
+      stage.zoom(1 / STEP, x);
+    };
+    const farther = (): void => {
+      stage.zoom(STEP, x);
+    };
+    const acts: Record<string, () => void> = {
+      w: closer,
+      "+": closer,
+      "=": closer,
+      s: farther,
+      "-": farther,
+      a: () => {
+        stage.pan(room / 4, 0);
+      },
+      d: () => {
+        stage.pan(-room / 4, 0);
+      },
+      "0": () => {
+        stage.show(stage.all);
+      },
+      f: () => {
+        if (stage.selected) this.zoomTo(stage.selected);
+      },
+      Enter: () => {
+        this.context.reveal(stage.selected?.location ?? null);
+      },
+      Escape: () => {
+        stage.measured(undefined);
+        void calls.choose(undefined);
+      },
+      ArrowLeft: () => void calls.walk("previous"),
+      ArrowRight: () => void calls.walk("next"),
+      ArrowUp: () => void calls.walk("out"),
+      ArrowDown: () => void calls.walk("into"),
+      PageDown: () => void calls.toStrand(1),
+      PageUp: () => void calls.toStrand(-1),
+    };
+    const act = acts[event.key];
+    act?.();
+    return act !== undefined;
+  }
+
+  // --- what is drawn around the canvases ---
+
+  draw(): TemplateResult {
+    const { busy, runs, runsKnown, place, workspace } = this.context.store.state;
+    if (runsKnown && runs.length === 0) {
+      return html`<div class="view">
+        ${emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)}
+      </div>`;
+    }
+    const result = this.answer;
+    if (!result) return html`<div class="view">${busy > 0 ? asking("Laying out what ran when …") : nothing}</div>`;
+    if (result.strands.length === 0 || result.functions.length === 0) {
+      return html`<div class="view">${emptyState("Nothing to show", result.message || "No call was recorded.")}</div>`;
+    }
+    if (place.search !== this.searched) this.search();
+    const more = leftOut(result);
+    return html`<div class="view timeline">
+      ${result.message ? notice("info", result.message) : nothing}
+      <div
+        class="timeline-scroll"
+        ${ref((element) => {
+          this.stage.attachScroller(element);
+        })}
+        @scroll=${() => {
+          this.stage.moved();
+        }}
+      >
+        <div class="timeline-space" .style=${`height: ${heightOf(this.stage.lanes) + AXIS}px`}>
+          <canvas
+            class="timeline-canvas"
+            tabindex="0"
+            role="application"
+            aria-roledescription="timeline"
+            aria-label="Calls of threads and tasks over time. Arrow keys go from call to call."
+            aria-describedby="timeline-summary"
+            @focus=${() => {
+              this.stage.invalidate();
+            }}
+            @blur=${() => {
+              this.stage.invalidate();
+            }}
+            ${ref((element) => {
+              this.stage.attach(element);
+            })}
+          ></canvas>
+        </div>
+      </div>
+      <canvas
+        class="timeline-overview"
+        aria-hidden="true"
+        ${ref((element) => {
+          this.stage.attachOverview(element);
+        })}
+      ></canvas>
+      <footer class="timeline-foot">
+        <div class="timeline-said" aria-live="polite">${this.drawSelected(workspace)}</div>
+        <div class="timeline-tools">
+          ${this.stage.brush ? this.drawBrushTools(this.stage.brush) : nothing}
+          ${this.stage.hiddenArrows > 0 ? html`<span class="muted" title="Come closer to see the others">the ${this.stage.arrows.length} longest arrows</span>` : nothing}
+          ${
+            more
+              ? html`<span class="muted">${more}</span> ${
+                    result.hiddenStrands > 0
+                      ? html`<button
+                          type="button"
+                          class="link"
+                          @click=${() => {
+                            this.more();
+                          }}
+                        >
+                          Show more
+                        </button>`
+                      : nothing
+                  }`
+              : nothing
+          }
+          <button
+            type="button"
+            class="link"
+            @click=${() => {
+              this.stage.show(this.stage.all);
+            }}
+          >
+            Whole run
+          </button>
+        </div>
+      </footer>
+      <p id="timeline-summary" class="unseen">${this.said(result)}</p>
+      ${this.drawCard()}
+    </div>`;
+  }
+
+  private drawSelected(workspace: string): TemplateResult {
+    const call = this.stage.selected;
+    if (!call)
+      return html`<span class="muted"
+        >Click a call, or use the arrow keys. Wheel: zoom. Shift and drag: measure.</span
+      >`;
+    return html`<span>${callSentence(call)}</span>
+      ${placeLink(call.location, workspace, (location) => {
+        this.context.reveal(location);
+      })}
+      <button
+        type="button"
+        class="link"
+        @click=${() => {
+          this.zoomTo(call);
+        }}
+      >
+        Zoom to it
+      </button>
+      <button
+        type="button"
+        class="link"
+        @click=${() => {
+          this.context.go("slice", { run: this.answer?.run.id ?? "", target: { event: call.event } });
+        }}
+      >
+        What led to it
+      </button>`;
+  }
+
+  private drawBrushTools(brush: Span): TemplateResult {
+    return html`<span>measured <b>${duration(lengthOf(brush))}</b></span>
+      <button
+        type="button"
+        class="link"
+        @click=${() => {
+          this.stage.show(within(brush, this.stage.all));
+          this.stage.measured(undefined);
+        }}
+      >
+        Zoom in
+      </button>
+      <button
+        type="button"
+        class="link"
+        @click=${() => {
+          this.stage.measured(undefined);
+        }}
+      >
+        Clear
+      </button>`;
+  }
+
+  private drawCard(): TemplateResult | typeof nothing {
+    if (!this.card) return nothing;
+    const { call, x, y } = this.card;
+    const left = Math.max(4, Math.min(x + 14, this.stage.width - CARD));
+    return html`<div class="timeline-card" aria-hidden="true" .style=${`left: ${left}px; top: ${y + 18}px`}>
+      <b>${call.label}</b>${call.resumed ? html` <small>went on after it waited</small>` : nothing}
+      <p>${duration(call.toNs - call.fromNs)}, of that its own ${duration(Math.max(0, call.selfNs))}</p>
+      <p class="muted">${call.strandName} of ${call.process} · event ${call.event}</p>
+    </div>`;
+  }
+
+  private said(result: TimelineResult): string {
+    const { span, lanes, top, bodyHeight } = this.stage;
+    return summary(result, span, seen(lanes, top, bodyHeight));
+  }
+}

@@ -1,0 +1,394 @@
+/**
+ * The canvases of a timeline: which part of the run they show, what hands do on them, and a frame whenever something changed.
+ *
+ * Invariant: a frame is drawn of what is there; what is missing is asked for and drawn when it has come.
+ */
+import type {
+  TimelineArrow,
+  TimelineCall,
+  TimelineFunction,
+  TimelineParams,
+  TimelineResult,
+} from "../../shared/protocol";
+import { asked, AXIS, type Box, isSeen, type Scene } from "../draw/scene";
+import { type Colours, coloursOf, type Names } from "../draw/tiles";
+import { drawOverview, drawTimeline, timeAt } from "../draw/timeline";
+import { type Folded, foldedAtFirst, type Lane, laneAt, lanes, ROW, seen, toggled } from "../model/lanes";
+import { lengthOf, panned, type Span, whole, within, zoomed } from "../model/span";
+import { keyOf, scaleFor } from "../model/tiles";
+import { TileStore, type Wanted } from "./tileStore";
+import { listen, listenToOverview, type Wishes } from "./timelineGestures";
+import type { Context } from "./view";
+
+const GUTTER = 168;
+const NARROW_GUTTER = 92;
+const NARROW = 640;
+const OVERVIEW = 40;
+/** Milliseconds of rest before what is slower is asked for, */
+const REST = 140;
+/** and before a call is told of that is pointed at. */
+const POINTED = 30;
+/** How near a hand has to point, in px. */
+const NEAR = 2;
+const MOST_ARROWS = 200;
+
+/** A place in the run that one points at. */
+export interface Spot {
+  strand: number;
+  depth: number;
+  ns: number;
+  slackNs: number;
+}
+
+/** What becomes of what hands do with calls. */
+export interface Hands {
+  pointed(spot: Spot | undefined, at: { x: number; y: number } | undefined): void;
+  clicked(spot: Spot | undefined): void;
+  /** Twice. */
+  opened(spot: Spot): void;
+  /** Nothing moved for a while. */
+  rested(span: Span, isAll: boolean): void;
+}
+
+export class Stage implements Wishes {
+  all: Span = whole(0, 1);
+  span: Span = this.all;
+  lanes: Lane[] = [];
+  /** Functions by their sites. */
+  readonly labels = new Map<number, TimelineFunction>();
+  /** What is searched for; undefined: nothing is. */
+  lit: ReadonlySet<number> | undefined;
+  arrows: readonly TimelineArrow[] = [];
+  hiddenArrows = 0;
+  selected: TimelineCall | undefined;
+  hovered: TimelineCall | undefined;
+  brush: Span | undefined;
+  /** Where the pointer is, over the canvas. */
+  mouse: { x: number; y: number } | undefined;
+  private result: TimelineResult | undefined;
+  private folded: Folded = { processes: new Set(), strands: new Set() };
+  private colours: Colours | undefined;
+  private canvas: HTMLCanvasElement | undefined;
+  private overview: HTMLCanvasElement | undefined;
+  private scroller: HTMLElement | undefined;
+  private listening: AbortController | undefined;
+  private drawn = 0;
+  private rest = 0;
+  private pointing = 0;
+  private readonly tiles: TileStore;
+
+  constructor(
+    private readonly context: Context<TimelineParams>,
+    private readonly hands: Hands,
+  ) {
+    this.tiles = new TileStore(
+      context,
+      (unknown) => {
+        for (const one of unknown) this.labels.set(one.site, one);
+        this.invalidate();
+      },
+      (error) => {
+        context.store.update({ error: error instanceof Error ? error.message : String(error) });
+      },
+    );
+  }
+
+  /** Shows a run; the same one again keeps what is folded and selected. */
+  begin(result: TimelineResult, { fromNs = 0, toNs = 0, strand = "" }: TimelineParams): void {
+    const isAnother = this.result?.run.id !== result.run.id;
+    this.result = result;
+    this.all = whole(result.fromNs, result.toNs);
+    const end = toNs > fromNs ? toNs : fromNs > 0 ? this.all.to : 0;
+    this.span = end > 0 ? within({ from: fromNs, to: end }, this.all) : this.all;
+    if (isAnother) {
+      this.selected = this.hovered = this.brush = undefined;
+      this.labels.clear();
+      this.folded = foldedAtFirst(result, strand !== "");
+    }
+    for (const one of result.functions) this.labels.set(one.site, one);
+    this.arrows = [];
+    this.hiddenArrows = 0;
+    this.tiles.begin(result.run.id);
+    this.layout();
+  }
+
+  end(): void {
+    this.result = undefined;
+    this.selected = this.hovered = this.brush = undefined;
+    this.tiles.begin("");
+  }
+
+  light(lit: ReadonlySet<number> | undefined): void {
+    this.lit = lit;
+    this.recolour();
+  }
+
+  focus(): void {
+    this.canvas?.focus();
+  }
+
+  attachScroller(element: Element | undefined): void {
+    this.scroller = element instanceof HTMLElement ? element : undefined;
+  }
+
+  attach(element: Element | undefined): void {
+    if (element === this.canvas) return;
+    this.listening?.abort();
+    this.canvas = element instanceof HTMLCanvasElement ? element : undefined;
+    if (!this.canvas) return;
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    listen(this.canvas, this, signal);
+    const sizes = new ResizeObserver(() => {
+      this.moved();
+    });
+    sizes.observe(this.canvas);
+    const themes = new MutationObserver(() => {
+      this.recolour();
+    });
+    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener(
+      "change",
+      () => {
+        this.recolour();
+      },
+      { signal },
+    );
+    signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      themes.disconnect();
+    });
+    this.recolour();
+  }
+
+  attachOverview(element: Element | undefined): void {
+    if (element === this.overview || !this.listening) return;
+    this.overview = element instanceof HTMLCanvasElement ? element : undefined;
+    if (this.overview) listenToOverview(this.overview, this, this.listening.signal);
+    this.invalidate();
+  }
+
+  recolour(): void {
+    this.colours = undefined;
+    this.tiles.repaint();
+    this.invalidate();
+  }
+
+  get width(): number {
+    return this.canvas?.clientWidth ?? 0;
+  }
+
+  get gutter(): number {
+    return this.width < NARROW ? NARROW_GUTTER : GUTTER;
+  }
+
+  get top(): number {
+    return this.scroller?.scrollTop ?? 0;
+  }
+
+  get bodyHeight(): number {
+    return Math.max(0, (this.canvas?.clientHeight ?? 0) - AXIS);
+  }
+
+  scene(): Scene | undefined {
+    const { result, canvas } = this;
+    if (!result || !canvas || this.width === 0) return undefined;
+    this.colours ??= coloursOf(document.body);
+    const { colours } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const names: Names = {
+      labelOf: (site) => this.labels.get(site)?.label ?? "",
+      isLit: (site) => this.lit?.has(site) ?? true,
+    };
+    const boxOf = (call: TimelineCall | undefined): Box | undefined =>
+      call && { strand: call.strand, depth: call.depth, from: call.fromNs, to: call.toNs };
+    return {
+      span: this.span,
+      lanes: this.lanes,
+      strands: new Map(result.strands.map((one) => [one.strand, one])),
+      top: this.top,
+      width: this.width,
+      height: canvas.clientHeight,
+      gutter: this.gutter,
+      scale: scaleFor(lengthOf(this.span) / Math.max(1, (this.width - this.gutter) * ratio)),
+      colours,
+      names,
+      arrows: this.arrows,
+      gaps: result.gaps,
+      selected: boxOf(this.selected),
+      hovered: boxOf(this.hovered),
+      brush: this.brush,
+      focused: document.activeElement === canvas && canvas.matches(":focus-visible"),
+      tile: (lane, scale, number) => this.tiles.tile(lane, scale, number),
+      picture: (lane, scale, number) => this.tiles.picture(keyOf(lane, scale, number), colours, names),
+    };
+  }
+
+  invalidate(): void {
+    if (this.drawn === 0)
+      this.drawn = requestAnimationFrame(() => {
+        this.frame();
+      });
+  }
+
+  private frame(): void {
+    this.drawn = 0;
+    const scene = this.scene();
+    const context = this.canvas && sized(this.canvas);
+    if (!scene || !context || !this.result) return;
+    drawTimeline(context, scene);
+    const wanted = this.wanted(scene);
+    this.tiles.want(wanted);
+    this.canvas?.toggleAttribute("data-whole", this.tiles.isWhole(wanted));
+    const strip = this.overview && sized(this.overview);
+    if (!strip) return;
+    const { fromNs, scale, activity } = this.result;
+    const of = { all: this.all, span: this.span, begin: fromNs, bucket: 2 ** scale, activity, colours: scene.colours };
+    drawOverview(strip, { width: this.width, height: OVERVIEW, gutter: this.gutter }, of);
+  }
+
+  private wanted(scene: Scene): Wanted {
+    const shown = seen(scene.lanes, scene.top, scene.height);
+    const blocks = shown.flatMap((lane) => asked(lane).filter((block) => isSeen(lane, block.depth ?? 0, scene)));
+    return { lanes: blocks, span: scene.span, scale: scene.scale };
+  }
+
+  /** Another part is seen: at once as well as it can be, and after a rest with arrows, words and address. */
+  moved(): void {
+    this.invalidate();
+    window.clearTimeout(this.rest);
+    this.rest = window.setTimeout(() => {
+      this.rested();
+    }, REST);
+  }
+
+  show(span: Span): void {
+    this.span = span;
+    this.moved();
+  }
+
+  zoom(factor: number, x: number): void {
+    const share = (x - this.gutter) / Math.max(1, this.width - this.gutter);
+    this.show(zoomed(this.span, factor, Math.min(1, Math.max(0, share)), this.all));
+  }
+
+  pan(dx: number, dy: number): void {
+    if (dy !== 0) this.scroller?.scrollBy(0, -dy);
+    this.show(panned(this.span, (-dx / Math.max(1, this.width - this.gutter)) * lengthOf(this.span), this.all));
+  }
+
+  measure(from: number, to: number): void {
+    const scene = this.scene();
+    if (!scene) return;
+    const [a, b] = [timeAt(scene, from), timeAt(scene, to)];
+    this.measured({ from: Math.round(Math.min(a, b)), to: Math.round(Math.max(a, b)) });
+  }
+
+  measured(brush: Span | undefined): void {
+    this.brush = brush;
+    this.invalidate();
+    this.context.store.changed();
+  }
+
+  centre(share: number): void {
+    const middle = this.all.from + share * lengthOf(this.all);
+    const half = lengthOf(this.span) / 2;
+    this.show(within({ from: middle - half, to: middle + half }, this.all));
+  }
+
+  private spotAt(x: number, y: number): Spot | undefined {
+    const scene = this.scene();
+    if (!scene || x < scene.gutter || y < AXIS) return undefined;
+    const at = laneAt(this.lanes, y - AXIS + scene.top);
+    if (at?.lane.kind !== "strand" || at.depth < 0) return undefined;
+    const slackNs = (NEAR * lengthOf(this.span)) / Math.max(1, scene.width - scene.gutter);
+    return { strand: at.lane.strand.strand, depth: at.depth, ns: timeAt(scene, x), slackNs };
+  }
+
+  /** Moves just so far that the call is seen. */
+  uncover(call: TimelineCall): void {
+    const lane = this.lanes.find((one) => one.kind === "strand" && one.strand.strand === call.strand);
+    if (lane?.kind === "strand" && this.scroller) {
+      const top = lane.top + call.depth * ROW;
+      if (top < this.top) this.scroller.scrollTop = top;
+      else if (top + ROW > this.top + this.bodyHeight) this.scroller.scrollTop = top + 2 * ROW - this.bodyHeight;
+    }
+    if (call.toNs < this.span.from || call.fromNs > this.span.to) {
+      const half = lengthOf(this.span) / 2;
+      this.show(within({ from: call.fromNs - half, to: call.fromNs + half }, this.all));
+    }
+  }
+
+  /** What is folded, or there at all, is another. */
+  private layout(): void {
+    this.lanes = this.result ? lanes(this.result, this.folded) : [];
+    this.moved();
+    this.context.store.changed();
+  }
+
+  private rested(): void {
+    if (!this.result || !this.canvas) return;
+    this.hands.rested(this.span, lengthOf(this.span) >= lengthOf(this.all));
+    void this.fetchArrows(this.result);
+  }
+
+  private async fetchArrows(of: TimelineResult): Promise<void> {
+    const span = this.span;
+    const params = {
+      run: of.run.id,
+      strands: of.strands.map((one) => one.strand),
+      fromNs: Math.floor(span.from),
+      toNs: Math.ceil(span.to),
+      most: MOST_ARROWS,
+    };
+    const found = await this.context.quietly("clew/timelineArrows", params).catch(() => undefined);
+    if (!found || of !== this.result || span !== this.span) return;
+    this.arrows = found.arrows;
+    this.hiddenArrows = found.hidden;
+    this.invalidate();
+    this.context.store.changed();
+  }
+
+  hover(x: number, y: number): void {
+    this.mouse = { x, y };
+    window.clearTimeout(this.pointing);
+    this.pointing = window.setTimeout(() => {
+      this.hands.pointed(this.spotAt(x, y), { x, y });
+    }, POINTED);
+  }
+
+  leave(): void {
+    this.mouse = undefined;
+    window.clearTimeout(this.pointing);
+    this.hands.pointed(undefined, undefined);
+  }
+
+  click(x: number, y: number): void {
+    this.hands.clicked(this.spotAt(x, y));
+  }
+
+  doubleClick(x: number, y: number): void {
+    const spot = this.spotAt(x, y);
+    if (spot) this.hands.opened(spot);
+  }
+
+  fold(y: number): void {
+    const at = laneAt(this.lanes, y - AXIS + this.top);
+    if (!at) return;
+    this.folded = toggled(this.folded, at.lane);
+    this.layout();
+  }
+}
+
+/** A canvas' context with as many pixels as it has on the screen, counted in px. */
+function sized(canvas: HTMLCanvasElement): CanvasRenderingContext2D | undefined {
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
+  const context = canvas.getContext("2d", { alpha: false }) ?? undefined;
+  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
