@@ -85,7 +85,6 @@ def _node(union: Union, call: UnionCall, depth: int, level: str) -> CompareNode:
         ownAfterNs=after.own_ns if after else None,
         growthNs=call.growth_ns,
         p=call.p,
-        significant=union.significant(call),
         location=Location(*call.location) if call.location and level in LOCATED else None,
     )
 
@@ -107,12 +106,6 @@ def _edges(union: Union, kept: set[int]) -> list[CompareEdge]:
                 beforeNs=before,
                 afterNs=after,
                 p=call.p_edge if edge.status == "both" else None,
-                significant=edge.status == "both"
-                and call.p_edge is not None
-                and call.p_edge <= union.alpha
-                and before is not None
-                and after is not None
-                and after > before,
             )
         )
     return made

@@ -162,8 +162,7 @@ class CompareNode:
     growthNs: float
     """Of its own time."""
     p: float | None
-    significant: bool
-    """Its own time surely grew."""
+    """How likely its own time is no longer after; whether that is enough, the panel's user says."""
     location: Location | None = None
 
 
@@ -178,7 +177,6 @@ class CompareEdge:
     beforeNs: float | None
     afterNs: float | None
     p: float | None
-    significant: bool
 
 
 @dataclass(frozen=True)

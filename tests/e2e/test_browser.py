@@ -113,7 +113,7 @@ def test_compared_requests_are_ranked_and_shown_as_one_graph(browse, expect):
     expect(row).to_contain_text("p < 0.001")
     expect(row).to_have_class(re.compile("selected"))
     expect(page.locator(".finding .sentence")).to_contain_text("1 slower of 20 requests before and 20 after")
-    expect(page.locator("g.node.notable", has_text="Stock.lookup")).to_be_visible()
+    expect(page.locator("g.flow-call.sure", has_text="Stock.lookup")).to_be_visible()
     page.locator(".facts li", has_text="Stock.lookup").get_by_role("button").click()
     expect(page.locator(".source h3")).to_contain_text("stock.py")
 
@@ -138,6 +138,75 @@ def test_compared_requests_fit_a_narrow_window(browse, expect):
     page = browse("view=compare&before=before&after=after", width=420, height=800)
     expect(page.locator(".compare-rows tbody tr").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_flow_is_folded_and_its_significant_calls_are_as_the_slider_says(browse, expect):
+    page = browse("view=compare&before=before&after=after")
+    boxes = page.locator("g.flow-call")
+    expect(page.locator("g.flow-call.equal").first).to_be_visible()
+    expect(page.locator("svg.minimap")).to_be_visible()
+    summary = page.locator(".significance summary")
+    marked = summary.inner_text()
+    summary.click()
+    expect(page.locator(".threshold p")).to_contain_text("p ≤ 0.05")
+    chance = page.get_by_role("slider", name="May be chance in")
+    chance.fill("0")
+    expect(page.locator(".threshold p")).to_contain_text("p ≤ 0.000001")
+    assert summary.inner_text() != marked
+    chance.fill("7")
+    expect(summary).to_have_text(marked)
+    folded = boxes.count()
+    page.locator("g.flow-call.equal").first.press("Enter")
+    page.wait_for_function("folded => document.querySelectorAll('g.flow-call').length > folded", arg=folded)
+    page.keyboard.press("x")
+    expect(boxes).to_have_count(folded)
+    page.keyboard.press("]")
+    expect(page.locator("g.flow-call.selected")).to_have_class(re.compile("sure"))
+
+
+def test_side_by_side_keeps_the_anchor_level_and_lines_lead_from_call_to_call(browse, expect):
+    page = browse("view=compare&before=before&after=after")
+    page.locator("g.flow-call").first.wait_for()
+    page.keyboard.press("]")
+    page.keyboard.press("a")
+    page.keyboard.press("m")
+    expect(page.get_by_role("radio", name="Side by side")).to_have_attribute("aria-checked", "true")
+    before, after = (page.locator(f".pane.{side} g.flow-call.anchor .box").last for side in ("before", "after"))
+    expect(after).to_be_visible()
+    for _ in range(2):
+        one, other = before.bounding_box(), after.bounding_box()
+        assert abs(one["y"] - other["y"]) < 0.5 and abs(one["height"] - other["height"]) < 0.5
+        page.keyboard.press("+")
+    expect(page.locator("path.correspondence.strong").first).to_be_attached()
+    page.reload()
+    expect(page.locator(".pane.before g.flow-call").first).to_be_visible()
+
+
+def test_an_animation_names_two_states_and_nothing_between(browse, expect):
+    page = browse("view=compare&before=before&after=after&flows=animation")
+    scrubber = page.get_by_role("slider", name="From before to after")
+    expect(page.locator(".side-word")).to_have_text("− before")
+    scrubber.fill("0.5")
+    expect(page.locator(".between-word")).to_be_visible()
+    expect(page.locator(".side-word")).to_have_count(0)
+    expect(page.locator(".flow-labels text")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.locator("g.flow-call").first.focus()
+    page.keyboard.press(".")
+    page.keyboard.press(".")
+    expect(page.locator(".side-word")).to_have_text("+ after")
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".between-word")).to_be_visible()
+
+
+def test_a_stretch_is_measured_between_two_calls(browse, expect):
+    page = browse("view=compare&before=shop-before&after=shop-after")
+    page.locator("g.flow-call", has_text="app.order").wait_for()
+    page.get_by_role("button", name="Measure a stretch").click()
+    page.locator("g.flow-call", has_text="app.order").click()
+    page.locator("g.flow-call", has_text="Stock.lookup").click()
+    expect(page.locator(".stretch")).to_contain_text(re.compile(r"order to the end of \S*lookup:\s.* → .* ms \(\+"))
+    expect(page.locator("g.flow-call.measured")).to_have_count(3)
 
 
 def test_suspects_are_ranked_with_their_reasons(browse, expect):

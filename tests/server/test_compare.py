@@ -90,8 +90,13 @@ def test_the_slower_category_is_first_with_the_call_that_made_it_so_and_its_grap
     graph = result.graph
     assert (graph.category, graph.other) == (first.category, first.category)
     assert {node.status for node in graph.nodes} == {"both"} and graph.hiddenNodes == 0
-    assert [node.name for node in graph.nodes if node.significant] == ["app:show_store"]
-    assert [(edge.channel, edge.significant) for edge in graph.edges] == [("", False), ("queue", True)]
+    assert [node.name for node in graph.nodes if node.p is not None and node.p <= 0.05 and node.growthNs > 0] == [
+        "app:show_store"
+    ]
+    assert [(edge.channel, edge.p is not None and edge.p <= 0.05) for edge in graph.edges] == [
+        ("", False),
+        ("queue", True),
+    ]
     assert graph.responseAfterNs - graph.responseBeforeNs == pytest.approx(40_000, rel=0.3)
     assert sum(node.growthNs for node in graph.nodes) == pytest.approx(
         graph.responseAfterNs - graph.responseBeforeNs, abs=100

@@ -1,15 +1,9 @@
 /** Compared requests: the rows in words and bars, and two flows as one graph. */
 import { describe, expect, test } from "vitest";
-import {
-  compareLines,
-  filterCategories,
-  fromCompare,
-  landmark,
-  probability,
-  slowerCalls,
-} from "../src/panel/model/compare";
+import { compareLines, filterCategories, landmark, slowerCalls } from "../src/panel/model/compare";
+import { probability } from "../src/panel/model/probability";
 import { completePair } from "../src/panel/model/pair";
-import type { CompareCall, CompareEdge, CompareGraph, CompareNode, CompareRow } from "../src/shared/protocol";
+import type { CompareCall, CompareRow } from "../src/shared/protocol";
 import { RUN } from "./samples";
 
 function row(more: Partial<CompareRow> = {}): CompareRow {
@@ -51,59 +45,6 @@ function call(label: string, ownBeforeNs: number, ownAfterNs: number, channel = 
     p: 0.01,
     sentence: "",
     location: null,
-  };
-}
-
-function node(id: string, more: Partial<CompareNode> = {}): CompareNode {
-  return {
-    id,
-    label: id,
-    name: `app:${id}`,
-    status: "both",
-    channel: "",
-    parent: "",
-    depth: 0,
-    beginBeforeNs: 0,
-    beginAfterNs: 0,
-    totalBeforeNs: 2e6,
-    totalAfterNs: 2e6,
-    ownBeforeNs: 1e6,
-    ownAfterNs: 1e6,
-    growthNs: 0,
-    p: 0.5,
-    significant: false,
-    location: null,
-    ...more,
-  };
-}
-
-function edge(source: string, target: string, more: Partial<CompareEdge> = {}): CompareEdge {
-  return {
-    source,
-    target,
-    status: "both",
-    channel: "",
-    beforeNs: 1e6,
-    afterNs: 1e6,
-    p: 0.5,
-    significant: false,
-    ...more,
-  };
-}
-
-function graph(nodes: CompareNode[], edges: CompareEdge[]): CompareGraph {
-  return {
-    category: "read:1",
-    other: "read:1",
-    title: "read",
-    sentence: "",
-    countBefore: 40,
-    countAfter: 40,
-    responseBeforeNs: 2e6,
-    responseAfterNs: 3e6,
-    nodes,
-    edges,
-    hiddenNodes: 0,
   };
 }
 
@@ -176,45 +117,6 @@ test("how sure a change is is said in two digits", () => {
     "p = 0.001",
     "p = 0.046",
   ]);
-});
-
-describe("two flows as one graph", () => {
-  const drawn = fromCompare(
-    graph(
-      [
-        node("serve"),
-        node("load", { parent: "serve", ownAfterNs: 2e6, growthNs: 1e6, significant: true, p: 0.002 }),
-        node("audit", { parent: "serve", status: "after", ownBeforeNs: null, ownAfterNs: 3e4 }),
-        node("old", { parent: "serve", status: "before", ownAfterNs: null }),
-      ],
-      [
-        edge("serve", "load", { significant: true, afterNs: 2e6, channel: "queue" }),
-        edge("serve", "audit", { status: "after", beforeNs: null }),
-        edge("serve", "old", { status: "before", afterNs: null, channel: "task" }),
-        edge("serve", "not sent"),
-      ],
-    ),
-  );
-
-  test("says each call's own time on both sides, and marks only what surely grew", () => {
-    expect(drawn.nodes.map((one) => one.meta)).toEqual([
-      "itself 1 ms",
-      "▲ itself 1 ms → 2 ms",
-      "itself 30.0 µs",
-      "itself 1 ms",
-    ]);
-    expect(drawn.nodes.map((one) => one.status)).toEqual(["both", "both", "after", "before"]);
-    expect(drawn.nodes.map((one) => one.notable)).toEqual([false, true, false, false]);
-    expect(drawn.byId.get("load")?.detail).toBe("surely slower itself, p = 0.002");
-  });
-
-  test("labels edges with the times that surely changed, else with what led there", () => {
-    expect(drawn.edges.map((one) => [one.target, one.channel, one.status])).toEqual([
-      ["load", "1 ms → 2 ms", "both"],
-      ["audit", "", "after"],
-      ["old", "task", "before"],
-    ]);
-  });
 });
 
 describe("the two runs of a comparison", () => {

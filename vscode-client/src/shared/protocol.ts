@@ -164,9 +164,8 @@ export interface CompareNode {
   ownAfterNs: number | null;
   /** Of its own time. */
   growthNs: number;
+  /** How likely its own time is no longer after; whether that is enough, the panel's user says. */
   p: number | null;
-  /** Its own time surely grew. */
-  significant: boolean;
   location: Location | null;
 }
 
@@ -179,7 +178,6 @@ export interface CompareEdge {
   beforeNs: number | null;
   afterNs: number | null;
   p: number | null;
-  significant: boolean;
 }
 
 /** Two flows, or one on both sides, as one graph. Nodes are in the order of both, callers first. */

@@ -4,6 +4,8 @@ import { html, svg, type SVGTemplateResult, type TemplateResult } from "lit";
 const SHAPES = {
   back: svg`<path d="M10 3 5 8l5 5" />`,
   forward: svg`<path d="m6 3 5 5-5 5" />`,
+  play: svg`<path d="M4.5 3v10l8.5-5Z" />`,
+  pause: svg`<path d="M5 3v10M11 3v10" />`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8" />`,
   help: svg`<path d="M6 6.2a2 2 0 1 1 2.8 1.9c-.6.3-.8.7-.8 1.4M8 12v.1" /><circle cx="8" cy="8" r="6.5" />`,
   fit: svg`<path d="M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10" />`,

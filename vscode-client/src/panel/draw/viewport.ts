@@ -1,6 +1,7 @@
 /** Zoom and pan of one SVG, over d3-zoom: what is seen of the drawing. Lengths in the drawing's px. */
 import { select } from "d3-selection";
 import { type D3ZoomEvent, zoom, zoomIdentity, type ZoomTransform, zoomTransform } from "d3-zoom";
+import type { Point } from "../layout/types";
 
 export interface Frame {
   x: number;
@@ -12,6 +13,8 @@ export interface Frame {
 const MARGIN = 28;
 /** What legend and controls cover at the bottom. */
 const CONTROLS = 24;
+/** What words cover in the upper left corner. */
+const CORNER_WORDS = 16;
 const READABLE = 0.55;
 const COMFORTABLE = 0.8;
 const SMALLEST = 0.04;
@@ -29,13 +32,45 @@ export class Viewport {
     .on("zoom", (event: D3ZoomEvent<SVGSVGElement, unknown>) => {
       if (event.sourceEvent) this.moved = true;
       this.apply(event.transform);
+      this.changed(this);
     });
+
+  /** `changed` is told of every change of what is seen. */
+  constructor(private readonly changed: (viewport: Viewport) => void = () => undefined) {}
 
   attach(canvas: SVGSVGElement, content: SVGGElement): void {
     if (this.canvas === canvas && this.content === content) return;
     this.canvas = canvas;
     this.content = content;
     select(canvas).call(this.behaviour).on("dblclick.zoom", null);
+  }
+
+  get transform(): ZoomTransform {
+    return this.canvas ? zoomTransform(this.canvas) : zoomIdentity;
+  }
+
+  /** Shows the same part as another viewport does. */
+  take(transform: ZoomTransform): void {
+    const now = this.transform;
+    if (!this.canvas || (now.k === transform.k && now.x === transform.x && now.y === transform.y)) return;
+    this.behaviour.transform(select(this.canvas), transform);
+  }
+
+  /** What is seen. */
+  get seen(): Frame {
+    const { width, height } = this.canvas?.getBoundingClientRect() ?? { width: 0, height: 0 };
+    const { k, x, y } = this.transform;
+    return { x: -x / k, y: -y / k, width: width / k, height: height / k };
+  }
+
+  /** Puts a point of the drawing into the middle, or to another place of the view, given in its px. */
+  centre([x, y]: Point, at?: Point): void {
+    if (!this.canvas) return;
+    this.moved = true;
+    const { width, height } = this.canvas.getBoundingClientRect();
+    const [toX, toY] = at ?? [width / 2, height / 2];
+    const { k } = this.transform;
+    this.behaviour.transform(select(this.canvas), zoomIdentity.translate(toX - x * k, toY - y * k).scale(k));
   }
 
   zoomBy(factor: number): void {
@@ -77,6 +112,21 @@ export class Viewport {
       low < MARGIN ? MARGIN - low : high > size - MARGIN ? Math.max(size - MARGIN - high, MARGIN - low) : 0;
     const [dx, dy] = [by(left, right, width), by(top, bottom, height - CONTROLS)];
     if (dx !== 0 || dy !== 0) this.behaviour.translateBy(select(canvas), dx / now.k, dy / now.k);
+  }
+
+  /** As `home`, but what does not stay readable is shown from the anchor on, which is in the upper left. */
+  homeAtCorner(frame: Frame, anchor: Frame): void {
+    if (this.scaleFor(frame) >= READABLE) this.home([frame], anchor);
+    else {
+      this.moved = false;
+      const at = { x: anchor.x + anchor.width / 2, y: anchor.y + anchor.height / 2 };
+      const { width, height } = this.canvas?.getBoundingClientRect() ?? { width: 1, height: 1 };
+      const share = (size: number, all: number): number => (MARGIN + (size * COMFORTABLE) / 2) / Math.max(all, 1);
+      this.show({ ...at, width: 0, height: 0 }, COMFORTABLE, {
+        x: share(anchor.width, width),
+        y: share(anchor.height, height) + CORNER_WORDS / Math.max(height, 1),
+      });
+    }
   }
 
   private scaleFor(frame: Frame): number {

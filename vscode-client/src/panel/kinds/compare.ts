@@ -1,18 +1,34 @@
 /** "Requests": what is asked of two runs compared by their requests. */
 import type { CompareParams, CompareThresholds } from "../../shared/protocol";
+import { FLOW_MODES, type FlowMode } from "../model/flowMode";
 import { DEFAULT_LEVEL } from "../model/place";
-import { flag, passed, question, text, texts, whole } from "../model/question";
+import { choice, flag, passed, question, text, texts, whole } from "../model/question";
 import { registerView } from "../views/view";
 import { GRAPH_KEYS, ROW_KEYS } from "./graph";
 import { describePair } from "./pair";
 
-registerView<CompareParams>({
+export interface CompareQuestion extends CompareParams {
+  /** How the flows of the chosen category are compared by eye. */
+  mode?: FlowMode;
+}
+
+registerView<CompareQuestion>({
   name: "compare",
   title: "Requests",
   hint: "Two runs compared by their requests",
   key: "r",
-  keys: [...ROW_KEYS, ...GRAPH_KEYS],
-  question: question<CompareParams>(
+  keys: [
+    ...ROW_KEYS,
+    ...GRAPH_KEYS,
+    { keys: "m", what: "diff, side by side, animation" },
+    { keys: "[  ]", what: "previous and next difference" },
+    { keys: "a", what: "anchor the chosen call, or let go" },
+    { keys: "s", what: "measure a stretch" },
+    { keys: ",  .", what: "a step of the animation" },
+    { keys: "x", what: "fold again what was taken apart" },
+    { keys: "w", what: "all the room for the picture" },
+  ],
+  question: question<CompareQuestion>(
     { before: [], after: [] },
     {
       before: texts("before"),
@@ -25,6 +41,7 @@ registerView<CompareParams>({
       maxRows: whole("rows"),
       maxNodes: whole("nodes"),
       thresholds: passed<CompareThresholds>(),
+      mode: choice("flows", FLOW_MODES, FLOW_MODES[0]),
     },
   ),
   levels: "functions",

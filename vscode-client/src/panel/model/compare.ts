@@ -1,7 +1,7 @@
-/** How compared categories of requests are drawn: their rows, and the flows of one on both sides as one graph. */
-import type { CompareCall, CompareGraph, CompareNode, CompareRow } from "../../shared/protocol";
+/** How compared categories of requests are drawn: their rows, and the calls that one got slower in. */
+import type { CompareCall, CompareRow } from "../../shared/protocol";
 import { change, count, duration, shortLabel, thousands } from "./format";
-import { makeGraph, type PanelEdge, type PanelGraph, type PanelNode } from "./graph";
+import { probability } from "./probability";
 
 export interface CompareLine {
   row: CompareRow;
@@ -60,12 +60,6 @@ export function landmark(row: CompareRow): string {
   return `${shortLabel(first)} … ${cut ? `more than ${count(pairs.length - 1, "call")}` : count(pairs.length + 1, "call")}`;
 }
 
-/** `p < 0.001`, `p = 0.02`. */
-export function probability(p: number | null): string {
-  if (p === null) return "";
-  return p < 0.001 ? "p < 0.001" : `p = ${Number(p.toPrecision(2))}`;
-}
-
 /** Rows whose name, flow or slower calls have every word of `text`; all for an empty text. */
 export function filterCategories(rows: readonly CompareRow[], text: string): CompareRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -102,60 +96,6 @@ export function slowerCalls(calls: readonly CompareCall[]): SlowerCall[] {
   }
   const growth = (call: SlowerCall): number => call.ownAfterNs - call.ownBeforeNs;
   return [...found.values()].sort((a, b) => growth(b) - growth(a));
-}
-
-export function fromCompare(graph: CompareGraph): PanelGraph {
-  const nodes = graph.nodes.map((node): PanelNode => ({
-    id: node.id,
-    label: node.name,
-    name: node.label,
-    meta: times(node),
-    detail: node.significant ? `surely slower itself, ${probability(node.p)}` : "",
-    kind: "call",
-    process: "",
-    lane: node.channel,
-    location: node.location,
-    root: node.parent === "",
-    onChain: false,
-    onCriticalPath: false,
-    steps: [],
-    status: node.status,
-    deltaNs: node.growthNs,
-    notable: node.significant,
-    firstEvent: -1,
-    members: [],
-    facts: [],
-    gaps: [],
-    gapSpans: [],
-  }));
-  const edges = graph.edges.map((edge, index): PanelEdge => {
-    const grew = edge.significant && edge.beforeNs !== null && edge.afterNs !== null;
-    return {
-      id: `${edge.source}→${edge.target}#${index}`,
-      source: edge.source,
-      target: edge.target,
-      kind: "diff",
-      channel: grew ? `${duration(edge.beforeNs ?? 0)} → ${duration(edge.afterNs ?? 0)}` : edge.channel,
-      count: 1,
-      latencyNs: edge.afterNs ?? edge.beforeNs ?? 0,
-      onChain: false,
-      onCriticalPath: false,
-      status: edge.status,
-      clock: "",
-      uncertain: false,
-      gaps: [],
-    };
-  });
-  return makeGraph(nodes, edges);
-}
-
-/** The call's own time on both sides. */
-function times(node: CompareNode): string {
-  const [before, after] = [node.ownBeforeNs, node.ownAfterNs];
-  if (before === null || after === null) return `itself ${duration(after ?? before ?? 0)}`;
-  const mark = node.significant ? "▲ " : "";
-  const same = duration(before) === duration(after);
-  return same ? `itself ${duration(after)}` : `${mark}itself ${duration(before)} → ${duration(after)}`;
 }
 
 function ratio(before: number | null, shift: number | null): string {

@@ -211,8 +211,16 @@ function countChange(before: number, after: number): string {
   return high >= low * COUNT_FACTOR ? `${thousands(before)} → ${thousands(after)}` : "";
 }
 
+/** What can be searched for by its words, or by its place in the source. */
+export type Findable = Pick<PanelNode, "id" | "label" | "name" | "detail" | "lane" | "process" | "kind" | "location">;
+
+export interface Searchable {
+  nodes: readonly Findable[];
+  byId: ReadonlyMap<string, Findable>;
+}
+
 /** Nodes whose label, detail, process or kind has every word of `text`; none for an empty text. */
-export function search(graph: PanelGraph, text: string): string[] {
+export function search(graph: Searchable, text: string): string[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   return graph.nodes
@@ -224,7 +232,7 @@ export function search(graph: PanelGraph, text: string): string[] {
 }
 
 /** Nodes of a function (`module:qualname`), or, where nodes are not functions, those placed in the function's lines. */
-export function nodesOf(graph: PanelGraph, name: string, location: Location | null): string[] {
+export function nodesOf(graph: Searchable, name: string, location: Location | null): string[] {
   const same = graph.nodes.filter((node) => node.id === name || node.label === name);
   const inside = graph.nodes.filter((node) => {
     if (!location || node.location?.path !== location.path) return false;

@@ -1,6 +1,6 @@
 /** How suspects are drawn: what to look at, how much speaks for it, and the numbers of each piece of evidence. */
 import type { LocalizeEvidence, LocalizeSuspect } from "../../shared/protocol";
-import { probability } from "./compare";
+import { probability } from "./probability";
 import { duration, shortLabel, thousands } from "./format";
 import { percent } from "./patterns";
 

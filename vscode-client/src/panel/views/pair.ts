@@ -4,11 +4,12 @@
  * Invariant: what is chosen stays chosen in the next answer, as far as it is there.
  */
 import type { TemplateResult } from "lit";
+import type { FlowElement } from "../draw/flow/element";
 import type { GraphElement } from "../draw/graph";
-import { nodesOf, type PanelGraph, search } from "../model/graph";
+import { nodesOf, search, type Searchable } from "../model/graph";
 import type { Context, Selection, View } from "./view";
 
-export abstract class PairView<Q extends object, Answer extends { graph: PanelGraph | undefined }> implements View<
+export abstract class PairView<Q extends object, Answer extends { graph: Searchable | undefined }> implements View<
   Q,
   Answer
 > {
@@ -48,7 +49,7 @@ export abstract class PairView<Q extends object, Answer extends { graph: PanelGr
   }
 
   key(event: KeyboardEvent): boolean {
-    const graph = document.querySelector<GraphElement>("clew-graph");
+    const graph = document.querySelector<GraphElement | FlowElement>("clew-graph, clew-flow");
     if (event.key === "f") graph?.fit();
     else if (event.key === "+" || event.key === "=") graph?.zoomBy(1.3);
     else if (event.key === "-") graph?.zoomBy(1 / 1.3);

@@ -8,7 +8,7 @@ import type { LocalizeCluster, LocalizeEvidence, LocalizeParams, LocalizeResult 
 import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { rowKeys } from "../draw/rows";
 import { runOptions } from "../draw/runs";
-import { probability } from "../model/compare";
+import { probability } from "../model/probability";
 import { arrows, count, thousands } from "../model/format";
 import { completePair } from "../model/pair";
 import {

@@ -1,0 +1,85 @@
+/** What is known of one category of requests in words: the calls that got slower, and where it may come from. */
+import { html, nothing, type TemplateResult } from "lit";
+import type { CompareGraph, CompareRow, Location } from "../../shared/protocol";
+import { slowerCalls, type SlowerCall } from "../model/compare";
+import { arrows, count, duration, shortLabel, thousands } from "../model/format";
+import { probability } from "../model/probability";
+import { notice, placeLink } from "./parts";
+
+/** Calls that are named before the rest is counted. */
+const NAMED_CALLS = 4;
+
+export interface Around {
+  /** Shows it beside the flow of another category. */
+  beside: (category: string) => void;
+  reveal: (location: Location) => void;
+  /** What there is to read of its flows. */
+  words: TemplateResult;
+}
+
+/** What is known of the chosen category: the calls that got slower, where it may come from, what tells its requests apart. */
+export function drawCategory(
+  graph: CompareGraph,
+  rows: readonly CompareRow[],
+  workspace: string,
+  around: Around,
+): TemplateResult {
+  const calls = slowerCalls(rows.flatMap((row) => row.calls));
+  const precursors = rows.flatMap((row) => row.precursors);
+  const differences = rows.flatMap((row) => row.differences);
+  return html`<section class="category" aria-label="The chosen requests">
+    <h2>${graph.title}</h2>
+    <p class="numbers">${arrows(graph.sentence)}</p>
+    ${
+      calls.length > 0
+        ? html`<ul class="facts" aria-label="Calls that got slower">
+            ${calls.slice(0, NAMED_CALLS).map((call) => drawCall(call, workspace, around.reveal))}
+            ${
+              calls.length > NAMED_CALLS
+                ? html`<li class="muted">and ${count(calls.length - NAMED_CALLS, "more function")}</li>`
+                : nothing
+            }
+          </ul>`
+        : nothing
+    }
+    ${
+      precursors.length > 0
+        ? html`<p class="numbers">
+            It may come from
+            ${precursors.slice(0, NAMED_CALLS).map(
+              (one) =>
+                html`<button
+                  type="button"
+                  class="link"
+                  aria-pressed=${one.category === graph.other ? "true" : "false"}
+                  title=${one.sentence}
+                  @click=${() => {
+                    around.beside(one.category);
+                  }}
+                >
+                  one that had ${thousands(one.countBefore)}, now ${thousands(one.countAfter)}
+                  (${Math.round(100 * one.likeness)} % alike)
+                </button> `,
+            )}
+          </p>`
+        : nothing
+    }
+    ${differences.map((one) => html`<p class="numbers">${arrows(one.sentence)}</p>`)}
+    ${
+      graph.hiddenNodes > 0
+        ? notice("info", `${count(graph.hiddenNodes, "more call")} that did not change are not drawn.`)
+        : nothing
+    }
+    ${around.words}
+  </section>`;
+}
+
+function drawCall(call: SlowerCall, workspace: string, reveal: (location: Location) => void): TemplateResult {
+  const by = call.channel ? ` (by ${call.channel})` : "";
+  return html`<li>
+    <b>${shortLabel(call.label)}</b>${by}${call.calls > 1 ? `, ${call.calls} calls` : ""}: itself
+    <span class="whole">${duration(call.ownBeforeNs)} → ${duration(call.ownAfterNs)}</span>,
+    <span class="whole">${probability(call.p)}</span>
+    ${placeLink(call.location, workspace, reveal)}
+  </li>`;
+}

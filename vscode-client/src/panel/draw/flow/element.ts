@@ -1,0 +1,464 @@
+/**
+ * `<clew-flow>`: two flows as one picture, as two beside each other, or as one that goes from before to after.
+ *
+ * Invariant: it shows what its properties say; what the user does leaves it as events: `clew-select` (ids of calls), `clew-open` (an
+ * id whose source is wanted), `clew-flow`, and `clew-drawn` with how many boxes there are. Going from one way to another keeps
+ * zoom, and the chosen call where it is.
+ */
+import {
+  html,
+  LitElement,
+  nothing,
+  type PropertyValues,
+  render,
+  svg,
+  type SVGTemplateResult,
+  type TemplateResult,
+} from "lit";
+import type { FlowDrawing } from "../../layout/flowShapes";
+import { bounded, moved } from "../../layout/correspondence";
+import type { Flow as Direction, PlacedBox, Point } from "../../layout/types";
+import { type Flow, type FlowCall, subtree } from "../../model/flow";
+import { flowStep } from "../../model/flowSteps";
+import { count } from "../../model/format";
+import { isArrow } from "../../model/navigate";
+import { betterDirection, betweenPicture, folded, pictureOf, type Prepared, prepare } from "../../model/prepared";
+import type { Significance } from "../../model/significance";
+import type { FlowMode } from "../../model/flowMode";
+import { measurer } from "../measure";
+import type { Frame } from "../viewport";
+import { animationControls, drawingControls } from "./controls";
+import { drawLines, type SideOf } from "./lines";
+import "./minimap";
+import type { MinimapElement } from "./minimap";
+import { Player } from "./player";
+import { type PaneName, Stage } from "./stage";
+import { drawFlow, type FlowLook } from "./shapes";
+
+/** Lines between two pictures, at most. */
+const LINES = 60;
+const ALL_LINES = 400;
+
+export class FlowElement extends LitElement {
+  static override properties = {
+    flow: { attribute: false },
+    found: { attribute: false },
+    mode: { attribute: false },
+    selected: { attribute: false },
+    hits: { attribute: false },
+    measured: { attribute: false },
+    anchor: { attribute: false },
+    repeats: { attribute: false },
+    equal: { attribute: false },
+    direction: { attribute: false },
+    label: { attribute: false },
+  };
+
+  declare flow: Flow | undefined;
+  declare found: Significance | undefined;
+  declare mode: FlowMode;
+  declare selected: readonly string[];
+  declare hits: readonly string[];
+  declare measured: readonly string[];
+  declare anchor: string;
+  declare repeats: boolean;
+  declare equal: boolean;
+  declare direction: Direction | "auto";
+  declare label: string;
+
+  /** Are all lines between the sides drawn? */
+  private allLines = false;
+  private readonly opened = new Set<string>();
+  private prepared: Prepared | undefined;
+  private drawings: Partial<Record<PaneName, FlowDrawing>> = {};
+  private focused = "";
+  private hovered = "";
+  private hiddenLines = 0;
+  private readonly stage = new Stage(this, () => {
+    this.seen();
+  });
+  readonly player = new Player(() => {
+    this.requestUpdate();
+  });
+  private readonly resized = new ResizeObserver(() => {
+    if (!this.stage.moved) {
+      this.stage.restart();
+      this.settle(true);
+    }
+    this.seen();
+  });
+
+  constructor() {
+    super();
+    this.mode = "diff";
+    this.selected = [];
+    this.hits = [];
+    this.measured = [];
+    this.anchor = "";
+    this.repeats = true;
+    this.equal = true;
+    this.direction = "auto";
+    this.label = "Flow";
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.resized.observe(this);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.resized.disconnect();
+    this.player.pause();
+  }
+
+  /** The page's style sheet draws the flow. */
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  private get panes(): readonly PaneName[] {
+    return this.mode === "sides" ? ["before", "after"] : ["main"];
+  }
+
+  // --- what is drawn ---
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    const { flow, found } = this;
+    if (changed.has("mode")) {
+      const before = changed.get("mode");
+      if (before) this.keep(before);
+      this.player.goTo(0);
+    }
+    if (!flow || !found) {
+      this.prepared = undefined;
+      return;
+    }
+    if (changed.has("flow")) {
+      this.stage.restart();
+      this.opened.clear();
+    } else if (changed.has("anchor") || changed.has("found") || changed.has("repeats") || changed.has("equal")) {
+      this.keep(this.mode);
+    }
+    if (!this.prepared || CHANGES.some((name) => changed.has(name))) this.prepare(flow, found);
+    this.draw();
+  }
+
+  private prepare(flow: Flow, found: Significance): void {
+    const { repeats, equal, opened, anchor } = this;
+    const measure = measurer(this);
+    const wish = { flow, found, repeats, equal, opened, anchor };
+    const shown = folded(wish);
+    const lay = (direction: Direction): Prepared => prepare(wish, shown, direction, measure);
+    if (this.direction !== "auto") this.prepared = lay(this.direction);
+    // Beside each other flows go down: only so do the lines between them slope where one takes longer.
+    else if (this.mode === "sides") this.prepared = lay("down");
+    else {
+      const [down, right] = [lay("down"), lay("right")];
+      const { width, height } = this.getBoundingClientRect();
+      const better = betterDirection(
+        { down: pictureOf(down, "union"), right: pictureOf(right, "union") },
+        width,
+        height,
+      );
+      this.prepared = better === "down" ? down : right;
+    }
+    this.dispatchEvent(new CustomEvent("clew-drawn", { detail: shown.calls.length }));
+  }
+
+  private draw(): void {
+    const { prepared, mode } = this;
+    if (!prepared) return;
+    if (mode === "sides") {
+      this.drawings = { before: pictureOf(prepared, "before"), after: pictureOf(prepared, "after") };
+    } else if (mode === "diff") this.drawings = { main: pictureOf(prepared, "union") };
+    else {
+      const { state, time } = this.player;
+      this.drawings = {
+        main: state === "between" ? betweenPicture(prepared, time).drawing : pictureOf(prepared, state),
+      };
+    }
+  }
+
+  protected override updated(changed: PropertyValues<this>): void {
+    this.stage.attach(this.panes);
+    if (!this.prepared) return;
+    this.settle(changed.has("mode"));
+    if (changed.has("selected")) this.showSelection();
+    this.seen();
+  }
+
+  // --- where it is looked at ---
+  zoomBy(factor: number): void {
+    this.stage.zoomBy(factor);
+  }
+
+  /** Shows all of it. */
+  fit(): void {
+    this.stage.fit(this.frame);
+  }
+
+  /** What all panes show together, so that synchronous ones see the same. */
+  private get frame(): Frame {
+    const frames = this.panes.flatMap((name) => this.drawings[name]?.frame ?? []);
+    const [x, y] = [Math.min(...frames.map((one) => one.x)), Math.min(...frames.map((one) => one.y))];
+    return {
+      x,
+      y,
+      width: Math.max(...frames.map((one) => one.x + one.width)) - x,
+      height: Math.max(...frames.map((one) => one.y + one.height)) - y,
+    };
+  }
+
+  private settle(anew: boolean): void {
+    this.stage.settle(this.frame, this.drawings[this.panes[0] ?? "main"]?.boxes ?? [], anew);
+  }
+
+  /** Before another picture is drawn: what is to stay where it is, as far as it is there. */
+  private keep(mode: FlowMode): void {
+    const pane: PaneName = mode === "sides" ? "before" : "main";
+    const wanted = [this.holderOf(this.anchor), this.holderOf(this.selected[0] ?? "")];
+    this.stage.keep(pane, this.drawings[pane]?.boxes ?? [], wanted);
+  }
+
+  /** Draws what depends on what is seen: the lines between the sides, and the maps in the corners. */
+  private seen(): void {
+    for (const name of this.panes) {
+      const map = this.querySelector<MinimapElement>(`.pane.${name} clew-minimap`);
+      if (map) map.view = this.stage.viewports[name].seen;
+    }
+    const overlay = this.querySelector<HTMLElement>("g.correspondences");
+    if (!overlay || this.mode !== "sides" || !this.prepared) return;
+    const { shown, strong } = this.lines(this.prepared);
+    const side = (name: "before" | "after"): SideOf => this.stage.sideOf(name, this.drawings[name]?.boxes ?? []);
+    render(drawLines(shown, strong, side("before"), side("after")), overlay);
+  }
+
+  /** Of what is chosen or pointed at, and of all below it; of what moved; or of all. */
+  private lines({ boxes, before, after, flow }: Prepared): { shown: string[]; strong: ReadonlySet<string> } {
+    const near = [this.hovered, ...this.selected.map((id) => this.holderOf(id))].filter(Boolean);
+    const strong = new Set(near.flatMap((id) => subtree(flow, id).map((call) => call.id)));
+    const others = this.allLines ? boxes.map((box) => box.id) : moved(boxes, before, after);
+    const both = new Set(boxes.filter((box) => before.has(box.id) && after.has(box.id)).map((box) => box.id));
+    const there = (ids: readonly string[]): string[] => ids.filter((id) => both.has(id));
+    const { shown, hidden } = bounded(there([...strong]), there(others), this.allLines ? ALL_LINES : LINES);
+    this.hiddenLines = hidden;
+    return { shown, strong };
+  }
+
+  // --- what the user does ---
+  /** The box that stands for a call, "" for none. */
+  private holderOf(id: string): string {
+    if (!id) return "";
+    return this.prepared?.flow.calls.find((call) => call.members.some((one) => one.id === id))?.id ?? "";
+  }
+
+  private showSelection(): void {
+    const id = this.holderOf(this.selected[0] ?? "");
+    for (const name of this.panes) {
+      const box = this.drawings[name]?.boxes.find((one) => one.id === id);
+      if (!box) continue;
+      this.stage.viewports[name].reveal(frameOf(box));
+      if (this.stage.synced) return;
+    }
+  }
+
+  /** Moves the keyboard's focus to a box: of the call that is given or selected, else the first. */
+  focusNode(id?: string): void {
+    const wanted = id ?? (this.holderOf(this.selected[0] ?? "") || this.focused || this.prepared?.flow.calls[0]?.id);
+    if (wanted === undefined) return;
+    this.focused = wanted;
+    this.requestUpdate();
+    void this.updateComplete.then(() => {
+      const boxes = [...this.querySelectorAll<SVGGElement>("g.node")];
+      boxes.find((one) => one.dataset.id === wanted)?.focus({ preventScroll: true });
+    });
+  }
+
+  /** Takes a folded box apart, or goes to a call's source. */
+  private open(call: FlowCall): void {
+    const [first] = call.members;
+    if (call.kind === "call") this.dispatchEvent(new CustomEvent("clew-open", { detail: first?.id ?? call.id }));
+    else {
+      this.keep(this.mode);
+      this.opened.add(call.id);
+      this.again();
+    }
+  }
+
+  get hasOpened(): boolean {
+    return this.opened.size > 0;
+  }
+
+  /** Folds again what was taken apart: what holds the chosen call, or all. */
+  closeAll(): void {
+    if (this.opened.size === 0) return;
+    this.keep(this.mode);
+    this.opened.clear();
+    this.again();
+  }
+
+  private again(): void {
+    if (this.flow && this.found) this.prepare(this.flow, this.found);
+    this.requestUpdate();
+  }
+
+  private choose(id: string, open: boolean): void {
+    const call = this.prepared?.flow.byId.get(id);
+    if (!call) return;
+    this.focused = id;
+    this.dispatchEvent(new CustomEvent("clew-select", { detail: call.members.map((one) => one.id) }));
+    if (open) this.open(call);
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { prepared } = this;
+    const current = this.focused || this.holderOf(this.selected[0] ?? "") || prepared?.flow.calls[0]?.id;
+    if (!prepared || current === undefined) return;
+    if (isArrow(event.key)) {
+      const visible = new Set(this.panes.flatMap((name) => this.drawings[name]?.boxes.map((box) => box.id) ?? []));
+      const next = flowStep(prepared.flow, prepared.direction, current, event.key, (id) => visible.has(id));
+      if (next !== undefined) {
+        this.choose(next, false);
+        this.focusNode(next);
+      }
+    } else if (event.key === "Enter" || event.key === " ") this.choose(current, true);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // --- drawing ---
+  protected override render(): TemplateResult {
+    const { prepared, mode, player } = this;
+    const between = mode === "animation" && player.state === "between";
+    return html`
+      ${
+        mode === "animation"
+          ? animationControls(player, (speed) => {
+              player.speed = speed;
+              this.requestUpdate();
+            })
+          : nothing
+      }
+      <div
+        class="panes ${mode} ${between ? "between" : ""}"
+        role="group"
+        aria-label=${this.label}
+        @keydown=${(event: KeyboardEvent) => {
+          this.key(event);
+        }}
+      >
+        ${mode === "sides" ? html`<svg class="lines" aria-hidden="true"><g class="correspondences"></g></svg>` : nothing}
+        ${this.panes.map((name) => this.pane(name, prepared))} ${prepared ? this.controls(prepared) : nothing}
+        ${between ? html`<p class="between-word" aria-hidden="true">between: no state that ever was</p>` : nothing}
+      </div>
+    `;
+  }
+
+  private pane(name: PaneName, prepared: Prepared | undefined): TemplateResult {
+    const drawing = this.drawings[name];
+    const words = name === "main" ? (this.mode === "animation" ? this.player.state : "") : name;
+    return html`<div class="pane ${name}" data-shown=${words}>
+      ${words && words !== "between" ? html`<span class="side-word ${words}">${words === "before" ? "− before" : "+ after"}</span>` : nothing}
+      <svg class="canvas" role="group" aria-roledescription="graph" aria-label=${words || this.label}>
+        <g class="content">${prepared && drawing ? this.content(name, drawing, prepared) : nothing}</g>
+      </svg>
+      <clew-minimap
+        .drawing=${drawing}
+        .look=${(id: string) => this.look(id)}
+        @clew-goto=${(event: CustomEvent<Point>) => {
+          this.stage.viewports[name].centre(event.detail);
+        }}
+      ></clew-minimap>
+    </div>`;
+  }
+
+  private content(name: PaneName, drawing: FlowDrawing, prepared: Prepared): SVGTemplateResult {
+    const { mode, player, found } = this;
+    if (!found) return svg``;
+    const between = mode === "animation" && player.state === "between";
+    const opacity = between ? betweenPicture(prepared, player.time).opacity : (): number => 1;
+    const look: FlowLook = {
+      flow: prepared.flow,
+      found,
+      shown: name !== "main" ? name : mode === "animation" && player.state !== "between" ? player.state : "both",
+      selected: new Set(this.selected),
+      hits: new Set(this.hits),
+      measured: new Set(this.measured),
+      anchor: this.anchor ? prepared.anchor : "",
+      measure: measurer(this),
+      opacity: (call) => opacity(call.id),
+      labelled: !between,
+    };
+    const there = (id: string): boolean => drawing.boxes.some((box) => box.id === id);
+    const wanted = [this.focused, this.holderOf(this.selected[0] ?? ""), drawing.boxes[0]?.id ?? ""];
+    return drawFlow(
+      drawing,
+      look,
+      {
+        choose: (id) => {
+          this.choose(id, true);
+        },
+        focus: (id) => {
+          this.focused = id;
+        },
+        hover: (id) => {
+          this.hovered = id;
+          if (mode === "sides") this.seen();
+        },
+      },
+      wanted.find((id) => there(id)) ?? "",
+    );
+  }
+
+  /** How a box is drawn in the map. */
+  private look(id: string): string {
+    const call = this.prepared?.flow.byId.get(id);
+    const sure = call?.members.some((one) => this.found?.calls.has(one.id)) ?? false;
+    const chosen = call?.members.some((one) => this.selected.includes(one.id)) ?? false;
+    return [call?.status ?? "both", sure ? "sure" : "", chosen ? "chosen" : ""].filter(Boolean).join(" ");
+  }
+
+  private controls(prepared: Prepared): TemplateResult {
+    return drawingControls({
+      direction: prepared.direction,
+      turn: (to) => {
+        this.dispatchEvent(new CustomEvent("clew-flow", { detail: to }));
+      },
+      zoom: (factor) => {
+        this.zoomBy(factor);
+      },
+      fit: () => {
+        this.fit();
+      },
+      sides:
+        this.mode === "sides"
+          ? {
+              synced: this.stage.synced,
+              sync: (synced) => {
+                this.stage.synced = synced;
+                const { before, after } = this.stage.viewports;
+                if (synced) after.take(before.transform);
+                this.requestUpdate();
+              },
+              allLines: this.allLines,
+              showAll: (all) => {
+                this.allLines = all;
+                this.requestUpdate();
+              },
+              hidden: this.hiddenLines > 0 ? `${count(this.hiddenLines, "more line")} not drawn` : "",
+            }
+          : undefined,
+    });
+  }
+}
+
+/** What makes another layout. */
+const CHANGES = ["flow", "mode", "found", "anchor", "repeats", "equal", "direction"] as const;
+
+customElements.define("clew-flow", FlowElement);
+
+function frameOf(box: PlacedBox): Frame {
+  return { x: box.x - box.width / 2, y: box.y - box.height / 2, width: box.width, height: box.height };
+}

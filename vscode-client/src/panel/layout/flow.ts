@@ -1,0 +1,169 @@
+/**
+ * Where the calls of two flows stand: a tree whose edges are as long as their latencies, before, after, and as the union of both.
+ *
+ * Across the flow every call and all below it have a lane of their own, the same in all three pictures; only how far along it stands
+ * differs. Invariant: no two boxes overlap, in no picture and at no time between two; siblings keep their order; a call is at the
+ * same place across in every picture; no edge of the tree passes over a box.
+ *
+ * The flow goes down, its first branch straight; `turned` makes it go right.
+ */
+
+export type Picture = "before" | "after" | "union";
+export type Side = "before" | "after";
+
+export interface FlowBox {
+  id: string;
+  /** Across the flow, and along it. */
+  breadth: number;
+  depth: number;
+  /** Where it hangs, "" at a root. */
+  parent: string;
+  /** Who calls it, "" for nobody who is drawn. */
+  callers: Record<Side, string>;
+  /** How long its edge is drawn, null on a side that does not have the call. */
+  lengths: Record<Side, number | null>;
+  /** The least room along the flow for its edge, labels included. */
+  room: number;
+}
+
+export interface Lane {
+  low: number;
+  high: number;
+}
+
+/** Between lanes. */
+export const LANE_GAP = 22;
+/** Along the flow below a caller, in which its edges part. */
+export const PARTING = 22;
+/** Between what is drawn of a branch and the join below it. */
+export const JOIN_GAP = 16;
+
+/** Each call's lane, with room for all that hangs from it; roots side by side. */
+export function lanes(boxes: readonly FlowBox[]): Map<string, Lane> {
+  const children = childrenOf(boxes);
+  const breadths = new Map<string, number>();
+  const breadth = (box: FlowBox): number => {
+    let known = breadths.get(box.id);
+    if (known === undefined) {
+      known = Math.max(box.breadth, sum((children.get(box.id) ?? []).map(breadth)));
+      breadths.set(box.id, known);
+    }
+    return known;
+  };
+  const found = new Map<string, Lane>();
+  const settle = (level: readonly FlowBox[], from: number): void => {
+    let low = from;
+    for (const box of level) {
+      found.set(box.id, { low, high: low + breadth(box) });
+      settle(children.get(box.id) ?? [], low);
+      low += breadth(box) + LANE_GAP;
+    }
+  };
+  settle(children.get("") ?? [], 0);
+  return found;
+}
+
+/** How far along the flow each box of a picture begins. A call that the picture does not have takes no room. */
+export function starts(boxes: readonly FlowBox[], picture: Picture): Map<string, number> {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  const found = new Map<string, number>();
+  const ends = new Map<string, number>();
+  const end = (id: string): number => {
+    const known = ends.get(id);
+    const box = byId.get(id);
+    if (known !== undefined) return known;
+    if (!box) return -PARTING;
+    ends.set(id, 0); // callers come before what they call; a circle from elsewhere ends here
+    const there = isIn(box, picture);
+    const above = [box.parent, ...callersIn(box, picture)].filter((one) => one !== "" && byId.has(one));
+    const low = Math.max(-PARTING, ...above.map(end));
+    const edge = callersIn(box, picture).length > 0 ? Math.max(lengthIn(box, picture), box.room) : 0;
+    const start = there ? low + PARTING + edge : low;
+    if (there) found.set(id, start);
+    ends.set(id, start + (there ? box.depth : 0));
+    return ends.get(id) ?? start;
+  };
+  for (const box of boxes) end(box.id);
+  return found;
+}
+
+/** `after` moved along the flow so that the anchor is exactly where it is in `before`. */
+export function aligned(
+  boxes: readonly FlowBox[],
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+  anchor: string,
+): Map<string, number> {
+  const at = anchorOf(boxes, anchor);
+  const shift = (before.get(at) ?? 0) - (after.get(at) ?? 0);
+  return new Map([...after].map(([id, start]) => [id, id === at ? (before.get(at) ?? start) : start + shift]));
+}
+
+/** The call itself where both sides have it, else the nearest above it that both have; "" where there is none. */
+export function anchorOf(boxes: readonly FlowBox[], id: string): string {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  let box = byId.get(id);
+  while (box && !(isIn(box, "before") && isIn(box, "after"))) box = byId.get(box.parent);
+  return box?.id ?? "";
+}
+
+/** A picture between two: first what only one side has fades, then what both have moves, then the rest appears. */
+export function between(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+  t: number,
+): { starts: Map<string, number>; opacity: (sides: { before: boolean; after: boolean }) => number; moved: number } {
+  const [gone, moved, come] = [stage(t, 0), smooth(stage(t, 1)), stage(t, 2)];
+  const found = new Map<string, number>();
+  for (const [id, start] of [...before, ...after]) {
+    const [from, to] = [before.get(id), after.get(id)];
+    if (from === undefined || to === undefined) found.set(id, start);
+    else found.set(id, from + (to - from) * moved);
+  }
+  return {
+    starts: found,
+    opacity: (sides) => (sides.before && sides.after ? 1 : sides.before ? 1 - gone : come),
+    moved,
+  };
+}
+
+const STAGES = 3;
+
+/** How far the stage of that number is at a time from 0 to 1. */
+function stage(t: number, number: number): number {
+  return Math.min(1, Math.max(0, t * STAGES - number));
+}
+
+function smooth(t: number): number {
+  return t * t * (3 - 2 * t);
+}
+
+export function isIn(box: FlowBox, picture: Picture): boolean {
+  return picture === "union" || box.lengths[picture] !== null;
+}
+
+/** The sides of a picture. */
+export function sidesOf(picture: Picture): readonly Side[] {
+  return picture === "union" ? ["before", "after"] : [picture];
+}
+
+/** How long the edge is drawn: in the union as long as the longer of both. */
+export function lengthIn(box: FlowBox, picture: Picture): number {
+  return Math.max(0, ...sidesOf(picture).map((side) => box.lengths[side] ?? 0));
+}
+
+function callersIn(box: FlowBox, picture: Picture): string[] {
+  return sidesOf(picture).flatMap((side) =>
+    box.lengths[side] !== null && box.callers[side] ? [box.callers[side]] : [],
+  );
+}
+
+export function childrenOf(boxes: readonly FlowBox[]): Map<string, FlowBox[]> {
+  const found = new Map<string, FlowBox[]>();
+  for (const box of boxes) found.set(box.parent, [...(found.get(box.parent) ?? []), box]);
+  return found;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0) + LANE_GAP * Math.max(0, numbers.length - 1);
+}

@@ -1,0 +1,211 @@
+/**
+ * The shapes of a flow once it is known where its calls stand: boxes, edges with bars as long as the latencies, joins.
+ *
+ * Invariant: a bar is exactly as long as its latency is drawn and ends at its call's box; what is drawn beyond that, waiting at a
+ * join or room for others, is thin.
+ */
+import {
+  childrenOf,
+  type FlowBox,
+  isIn,
+  JOIN_GAP,
+  type Lane,
+  lengthIn,
+  PARTING,
+  type Picture,
+  type Side,
+  sidesOf,
+} from "./flow";
+import type { Flow, PlacedBox, Point } from "./types";
+
+/** Where an edge enters and leaves a box, across the flow, from the box's low side. */
+export const INLET = 20;
+const CORNER = 8;
+/** Between the two bars of an edge. */
+const BAR_GAP = 5;
+
+export interface EdgeShape {
+  id: string;
+  caller: string;
+  /** The sides on which that call is made by that caller. */
+  sides: readonly Side[];
+  /** From the caller to where the bars begin, as an SVG path. */
+  path: string;
+}
+
+export interface BarShape {
+  id: string;
+  side: Side;
+  from: Point;
+  to: Point;
+}
+
+export interface LabelShape {
+  id: string;
+  at: Point;
+  /** How `at` lies to the text. */
+  align: "start" | "end";
+}
+
+export interface JoinShape {
+  parent: string;
+  side: Side;
+  /** A thin line for each that waits. */
+  waits: { id: string; path: string; waitNs: number }[];
+  at: Point;
+}
+
+export interface FlowDrawing {
+  boxes: PlacedBox[];
+  edges: EdgeShape[];
+  bars: BarShape[];
+  labels: LabelShape[];
+  joins: JoinShape[];
+  frame: { x: number; y: number; width: number; height: number };
+  flow: Flow;
+}
+
+export interface JoinInput {
+  parent: string;
+  side: Side;
+  members: readonly { id: string; waitNs: number }[];
+}
+
+export function drawing(
+  boxes: readonly FlowBox[],
+  lanes: ReadonlyMap<string, Lane>,
+  starts: ReadonlyMap<string, number>,
+  picture: Picture,
+  flow: Flow,
+  { joins = [], oneBar = false }: { joins?: readonly JoinInput[]; oneBar?: boolean } = {},
+): FlowDrawing {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  const shown = boxes.filter((box) => isIn(box, picture) && starts.has(box.id));
+  const low = (id: string): number => lanes.get(id)?.low ?? 0;
+  const start = (id: string): number => starts.get(id) ?? 0;
+  const end = (id: string): number => start(id) + (byId.get(id)?.depth ?? 0);
+  const inlet = (box: FlowBox): number => low(box.id) + (flow === "down" ? INLET : box.breadth / 2);
+  const turn = ([across, along]: Point): Point => (flow === "down" ? [across, along] : [along, across]);
+
+  const edges: EdgeShape[] = [];
+  const bars: BarShape[] = [];
+  const labels: LabelShape[] = [];
+  for (const box of shown) {
+    const callers = new Map<string, Side[]>();
+    for (const side of sidesOf(picture)) {
+      const caller = box.callers[side];
+      if (caller && starts.has(caller) && box.lengths[side] !== null) {
+        callers.set(caller, [...(callers.get(caller) ?? []), side]);
+      }
+    }
+    if (callers.size === 0) continue;
+    const top = start(box.id) - lengthIn(box, picture);
+    for (const [caller, sides] of callers) {
+      const from = byId.get(caller);
+      if (!from) continue;
+      const points: Point[] = [[inlet(from), end(caller)], [inlet(box), Math.max(top, end(caller))]]; // prettier-ignore
+      edges.push({ id: box.id, caller, sides, path: elbow(points, turn) });
+    }
+    const both = sidesOf(picture).filter((side) => box.lengths[side] !== null);
+    const sides = oneBar ? both.slice(-1) : both;
+    sides.forEach((side, index) => {
+      const across = inlet(box) + (index - (sides.length - 1) / 2) * BAR_GAP;
+      // Both begin together, so that they can be told apart by where they end; the longer one reaches the box.
+      bars.push({
+        id: box.id,
+        side,
+        from: turn([across, top]),
+        to: turn([across, top + (box.lengths[side] ?? 0)]),
+      });
+    });
+    const middle = start(box.id) - Math.max(lengthIn(box, picture), box.room) / 2;
+    labels.push(
+      flow === "down"
+        ? { id: box.id, at: [inlet(box) + 8, middle], align: "start" }
+        : { id: box.id, at: [start(box.id) - 4, inlet(box) - 8], align: "end" },
+    );
+  }
+  const placed = shown.map((box): PlacedBox => {
+    const [x, y] = turn([low(box.id) + box.breadth / 2, start(box.id) + box.depth / 2]);
+    const [width, height] = turn([box.breadth, box.depth]);
+    return { id: box.id, x, y, width, height };
+  });
+  const joined = joinShapes(boxes, lanes, starts, joins, turn);
+  return { boxes: placed, edges, bars, labels, joins: joined, frame: frameOf(placed, joined), flow };
+}
+
+/** Thin lines in the gaps between lanes, from each call that waits to the place below all of its branch. */
+function joinShapes(
+  boxes: readonly FlowBox[],
+  lanes: ReadonlyMap<string, Lane>,
+  starts: ReadonlyMap<string, number>,
+  joins: readonly JoinInput[],
+  turn: (point: Point) => Point,
+): JoinShape[] {
+  const children = childrenOf(boxes);
+  const depths = new Map(boxes.map((box) => [box.id, box.depth]));
+  const levels = new Map<string, number>();
+  const bottom = (id: string): number => {
+    const own = starts.has(id) ? (starts.get(id) ?? 0) + (depths.get(id) ?? 0) : -Infinity;
+    return Math.max(own, levels.get(id) ?? -Infinity, ...(children.get(id) ?? []).map((box) => bottom(box.id)));
+  };
+  // Inner joins first: an outer one lies below them.
+  const order = new Map(boxes.map((box, index) => [box.id, index]));
+  const inner = [...joins].sort((a, b) => (order.get(b.parent) ?? 0) - (order.get(a.parent) ?? 0));
+  return inner.flatMap((join) => {
+    const ids = join.members.map((one) => one.id).filter((id) => starts.has(id));
+    if (ids.length < 2) return [];
+    const siblings = (children.get(join.parent) ?? []).map((box) => box.id);
+    const range = siblings.slice(siblings.indexOf(ids[0] ?? ""), siblings.indexOf(ids.at(-1) ?? "") + 1);
+    const level = Math.max(...range.map(bottom)) + JOIN_GAP;
+    levels.set(join.parent, Math.max(level, levels.get(join.parent) ?? -Infinity));
+    const lane = (id: string): number => (lanes.get(id)?.low ?? 0) - 8;
+    const to = lane(ids[0] ?? "");
+    const waits = join.members
+      .filter((one) => starts.has(one.id))
+      .map((one) => {
+        const from = (starts.get(one.id) ?? 0) + (depths.get(one.id) ?? 0) / 2;
+        const points = [[lane(one.id) + 8, from], [lane(one.id), from], [lane(one.id), level], [to, level]]; // prettier-ignore
+        return { id: one.id, waitNs: one.waitNs, path: line(points.map((point) => turn(point as Point))) };
+      });
+    return [{ parent: join.parent, side: join.side, waits, at: turn([to, level]) }];
+  });
+}
+
+/** Along, across in the parting below the caller, along again; corners are round. */
+function elbow([from, to]: readonly Point[], turn: (point: Point) => Point): string {
+  if (!from || !to) return "";
+  const [across, along] = from;
+  const by = to[0] - across;
+  if (Math.abs(by) < 0.5) return line([turn(from), turn([across, to[1]])]);
+  const level = Math.min(along + PARTING / 2, (along + to[1]) / 2);
+  const corner = Math.min(CORNER, Math.abs(by) / 2, Math.max(0, level - along), Math.max(0, to[1] - level));
+  const side = Math.sign(by) * corner;
+  const at = (one: number, other: number): string => text(turn([one, other]));
+  return (
+    `M${text(turn(from))}L${at(across, level - corner)}Q${at(across, level)} ${at(across + side, level)}` +
+    `L${at(to[0] - side, level)}Q${at(to[0], level)} ${at(to[0], level + corner)}L${text(turn(to))}`
+  );
+}
+
+function line(points: readonly Point[]): string {
+  return `M${points.map(text).join("L")}`;
+}
+
+function text([x, y]: Point): string {
+  return `${Math.round(x * 10) / 10},${Math.round(y * 10) / 10}`;
+}
+
+function frameOf(boxes: readonly PlacedBox[], joins: readonly JoinShape[]): FlowDrawing["frame"] {
+  if (boxes.length === 0) return { x: 0, y: 0, width: 0, height: 0 };
+  const across = [
+    ...boxes.flatMap((box) => [box.x - box.width / 2, box.x + box.width / 2]),
+    ...joins.map((one) => one.at[0]),
+  ];
+  const along = [
+    ...boxes.flatMap((box) => [box.y - box.height / 2, box.y + box.height / 2]),
+    ...joins.map((one) => one.at[1]),
+  ];
+  const [x, y] = [Math.min(...across), Math.min(...along)];
+  return { x, y, width: Math.max(...across) - x, height: Math.max(...along) - y };
+}

@@ -1,0 +1,105 @@
+/**
+ * Which calls and edges surely got slower at a threshold that the user moves, and what that means in plain words.
+ *
+ * Invariant: the panel decides this here and nowhere else, from the probabilities and times that the server sent.
+ */
+import { count, duration } from "./format";
+import type { Flow, FlowCall } from "./flow";
+
+export interface Threshold {
+  /** The largest probability that a difference is chance. */
+  alpha: number;
+  /** The least growth, as a share of the time before. */
+  slower: number;
+}
+
+export const ALPHAS = [1e-6, 1e-5, 1e-4, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1] as const;
+export const GROWTHS = [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10] as const;
+/** Of the least growth a tenth as a share of the response: less is a trifle, however large a share of its call. */
+const OF_RESPONSE = 0.1;
+
+export interface Significance {
+  /** Calls whose own time surely grew, by id. */
+  calls: ReadonlySet<string>;
+  /** Calls whose edge, what their caller sees, surely did. */
+  edges: ReadonlySet<string>;
+  tested: number;
+  /** Calls that grew by as much but may have done so by chance, the largest growth first. */
+  unsure: readonly FlowCall[];
+  /** Calls that surely grew, but by less. */
+  small: number;
+}
+
+export function significance(flow: Flow, threshold: Threshold): Significance {
+  const least = threshold.slower * OF_RESPONSE * flow.response.before;
+  const calls = new Set<string>();
+  const edges = new Set<string>();
+  const unsure: FlowCall[] = [];
+  let [tested, small] = [0, 0];
+  for (const call of flow.calls) {
+    const { before, after } = call.times;
+    if (!before || !after) continue;
+    const enough = (from: number, to: number): boolean => to - from > Math.max(threshold.slower * from, least);
+    const grew = enough(before.ownNs, after.ownNs);
+    if (call.p !== null) tested += 1;
+    if (call.p !== null && call.p <= threshold.alpha) {
+      if (grew) calls.add(call.id);
+      else if (after.ownNs > before.ownNs) small += 1;
+    } else if (grew && call.p !== null) unsure.push(call);
+    if (call.pEdge !== null && call.pEdge <= threshold.alpha && before.edgeNs !== null && after.edgeNs !== null) {
+      if (enough(before.edgeNs, after.edgeNs)) edges.add(call.id);
+    }
+  }
+  unsure.sort((a, b) => growth(b) - growth(a));
+  return { calls, edges, tested, unsure, small };
+}
+
+/** Of its own time, all of it for a call that only one side has. */
+export function growth(call: FlowCall): number {
+  return (call.times.after?.ownNs ?? 0) - (call.times.before?.ownNs ?? 0);
+}
+
+/** `5 %`, `0.1 %`, `0.0001 %`. */
+export function percent(share: number): string {
+  return `${Number((100 * share).toPrecision(3))} %`;
+}
+
+/** What is marked at this threshold, and what that does and does not mean. */
+export function explanation(flow: Flow, found: Significance, threshold: Threshold): string[] {
+  const { before, after } = flow.counts;
+  if (found.tested === 0) {
+    return [
+      before === 1 && after === 1
+        ? "One request beside one request: nothing can be tested, so nothing is marked. The times are those of these two."
+        : "Nothing could be tested: both sides need several requests of the flow. So nothing is marked.",
+    ];
+  }
+  const size =
+    threshold.slower > 0
+      ? `it grew by at least ${percent(threshold.slower)} and by ${duration(threshold.slower * OF_RESPONSE * flow.response.before)}`
+      : "it grew at all";
+  const sure =
+    threshold.alpha >= 1
+      ? "Whether by chance or not"
+      : `Such a difference between ${count(before, "request")} and ${after} comes about by chance in at most ${percent(threshold.alpha)} of cases (p ≤ ${threshold.alpha}, corrected for ${count(found.tested, "call")} tested)`;
+  const marked = `${count(found.calls.size, "call")} and ${count(found.edges.size, "edge")} are marked`;
+  const words = [`${sure}, and ${size}: ${marked}.`];
+  const [largest] = found.unsure;
+  const unsure = largest
+    ? `${count(found.unsure.length, "call")} grew by as much but ${found.unsure.length === 1 ? "varies" : "vary"} so widely that it may be chance (most of all ${largest.name}, by ${duration(growth(largest))})`
+    : "";
+  const small = found.small > 0 ? `${count(found.small, "call")} surely grew, but by less` : "";
+  const besides = [unsure, small].filter(Boolean).join("; ");
+  words.push(
+    besides
+      ? `Significant does not mean large: ${besides}.`
+      : "Significant does not mean large: it means that chance is an unlikely reason.",
+  );
+  return words;
+}
+
+/** The nearest of the slider's steps. */
+export function stepOf(steps: readonly number[], value: number): number {
+  const off = (step: number): number => Math.abs(Math.log((step + 1e-9) / (value + 1e-9)));
+  return steps.reduce((best, step, index) => (off(step) < off(steps[best] ?? 0) ? index : best), 0);
+}
