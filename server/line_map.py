@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from clew.server.outline import Outline, outline
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MOST = 1 << 20
 """Pairs of lines that are looked at between two that hold fast; stretches that have more are taken to be new."""
@@ -143,6 +145,8 @@ def _held_fast(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, i
 
 def _sure(first: Sequence[int], second: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """The pairs that are in every longest common subsequence."""
+    import numpy as np  # which a server that starts does without
+
     if len(first) * len(second) > MOST:
         nothing = np.zeros(0, np.int64)
         return nothing, nothing
@@ -159,6 +163,8 @@ def _sure(first: Sequence[int], second: Sequence[int]) -> tuple[np.ndarray, np.n
 
 def _lengths(equal: np.ndarray) -> np.ndarray:
     """Of the longest common subsequence of each pair of beginnings."""
+    import numpy as np
+
     found = np.zeros((equal.shape[0] + 1, equal.shape[1] + 1), np.int32)
     for row in range(equal.shape[0]):
         np.maximum.accumulate(np.maximum(found[row, 1:], found[row, :-1] + equal[row]), out=found[row + 1, 1:])

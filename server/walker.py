@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clew.graph.ops.moves import WAYS
 from clew.records.errors import ClewError
-from clew.server.panel.walk import walk_view
 from clew.server.protocol import Target, WalkParams, WalkResult
 from clew.server.session import Session, Task
 
-STEPS = (*WAYS, "back", "forward")
+STEPS = ("cause", "effect", "previous", "next", "out", "in", "back", "forward")
+"""The graph's ways (`clew.graph.ops.moves.WAYS`), and along what was visited."""
 KEPT = 1000
 """Events that can be gone back to."""
 
@@ -29,7 +28,7 @@ class Walker:
 
     def start(self, params: WalkParams, task: Task) -> WalkResult:
         """Begins anew. Where there is nothing to walk from, the walk before goes on."""
-        result = walk_view(self.session, params, task)
+        result = self._view(params, task)
         if result.card is not None:
             self.result, self._visited, self._place = result, [result.card.event], 0
         return result
@@ -60,4 +59,9 @@ class Walker:
     def _ask(self, event: int, step: str, choice: int, task: Task) -> WalkResult:
         assert self.result is not None
         asked = WalkParams(Target(event=event), self.result.run.id, choice=choice)
-        return walk_view(self.session, replace(asked, step=step), task)  # type: ignore[arg-type]  # one of its words
+        return self._view(replace(asked, step=step), task)  # type: ignore[arg-type]  # one of its words
+
+    def _view(self, params: WalkParams, task: Task) -> WalkResult:
+        from clew.server.panel.walk import walk_view  # which loads the graph; a server that starts does without
+
+        return walk_view(self.session, params, task)

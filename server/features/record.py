@@ -23,7 +23,6 @@ from clew.server.codec import decode, encode
 from clew.server.positions import line_range, uri_of
 from clew.server.protocol import ProgressParams, ProgressResult, Recordable, RecordableParams
 from clew.server.recordable import entries, recordables
-from clew.server.recording_progress import progress
 from clew.server.session import Cancelled, Session, Task
 
 if TYPE_CHECKING:
@@ -134,6 +133,8 @@ class Recorder:
 
     def _attend(self, session: Session, what: Recordable, task: Task) -> tuple[int, Path, ProgressResult]:
         """Runs it to its end: its exit code, the file of its output, and how far the recording came."""
+        from clew.server.recording_progress import progress  # which loads the graph
+
         self._running.append(task)
         try:
             folder = session.workspace / FOLDER / OUTPUT
