@@ -18,8 +18,9 @@ from clew.cli.common import json_option, open_session, print_json, run_option, w
 @workspace_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port.")
 @click.option("--browser/--no-browser", default=True, help="Open a browser, or only print the address.")
+@click.option("--trust", is_flag=True, help="Load the workspace's own views, .clew/views/*.js: they are programs.")
 @json_option
-def view(*, run: str | None, workspace: Path | None, port: int, browser: bool, as_json: bool) -> None:
+def view(*, run: str | None, workspace: Path | None, port: int, browser: bool, trust: bool, as_json: bool) -> None:
     """Open the panel in a browser: the slice of a run, its critical path, the difference of two runs.
 
     It listens on 127.0.0.1 only, and the address holds a token that lasts as long as the command. Ctrl-C ends it.
@@ -33,6 +34,7 @@ def view(*, run: str | None, workspace: Path | None, port: int, browser: bool, a
 
     logging.basicConfig(level=logging.WARNING, format="clew: %(message)s")
     session = open_session(workspace)
+    session.trusted = trust
     if run:
         session.select(run)
     server = PanelServer(session, port)

@@ -131,6 +131,18 @@ def _wizard(session: Session, params: protocol.WizardParams, task: Task) -> prot
     return wizard(session, params, task)
 
 
+def _views(session: Session, params: protocol.ViewsParams, task: Task) -> protocol.ViewsResult:
+    from clew.server.panel.own import own_views
+
+    return own_views(session, params, task)
+
+
+def _sql(session: Session, params: protocol.SqlParams, task: Task) -> protocol.SqlResult:
+    from clew.server.panel.own import sql
+
+    return sql(session, params, task)
+
+
 # The views load the graph and its libraries, which a server that only lists runs can do without.
 HANDLERS: dict[str, Handler] = {
     "clew/runs": _runs,
@@ -150,6 +162,8 @@ HANDLERS: dict[str, Handler] = {
     "clew/locate": _locate,
     "clew/present": _present,
     "clew/source": _source,
+    "clew/views": _views,
+    "clew/sql": _sql,
     "clew/recordables": _recordables,
     "clew/progress": _progress,
     "clew/wizard": _wizard,

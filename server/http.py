@@ -22,13 +22,17 @@ from typing import Any
 from clew.records.errors import ClewError
 from clew.server import handlers
 from clew.server.codec import RequestError, encode
+from clew.server.hangup import Hangup
+from clew.server.panel.own import SUFFIX, views_folder
 from clew.server.protocol import ErrorResult
-from clew.server.session import Session
+from clew.server.session import Cancelled, Session, Task
 from clew.server.watch import Watcher
 
 STATIC = Path(__file__).resolve().parent / "static"
 MAX_BODY = 1 << 20
 """Bytes of a request; the largest real one is some hundred."""
+VIEWS = "views/"
+"""Where the workspace's own views are, from the page."""
 KEEP_ALIVE = 15.0
 """Seconds between two signs of life on /events, so that both ends notice when the other is gone."""
 POLICY = (
@@ -192,8 +196,12 @@ class RequestHandler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError) as error:
             self._error(HTTPStatus.BAD_REQUEST, f"the request is not understood: {error}")
             return
+        task = Task()
         try:
-            result = handlers.answer(self.server.session, request["method"], request.get("params"))
+            with Hangup(self.connection, task):
+                result = handlers.answer(self.server.session, request["method"], request.get("params"), task)
+        except Cancelled:
+            self.close_connection = True  # nobody is there to be told
         except RequestError as error:
             self._error(HTTPStatus.BAD_REQUEST, str(error))
         except ClewError as error:
@@ -233,14 +241,12 @@ class RequestHandler(BaseHTTPRequestHandler):
 
     def _static(self, path: str) -> None:
         name = "index.html" if path in ("", "/") else path.lstrip("/")
-        root = self.server.static.resolve()
         try:
-            file = (root / name).resolve()
-            found = file.is_relative_to(root) and file.is_file()
-            body = file.read_bytes() if found else b""
+            file = self._file(name)
+            body = file.read_bytes() if file else b""
         except (OSError, ValueError):
-            found = False  # a name that no file can have
-        if not found:
+            file = None  # a name that no file can have
+        if file is None:
             self._error(HTTPStatus.NOT_FOUND, "there is no such file")
             return
         self.send_response(HTTPStatus.OK)
@@ -257,6 +263,16 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def _file(self, name: str) -> Path | None:
+        """A file of the panel, or a view of a workspace that is trusted."""
+        root, suffixes = self.server.static.resolve(), None
+        if name.startswith(VIEWS) and self.server.session.trusted:
+            root, suffixes = views_folder(self.server.session.workspace).resolve(), (SUFFIX,)
+            name = name.removeprefix(VIEWS)
+        file = (root / name).resolve()
+        is_shown = file.is_relative_to(root) and (suffixes is None or file.suffix in suffixes)
+        return file if is_shown and file.is_file() else None
 
     def _foreign(self) -> bool:
         """Is the request meant for another host (DNS rebinding), or made by another site's page? Then it is refused."""

@@ -89,6 +89,8 @@ class Session:
         """What the user's settings say can be recorded."""
         self.spec = ""
         """By which spec, where a program names none."""
+        self.trusted = True
+        """Whether the user trusts what the workspace says to run; an editor starts no server where they do not."""
         self._selected = ""
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._folder_locks: dict[Path, threading.Lock] = {}

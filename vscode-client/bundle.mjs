@@ -25,6 +25,13 @@ export const layout = {
   outdir: path.join(here, "dist/panel"),
 };
 
+/** The panel of a report, all in one file that is put into a page. */
+export const report = {
+  ...browser,
+  entryPoints: { report: path.join(here, "src/panel/report.ts") },
+  outdir: path.join(here, "dist/panel"),
+};
+
 /** Bytes, compressed, of the first script and all that it imports at once. `contents`: the text of an output by its name. */
 export function firstScript(metafile, contents) {
   const outputs = metafile.outputs;

@@ -7,7 +7,7 @@ import { cp, mkdir, rm } from "node:fs/promises";
 import { existsSync, readFileSync } from "node:fs";
 import * as path from "node:path";
 import { build, context } from "esbuild";
-import { common, firstScript, layout, panel } from "./bundle.mjs";
+import { common, firstScript, layout, panel, report } from "./bundle.mjs";
 
 const production = process.argv.includes("--production");
 const watch = process.argv.includes("--watch");
@@ -41,12 +41,13 @@ async function publish(result) {
 }
 
 if (watch) {
-  for (const options of [host, published(layout), published(panel)]) await (await context(options)).watch();
+  for (const options of [host, published(layout), published(report), published(panel)])
+    await (await context(options)).watch();
   console.log("watching");
 } else {
   await rm(path.join(here, "dist"), { recursive: true, force: true });
   await rm(path.join(serverFolder, "static"), { recursive: true, force: true });
-  await Promise.all([build(host), build(layout)]);
+  await Promise.all([build(host), build(layout), build(report)]);
   const { metafile } = await build(published(panel));
   const bytes = firstScript(metafile, (name) => readFileSync(path.resolve(name)));
   console.log(`the panel's first script: ${(bytes / 1000).toFixed(1)} KB compressed`);

@@ -36,6 +36,11 @@ from clew.server.protocol.localizes import LocalizeParams as LocalizeParams
 from clew.server.protocol.localizes import LocalizeResult as LocalizeResult
 from clew.server.protocol.localizes import LocalizeSuspect as LocalizeSuspect
 from clew.server.protocol.localizes import LocalizeThresholds as LocalizeThresholds
+from clew.server.protocol.own import SqlParams as SqlParams
+from clew.server.protocol.own import SqlResult as SqlResult
+from clew.server.protocol.own import ViewFile as ViewFile
+from clew.server.protocol.own import ViewsParams as ViewsParams
+from clew.server.protocol.own import ViewsResult as ViewsResult
 from clew.server.protocol.paths import CriticalPathParams as CriticalPathParams
 from clew.server.protocol.paths import CriticalPathResult as CriticalPathResult
 from clew.server.protocol.paths import PathSegment as PathSegment
@@ -125,6 +130,8 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/locate": (LocateParams, LocateResult),
     "clew/present": (PresentParams, PresentResult),
     "clew/source": (SourceParams, SourceResult),
+    "clew/views": (ViewsParams, ViewsResult),
+    "clew/sql": (SqlParams, SqlResult),
     "clew/recordables": (RecordableParams, RecordableResult),
     "clew/progress": (ProgressParams, ProgressResult),
     "clew/wizard": (WizardParams, WizardResult),

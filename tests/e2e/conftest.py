@@ -329,7 +329,7 @@ def editor(workbench: Editor, request: pytest.FixtureRequest):
 def view(recorded: Recorded, vsix: Path):
     """The address that `clew view` prints for the workspace; `vsix` has built the panel anew."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "clew", "view", "--no-browser", "--run", "failed-write"],
+        [sys.executable, "-m", "clew", "view", "--no-browser", "--trust", "--run", "failed-write"],
         cwd=recorded.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

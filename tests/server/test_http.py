@@ -7,6 +7,7 @@ import pytest
 
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, finish_run
+from clew.server import handlers
 from clew.server.http import PanelServer, ServerError
 from clew.server.session import Session
 
@@ -255,3 +256,59 @@ def test_a_taken_port_is_named(static, workspace):
 def test_a_panel_that_is_not_built_is_named(tmp_path):
     with pytest.raises(ServerError, match="make panel"):
         PanelServer(Session(tmp_path), 0, tmp_path)
+
+
+def test_views_of_the_workspace_are_served_where_it_is_trusted(server, client, workspace):
+    folder = workspace / ".clew" / "views"
+    folder.mkdir(parents=True)
+    (folder / "calls.js").write_text("export default {};")
+    (folder / "notes.txt").write_text("not a program")
+    (workspace / ".clew" / "baseline").write_text("secret")
+    response, body = client.ask("GET", "/views/calls.js")
+    assert (response.status, body) == (200, b"export default {};")
+    assert response.headers["Content-Type"].startswith("text/javascript")
+    for path in ("/views/notes.txt", "/views/../baseline", "/views/%2e%2e/baseline", "/views/", "/views/none.js"):
+        assert client.ask("GET", path)[0].status == 404
+    assert client.ask("GET", "/views/calls.js", token=False)[0].status == 401
+    server.session.trusted = False
+    assert client.ask("GET", "/views/calls.js")[0].status == 404
+
+
+def test_work_ends_when_the_client_hangs_up(server, monkeypatch):
+    began, ended = threading.Event(), threading.Event()
+
+    def slow(_session, _params, task):
+        began.set()
+        try:
+            while not ended.wait(0.01):
+                task.phase("working")
+        finally:
+            ended.set()
+
+    monkeypatch.setitem(handlers.HANDLERS, "clew/runs", slow)
+    body = b'{"method": "clew/runs", "params": {}}'
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(
+            f"POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        assert began.wait(10)
+        assert not ended.is_set()
+    assert ended.wait(10)
+
+
+def test_a_client_that_sends_the_next_request_early_gets_both_answers(server):
+    body = b'{"method": "clew/runs", "params": {}}'
+    request = (
+        f"POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(request + request)
+        answers = b""
+        while answers.count(b"HTTP/1.1 200") < 2:
+            more = connection.recv(65536)
+            assert more, answers
+            answers += more

@@ -44,13 +44,17 @@ export class Server implements vscode.Disposable {
     await client?.dispose(5_000);
   }
 
-  async ask<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+  async ask<M extends Method>(
+    method: M,
+    params: Methods[M]["params"],
+    token?: vscode.CancellationToken,
+  ): Promise<Methods[M]["result"]> {
     if (!this.client && !(await this.start(false))) {
       throw new Error("The clew server is not running: see the output channel Clew, then run “Clew: Restart Server”.");
     }
     const client = this.client;
     if (!client) throw new Error("The clew server was stopped.");
-    return client.sendRequest<Methods[M]["result"]>(method, params);
+    return client.sendRequest<Methods[M]["result"]>(method, params, token);
   }
 
   dispose(): void {

@@ -1,13 +1,14 @@
 /**
  * The webview that shows the panel: its page, its messages, its life across reloads of the window.
  *
- * Invariant: the webview loads nothing but what was built for it, and a worker made from that.
+ * Invariant: the webview loads nothing but what was built for it, a worker made from that, and the views of a workspace
+ * that the user trusts: in others the extension is not there.
  */
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { HostMessage, Location, RevealMessage } from "../shared/protocol";
 import { type FromPanel, isRequest, type ToPanel } from "../shared/wire";
-import type { Server } from "./client";
+import { folderWithRuns, type Server } from "./client";
 import { forgetOwnMove, isOwnMove, reveal } from "./reveal";
 import * as settings from "./settings";
 
@@ -18,6 +19,8 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
   private panel: vscode.WebviewPanel | undefined;
   private listening = false;
   private waiting: ToPanel[] = [];
+  /** Requests of the panel that are not answered yet. */
+  private readonly asked = new Map<number, vscode.CancellationTokenSource>();
   private cursorTimer: NodeJS.Timeout | undefined;
   private readonly subscriptions: vscode.Disposable[];
 
@@ -79,27 +82,40 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
   }
 
   private webviewOptions(): vscode.WebviewPanelOptions & vscode.WebviewOptions {
+    const folders = vscode.workspace.workspaceFolders ?? [];
     return {
       enableScripts: true,
       retainContextWhenHidden: true,
-      localResourceRoots: [vscode.Uri.joinPath(this.extensionUri, "dist", "panel")],
+      localResourceRoots: [vscode.Uri.joinPath(this.extensionUri, "dist", "panel"), ...folders.map(viewsFolder)],
     };
   }
 
   private async receive(panel: vscode.WebviewPanel, message: FromPanel): Promise<void> {
     if (isRequest(message)) {
-      const answer = await this.server.ask(message.method, message.params).then(
+      const cancelling = new vscode.CancellationTokenSource();
+      this.asked.set(message.id, cancelling);
+      const answer = await this.server.ask(message.method, message.params, cancelling.token).then(
         (result) => ({ id: message.id, result }),
         (error: unknown) => ({
           id: message.id,
           error: { message: error instanceof Error ? error.message : String(error) },
         }),
       );
+      this.asked.delete(message.id);
+      cancelling.dispose();
       void panel.webview.postMessage(answer);
     } else if (message.type === "reveal") await this.reveal(message);
+    else if (message.type === "cancel") this.asked.get(message.id)?.cancel();
     else {
       this.listening = true;
-      void panel.webview.postMessage({ type: "settings", maxNodes: settings.maxNodes() } satisfies ToPanel);
+      const folder = await folderWithRuns();
+      const views = folder && viewsFolder(folder);
+      const known: ToPanel = {
+        type: "settings",
+        maxNodes: settings.maxNodes(),
+        views: views ? `${panel.webview.asWebviewUri(views).toString()}/` : "",
+      };
+      void panel.webview.postMessage(known);
       for (const kept of this.waiting.splice(0)) void panel.webview.postMessage(kept);
     }
   }
@@ -128,6 +144,11 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
       if (this.panel) this.send({ type: "cursor", location });
     }, CURSOR_DELAY_MS);
   }
+}
+
+/** Where a workspace keeps views of its own. */
+function viewsFolder(folder: vscode.WorkspaceFolder): vscode.Uri {
+  return vscode.Uri.joinPath(folder.uri, ".clew", "views");
 }
 
 function page(webview: vscode.Webview, extensionUri: vscode.Uri): string {

@@ -13,8 +13,18 @@ import { asking, notice } from "./draw/parts";
 import { isRun } from "./draw/runs";
 import { gapPattern } from "./draw/shapes";
 import { showMarkedLine, sourceDrawer } from "./draw/source";
+import { loadOwn } from "./kinds/own";
 import { Answers } from "./model/answers";
-import { askedOf, decode, DEFAULT_MAX_NODES, encode, type Place, sameQuestion, startingPlace } from "./model/place";
+import {
+  askedOf,
+  decode,
+  DEFAULT_MAX_NODES,
+  encode,
+  LATER,
+  type Place,
+  sameQuestion,
+  startingPlace,
+} from "./model/place";
 import { current, instead, moved, onward, startTrail, type Trail } from "./model/trail";
 import { Store } from "./store";
 import type { Transport } from "./transport";
@@ -23,14 +33,18 @@ import { type Context, type View, type ViewKind, viewKinds } from "./views/view"
 /** What may be chosen before the server has said what there is. */
 const LEVELS = ["function", "class", "module", "component", "task", "thread", "process", "machine"];
 const SOURCE_CONTEXT = 12;
+/** What takes longer can be stopped. */
+const SLOW_MS = 700;
 
 export class Panel implements HeaderActions {
-  readonly kinds = viewKinds();
-  readonly store = new Store(DEFAULT_MAX_NODES, startingPlace(this.kinds));
+  readonly store = new Store(DEFAULT_MAX_NODES, startingPlace(viewKinds()));
   levels: readonly string[] = LEVELS;
   trail: Trail = startTrail("");
   private readonly views = new Map<string, View>();
   private readonly answers = new Answers();
+  /** Ends what is under way for the present question. */
+  private underWay = new AbortController();
+  private slowTimer: ReturnType<typeof setTimeout> | undefined;
   /** May the present question be answered by an answer that was given before? */
   private recalling = false;
   /** How often something was asked: what goes wrong with an earlier question is of no interest. */
@@ -61,6 +75,7 @@ export class Panel implements HeaderActions {
     if (current(this.trail)) this.store.update({ place: decode(current(this.trail), this.kinds) });
     this.render();
     this.transport.listen((message) => void this.receive(message));
+    void this.loadOwn();
     await this.loadRuns();
     // What was asked for before the runs were known may have waited for them.
     if (!this.named || (this.store.state.busy === 0 && this.view?.shownRun() === undefined)) await this.ask();
@@ -69,6 +84,10 @@ export class Panel implements HeaderActions {
   /** The view that is shown, once it is loaded. */
   get view(): View | undefined {
     return this.views.get(this.store.state.place.view);
+  }
+
+  get kinds(): readonly ViewKind[] {
+    return viewKinds();
   }
 
   get kind(): ViewKind | undefined {
@@ -142,18 +161,40 @@ export class Panel implements HeaderActions {
     void this.ask(true);
   }
 
-  private async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+  private async request<M extends Method>(
+    method: M,
+    params: Methods[M]["params"],
+    signal?: AbortSignal,
+  ): Promise<Methods[M]["result"]> {
     const known = this.recalling ? this.answers.recall(method, params) : undefined;
     if (known !== undefined) return known as Methods[M]["result"];
-    this.store.update({ busy: this.store.state.busy + 1 });
+    this.busier(1);
     try {
-      const result = await this.transport.request(method, params);
+      const result = await this.transport.request(method, params, signal);
       this.answers.keep(method, params, result);
       if ("levels" in result && result.levels.length > 0) this.levels = result.levels;
       return result;
     } finally {
-      this.store.update({ busy: this.store.state.busy - 1 });
+      this.busier(-1);
     }
+  }
+
+  /** What takes long says so, and can be stopped. */
+  private busier(by: 1 | -1): void {
+    const busy = this.store.state.busy + by;
+    this.store.update({ busy });
+    if (by === 1 && busy === 1) {
+      this.slowTimer = setTimeout(() => {
+        this.store.update({ slow: true });
+      }, SLOW_MS);
+    } else if (busy === 0) {
+      clearTimeout(this.slowTimer);
+      this.store.update({ slow: false });
+    }
+  }
+
+  private stop(): void {
+    this.underWay.abort();
   }
 
   /** Asks the shown view the place's question; `recall`: an answer that is still there will do. */
@@ -162,6 +203,8 @@ export class Panel implements HeaderActions {
     if (!kind) return;
     this.asked += 1;
     const number = this.asked;
+    this.underWay.abort();
+    this.underWay = new AbortController();
     this.store.update({ error: "" });
     try {
       const view = this.views.get(kind.name) ?? (await this.load(kind));
@@ -184,6 +227,7 @@ export class Panel implements HeaderActions {
     // Asked for twice at once, the first one that was made is shown.
     const made = this.views.get(kind.name) ?? view;
     this.views.set(kind.name, made);
+    this.store.changed();
     return made;
   }
 
@@ -195,7 +239,7 @@ export class Panel implements HeaderActions {
       get question() {
         return question();
       },
-      request: (method, params) => this.request(method, params),
+      request: (method, params) => this.request(method, params, this.underWay.signal),
       quietly: (method, params) => this.transport.request(method, params),
       reveal: (location) => {
         this.reveal(location);
@@ -234,6 +278,33 @@ export class Panel implements HeaderActions {
     } catch (error) {
       this.store.update({ error: messageOf(error) });
     }
+  }
+
+  /** The workspace's own views. One that was asked for before it was there is asked now. */
+  private async loadOwn(): Promise<void> {
+    try {
+      const [base, { views, message }] = await Promise.all([
+        this.transport.views,
+        this.transport.request("clew/views", {}),
+      ]);
+      const notes = message ? [message] : [];
+      for (const { name, version } of base ? views : []) {
+        try {
+          await loadOwn(name, `${base}${encodeURIComponent(name)}?v=${version}`);
+        } catch (error) {
+          notes.push(messageOf(error));
+        }
+      }
+      this.store.update({ notes });
+    } catch {
+      // Whatever is wrong with the server, the question that is asked of it says.
+    }
+    const { place } = this.store.state;
+    if (this.views.has(place.view) || !place.view.startsWith(LATER)) return;
+    if (this.kind) {
+      this.store.update({ place: decode(current(this.trail), this.kinds, place) });
+      await this.ask();
+    } else this.store.update({ error: `There is no view called “${place.view}” in this workspace.` });
   }
 
   private async receive(message: HostMessage | SettingsMessage): Promise<void> {
@@ -323,7 +394,7 @@ export class Panel implements HeaderActions {
   }
 
   private render(): void {
-    const { busy, error, source, helpShown, workspace } = this.store.state;
+    const { busy, slow, notes, error, source, helpShown, workspace } = this.store.state;
     render(
       html`
         <svg class="definitions" aria-hidden="true"><defs>${gapPattern()}</defs></svg>
@@ -331,6 +402,24 @@ export class Panel implements HeaderActions {
         <div class="progress" aria-hidden=${busy > 0 ? "false" : "true"}>
           ${busy > 0 ? html`<vscode-progress-bar indeterminate aria-label="Asking the server"></vscode-progress-bar>` : nothing}
         </div>
+        ${
+          slow
+            ? notice("info", "Asking the server …", {
+                name: "Stop",
+                run: () => {
+                  this.stop();
+                },
+              })
+            : nothing
+        }
+        ${notes.map((note) =>
+          notice("info", note, {
+            name: "Dismiss",
+            run: () => {
+              this.store.update({ notes: this.store.state.notes.filter((one) => one !== note) });
+            },
+          }),
+        )}
         ${
           error
             ? notice("error", error, {

@@ -18,6 +18,10 @@ export interface Shared {
   /** Requests under way. */
   busy: number;
   error: string;
+  /** What the user should know and can do without, as long as they don't dismiss it. */
+  notes: readonly string[];
+  /** What is under way takes long enough to say so. */
+  slow: boolean;
   /** The source in the drawer, in a browser. */
   source: { line: number; answer: SourceResult } | undefined;
   helpShown: boolean;
@@ -39,6 +43,8 @@ export class Store {
       runsKnown: false,
       busy: 0,
       error: "",
+      notes: [],
+      slow: false,
       source: undefined,
       helpShown: false,
       maxNodes,
@@ -68,7 +74,9 @@ export class Store {
     });
   }
 
-  subscribe(listener: () => void): void {
+  /** Gives what ends it. */
+  subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 }

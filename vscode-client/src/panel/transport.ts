@@ -4,13 +4,21 @@
  * Invariant: a request either answers or throws an error whose message is for the user.
  */
 import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
-import { current, savedTrail, startTrail, type Trail } from "./model/trail";
+import { AddressBar } from "./address";
+import { savedTrail, type Trail } from "./model/trail";
 import { type FromPanel, isAnswer, type SettingsMessage, type ToPanel } from "../shared/wire";
 
 export interface Transport {
   /** Is there an editor beside the panel that shows source? */
   readonly hasEditor: boolean;
-  request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]>;
+  /** Where the workspace's own views are, "" where there can be none. */
+  readonly views: Promise<string>;
+  /** Throws `Stopped` when `signal` says that nobody waits any more, which the server is told. */
+  request<M extends Method>(
+    method: M,
+    params: Methods[M]["params"],
+    signal?: AbortSignal,
+  ): Promise<Methods[M]["result"]>;
   /** Shows a recorded place of a run. */
   reveal(location: Location, run: string): void;
   /** Starts listening; nothing is delivered before. */
@@ -22,6 +30,13 @@ export interface Transport {
   navigate(by: number): boolean;
   /** Calls `listener` when the browser's Back or Forward goes to another place. */
   onNavigate(listener: (trail: Trail) => void): void;
+}
+
+/** What was asked is not wanted any more. */
+export class Stopped extends Error {
+  constructor() {
+    super("Stopped before there was an answer.");
+  }
 }
 
 interface EditorApi {
@@ -41,17 +56,34 @@ export function connect(): Transport {
 
 class EditorTransport implements Transport {
   readonly hasEditor = true;
+  private knowViews: (address: string) => void = () => undefined;
+  readonly views = new Promise<string>((resolve) => {
+    this.knowViews = resolve;
+  });
   private number = 0;
   private readonly waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
 
   constructor(private readonly api: EditorApi) {}
 
-  request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+  request<M extends Method>(
+    method: M,
+    params: Methods[M]["params"],
+    signal?: AbortSignal,
+  ): Promise<Methods[M]["result"]> {
     this.number += 1;
     const id = this.number;
     return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(new Stopped());
+        return;
+      }
       this.waiting.set(id, { resolve, reject });
       this.api.postMessage({ id, method, params });
+      signal?.addEventListener("abort", () => {
+        if (!this.waiting.delete(id)) return;
+        this.api.postMessage({ type: "cancel", id });
+        reject(new Stopped());
+      });
     });
   }
 
@@ -63,6 +95,7 @@ class EditorTransport implements Transport {
     window.addEventListener("message", (event: MessageEvent<ToPanel>) => {
       const message = event.data;
       if (!isAnswer(message)) {
+        if (message.type === "settings") this.knowViews(message.views);
         listener(message);
         return;
       }
@@ -93,23 +126,33 @@ class EditorTransport implements Transport {
 
 class BrowserTransport implements Transport {
   readonly hasEditor = false;
-  private trail: Trail | undefined;
+  readonly views = Promise.resolve(new URL("views/", window.location.href).href);
+  private readonly address = new AddressBar();
   private readonly token = new URLSearchParams(window.location.search).get("token") ?? "";
 
-  async request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
+  async request<M extends Method>(
+    method: M,
+    params: Methods[M]["params"],
+    signal?: AbortSignal,
+  ): Promise<Methods[M]["result"]> {
     let answer: Response;
     try {
       answer = await fetch("rpc", {
         method: "POST",
         headers: { "Content-Type": "application/json", Authorization: `Bearer ${this.token}` },
         body: JSON.stringify({ method, params }),
+        ...(signal ? { signal } : {}),
       });
     } catch {
+      if (signal?.aborted) throw new Stopped();
       throw new Error(
         "The server does not answer. Is `clew view` still running in its terminal? Start it, then reload.",
       );
     }
-    const body = (await answer.json().catch(() => ({}))) as {
+    const body = (await answer.json().catch(() => {
+      if (signal?.aborted) throw new Stopped();
+      return {};
+    })) as {
       result?: Methods[M]["result"];
       error?: { message: string };
     };
@@ -130,35 +173,18 @@ class BrowserTransport implements Transport {
   }
 
   save(trail: Trail, isNewPlace: boolean): void {
-    const address = `${window.location.pathname}${window.location.search}#${current(trail)}`;
-    if (isNewPlace && trail.at > 0) window.history.pushState(trail, "", address);
-    else window.history.replaceState(trail, "", address);
-    this.trail = trail;
+    this.address.save(trail, isNewPlace);
   }
 
-  saved(): Trail | undefined {
-    this.trail = this.arrived(window.history.state);
-    return this.trail;
+  saved(): Trail {
+    return this.address.saved();
   }
 
   navigate(by: number): boolean {
-    window.history.go(by);
-    return true;
+    return this.address.navigate(by);
   }
 
   onNavigate(listener: (trail: Trail) => void): void {
-    window.addEventListener("popstate", (event) => {
-      this.trail = this.arrived(event.state);
-      listener(this.trail);
-    });
-  }
-
-  /** The address says what is shown. What is kept beside it is the way up to there; the way on is known as long as the page is. */
-  private arrived(state: unknown): Trail {
-    const shown = window.location.hash.slice(1);
-    const kept = savedTrail(state);
-    if (!kept || current(kept) !== shown) return startTrail(shown);
-    const further = this.trail?.states[kept.at] === shown ? this.trail.states : kept.states;
-    return { states: further, at: kept.at };
+    this.address.onNavigate(listener);
   }
 }

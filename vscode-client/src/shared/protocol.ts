@@ -438,6 +438,40 @@ export interface LocalizeResult {
   message: string;
 }
 
+export type ViewsParams = Record<string, never>;
+
+/** A module in `.clew/views`. */
+export interface ViewFile {
+  /** Its file's name, `calls.js`. */
+  name: string;
+  /** Another one whenever the file is another one. */
+  version: string;
+}
+
+export interface ViewsResult {
+  /** Those that may be loaded. */
+  views: ViewFile[];
+  /** Why some are not, "" when all are. */
+  message: string;
+}
+
+export interface SqlParams {
+  /** A SELECT over the tables of `docs/store.md`. */
+  statement: string;
+  run?: string;
+  /** What each ? in the statement stands for. */
+  parameters?: string[];
+  maxRows?: number;
+}
+
+export interface SqlResult {
+  run: RunRef;
+  columns: string[];
+  /** Values that JSON does not have are texts. */
+  rows: ((string | number | boolean | null)[])[];
+  hiddenRows: number;
+}
+
 export interface CriticalPathParams {
   target: Target;
   run?: string;
@@ -1309,6 +1343,8 @@ export interface Methods {
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/present": { params: PresentParams; result: PresentResult };
   "clew/source": { params: SourceParams; result: SourceResult };
+  "clew/views": { params: ViewsParams; result: ViewsResult };
+  "clew/sql": { params: SqlParams; result: SqlResult };
   "clew/recordables": { params: RecordableParams; result: RecordableResult };
   "clew/progress": { params: ProgressParams; result: ProgressResult };
   "clew/wizard": { params: WizardParams; result: WizardResult };
@@ -1334,6 +1370,8 @@ export const METHODS: readonly Method[] = [
   "clew/locate",
   "clew/present",
   "clew/source",
+  "clew/views",
+  "clew/sql",
   "clew/recordables",
   "clew/progress",
   "clew/wizard",

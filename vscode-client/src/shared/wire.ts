@@ -17,10 +17,18 @@ export interface Answer {
 export interface SettingsMessage {
   type: "settings";
   maxNodes: number;
+  /** The address of the workspace's own views, "" where there is no workspace. */
+  views: string;
+}
+
+/** From the panel: the answer to a request is not wanted any more. */
+export interface CancelMessage {
+  type: "cancel";
+  id: number;
 }
 
 export type ToPanel = HostMessage | SettingsMessage | Answer;
-export type FromPanel = PanelMessage | Request;
+export type FromPanel = PanelMessage | CancelMessage | Request;
 
 export function isRequest(message: FromPanel): message is Request {
   return "method" in message;

@@ -146,7 +146,8 @@ export class GraphElement extends LitElement {
     }, NOTICEABLE_MS);
     try {
       const layout = await this.layouts.layout(layoutInput(shown, this.actualFlow, this.measure));
-      if (!layout) return;
+      // The graph may have left the page meanwhile, with its size.
+      if (!layout || !this.isConnected) return;
       this.problem = "";
       this.shown = shown;
       this.layout = layout;

@@ -24,6 +24,8 @@ export interface Place {
 }
 
 export const DEFAULT_LEVEL = "function";
+/** How the names of views begin that may not be known yet. */
+export const LATER = "own:";
 export const DEFAULT_MAX_NODES = 300;
 
 /** With the first view, and no question but the ones that views start with. */
@@ -50,10 +52,11 @@ export function encode(place: Place, views: readonly Asked[]): string {
 export function decode(text: string, views: readonly Asked[], before?: Place): Place {
   const words = new URLSearchParams(text);
   const place = before ?? startingPlace(views);
-  const view = views.find((one) => one.name === words.get("view")) ?? views[0];
+  const name = words.get("view") ?? "";
+  const view = views.find((one) => one.name === name) ?? (name.startsWith(LATER) ? undefined : views[0]);
   const flow = words.get("flow");
   return {
-    view: view?.name ?? "",
+    view: view?.name ?? name,
     asked: view ? { ...place.asked, [view.name]: view.question.decode(words) } : place.asked,
     flow: flow === "down" || flow === "right" ? flow : "auto",
     search: words.get("search") ?? "",

@@ -64,7 +64,7 @@ export interface View<Q extends object = object, Answer = never> {
   /** Keys that the view answers itself; false for one it does not know. */
   key?(event: KeyboardEvent): boolean;
   /** What the search box found, or undefined for a view without one. */
-  found?(): { matches: number; all: number };
+  found?(): { matches: number; all: number } | undefined;
   /** Goes to the next (1) or previous (-1) match. */
   nextMatch?(by: 1 | -1): void;
 }
@@ -94,6 +94,11 @@ const registry = new Map<string, ViewKind>();
 
 export function registerView<Q extends object>(kind: ViewKind<Q>): void {
   registry.set(kind.name, kind);
+}
+
+/** Forgets all others: a report has no answers for them. */
+export function keepViews(names: ReadonlySet<string>): void {
+  for (const name of registry.keys()) if (!names.has(name)) registry.delete(name);
 }
 
 /** In the order of their registration, which is that of the tabs. */

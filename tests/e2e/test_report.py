@@ -1,0 +1,42 @@
+"""A report opened from the disk: the panel with its answers in one file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def report(recorded, vsix):
+    file = recorded.folder.with_name("report.html")
+    command = [sys.executable, "-m", "clew", "report", "failed-write", "-o", str(file)]
+    done = subprocess.run(command, cwd=recorded.folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def test_the_chain_of_the_error_is_in_the_file(browser, expect, report):
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    problems, loaded = [], []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: loaded.append(request.url))
+    page.goto(report.as_uri())
+    page.locator(".contents").get_by_role("button", name="Write request failed").click()
+    expect(page.locator(".step").first).to_contain_text("Write request failed")
+    expect(page.locator(".step", has_text="mark_deleted").first).to_be_visible()
+    expect(page.locator("g.node.root")).to_have_count(1)
+    page.locator(".step-body").first.click()
+    expect(page.locator(".source .marked")).to_contain_text("Write request failed")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Critical path", exact=True).click()
+    expect(page.locator(".segments tbody tr").first).to_be_visible()
+    page.get_by_label("Level of detail").select_option("process")
+    expect(page.locator(".notice.error")).to_contain_text("not in the report")
+    page.keyboard.press("Alt+ArrowLeft")
+    expect(page.locator(".segments tbody tr").first).to_be_visible()
+    page.close()
+    assert problems == []
+    assert {url for url in loaded if not url.startswith(("blob:", "data:"))} == {report.as_uri()}

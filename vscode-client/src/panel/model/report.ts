@@ -1,0 +1,101 @@
+/**
+ * A report: answers to some questions, read from the page itself.
+ *
+ * Invariant: a question is answered with the answer to that very question, or told that there is none.
+ */
+import type { Location, Method, RunRef, RunsResult, SourceResult } from "../../shared/protocol";
+
+export interface ReportEntry {
+  section: string;
+  title: string;
+  view: string;
+  question: object;
+  /** What the answer says of itself, "" for nothing. */
+  message: string;
+}
+
+export interface ReportData {
+  run: RunRef;
+  created: number;
+  runs: RunsResult;
+  entries: readonly ReportEntry[];
+  answers: readonly { view: string; method: Method; params: object; result: unknown }[];
+  sources: readonly SourceResult[];
+  leftOut: readonly string[];
+  /** The script that lays graphs out. */
+  layout: string;
+}
+
+/** What the server takes where nothing is said. */
+const DEFAULTS: Readonly<Record<string, unknown>> = { level: "function", direction: "backward" };
+
+/** The same text for all ways to ask the same: how much may be shown is no part of the question. */
+export function questionKey(method: string, params: object, run: string): string {
+  const of = "target" in params || method === "clew/patterns" ? { ...params, run: runOf(params) || run } : params;
+  return `${method} ${JSON.stringify(canonical(of))}`;
+}
+
+export function answersOf(data: ReportData): (method: Method, params: object) => unknown {
+  const selected = data.runs.selected;
+  const named = new Map<string, string>();
+  // The newest of a name is meant, and they are listed with the newest first.
+  for (const run of [...data.runs.runs].reverse()) named.set(run.name, run.id);
+  const byId = (value: unknown): unknown => {
+    if (typeof value === "string") return named.get(value) ?? value;
+    return Array.isArray(value) ? value.map((one: unknown) => byId(one)) : value;
+  };
+  const key = (method: string, params: object): string => {
+    const asked: Record<string, unknown> = { ...params };
+    for (const name of RUNS) if (name in asked) asked[name] = byId(asked[name]);
+    return questionKey(method, asked, selected);
+  };
+  const known = new Map(data.answers.map((one) => [key(one.method, one.params), one.result]));
+  return (method, params) => {
+    if (method === "clew/runs" || method === "clew/selectRun" || method === "clew/chooseBaseline") return data.runs;
+    if (method === "clew/views") return { views: [], message: "" };
+    if (method === "clew/source") return sourceOf(data.sources, params as { location: Location; context?: number });
+    const found = known.get(key(method, params));
+    if (found === undefined) {
+      throw new Error(
+        "The answer to this is not in the report. “Contents” has what is; the run itself answers everything, in the editor or by `clew view`.",
+      );
+    }
+    return found;
+  };
+}
+
+/** Names of parameters that hold runs. */
+const RUNS: ReadonlySet<string> = new Set(["run", "before", "after", "suspect", "reference"]);
+
+function sourceOf(
+  sources: readonly SourceResult[],
+  { location: { path, line }, context = 12 }: { location: Location; context?: number },
+): SourceResult {
+  const found = sources.find(
+    (one) => one.path === path && line >= one.firstLine && line < one.firstLine + one.lines.length,
+  );
+  if (!found) return { path, firstLine: line, lines: [], message: "The report does not have this part of the source." };
+  const first = Math.max(found.firstLine, line - context);
+  const from = first - found.firstLine;
+  return { ...found, firstLine: first, lines: found.lines.slice(from, line + context + 1 - found.firstLine) };
+}
+
+function runOf(params: object): string {
+  return "run" in params && typeof params.run === "string" ? params.run : "";
+}
+
+/** Without what is empty or usual, in one order. */
+function canonical(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(canonical);
+  return Object.fromEntries(
+    Object.entries(value as Record<string, unknown>)
+      .filter(([name, one]) => !name.startsWith("max") && !isEmpty(one) && DEFAULTS[name] !== one)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, one]) => [name, canonical(one)]),
+  );
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === "" || value === false;
+}

@@ -1,0 +1,74 @@
+/** Facts about reports: a question finds its own answer, however it is asked, and no other. */
+import { describe, expect, test } from "vitest";
+import { answersOf, type ReportData } from "../src/panel/model/report";
+import type { RunRef } from "../src/shared/protocol";
+
+const run = (id: string, name: string): RunRef => ({
+  id,
+  name,
+  started: 0,
+  finished: true,
+  exitCode: 0,
+  command: "",
+  problems: [],
+  commit: "",
+});
+const lines = ["ten", "eleven", "twelve", "thirteen"];
+const DATA: ReportData = {
+  run: run("2-after", "after"),
+  created: 0,
+  runs: {
+    workspace: "/w",
+    runs: [run("2-after", "after"), run("1-after", "after"), run("0-before", "before")],
+    selected: "2-after",
+    baseline: "",
+    baselineName: "",
+  },
+  entries: [],
+  answers: [
+    { view: "", method: "clew/slice", params: { target: { event: 7 }, run: "2-after" }, result: "slice" },
+    { view: "", method: "clew/slice", params: { target: {}, run: "2-after" }, result: "newest" },
+    { view: "", method: "clew/patterns", params: { run: "2-after" }, result: "patterns" },
+    { view: "", method: "clew/diff", params: { before: "0-before", after: "2-after" }, result: "diff" },
+    { view: "", method: "clew/localize", params: { suspect: ["2-after"], reference: [] }, result: "alone" },
+    { view: "", method: "clew/localize", params: { suspect: ["2-after"], reference: ["0-before"] }, result: "both" },
+  ],
+  sources: [{ path: "/w/a.py", firstLine: 10, lines, message: "" }],
+  leftOut: [],
+  layout: "",
+};
+const answer = answersOf(DATA);
+
+describe("a report", () => {
+  test("answers a question however it is put", () => {
+    expect(answer("clew/slice", { target: { event: 7 }, maxNodes: 300, direction: "backward" })).toBe("slice");
+    expect(answer("clew/slice", { run: "after", level: "function", target: { event: 7, text: null } })).toBe("slice");
+    expect(answer("clew/slice", { target: {}, run: "" })).toBe("newest");
+    expect(answer("clew/patterns", {})).toBe("patterns");
+    expect(answer("clew/diff", { after: "after", before: "before", maxRows: 9 })).toBe("diff");
+    expect(answer("clew/localize", { reference: [], suspect: ["after"] })).toBe("alone");
+    expect(answer("clew/localize", { reference: ["before"], suspect: ["after"] })).toBe("both");
+  });
+
+  test.each([
+    { target: { event: 8 } },
+    { target: { event: 7 }, direction: "forward" },
+    { target: { event: 7 }, level: "module" },
+    { target: { event: 7 }, run: "1-after" },
+    { target: { text: "7" } },
+  ])("says that it has no answer to %j", (params) => {
+    expect(() => answer("clew/slice", params)).toThrow("not in the report");
+  });
+
+  test("has the source around the places it names, and says where it has none", () => {
+    const at = (path: string, line: number, context = 1): object =>
+      answer("clew/source", { location: { path, line }, context }) as object;
+    expect(at("/w/a.py", 12)).toMatchObject({ firstLine: 11, lines: ["eleven", "twelve", "thirteen"], message: "" });
+    expect(at("/w/a.py", 10)).toMatchObject({ firstLine: 10, lines: ["ten", "eleven"] });
+    expect(at("/w/a.py", 14)).toMatchObject({
+      lines: [],
+      message: "The report does not have this part of the source.",
+    });
+    expect(at("/w/b.py", 12)).toMatchObject({ lines: [] });
+  });
+});
