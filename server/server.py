@@ -74,7 +74,9 @@ class ClewServer(LanguageServer):
         bar = asyncio.create_task(progress.show())
         bar.add_done_callback(_log_failure)
         try:
-            return await loop.run_in_executor(None if apart else self._workers, function, task)
+            if apart:
+                return await loop.run_in_executor(None, function, task)
+            return await loop.run_in_executor(self._workers, task.run, function)
         except asyncio.CancelledError:
             task.cancel()
             raise

@@ -23,6 +23,9 @@ from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, loa
 from clew.records.sessions import SHORT
 from clew.server import baseline, wording
 from clew.server.protocol import RunRef, RunsResult
+from clew.server.task import Cancelled, Task
+
+__all__ = ["Cancelled", "Fingerprint", "Session", "Task", "fingerprint_of", "run_ref"]
 
 if TYPE_CHECKING:
     from clew.graph.query import Run
@@ -48,31 +51,6 @@ class _Open:
     good_until: float
     """Monotonic seconds, for a run that is still being recorded."""
     functions: FunctionTable | None = None
-
-
-class Cancelled(ClewError):
-    """The client no longer wants the answer."""
-
-    def __init__(self) -> None:
-        super().__init__("cancelled")
-
-
-class Task:
-    """One piece of work: what it does now, for the user's progress bar, and whether it is still wanted."""
-
-    def __init__(self, report: Callable[[str], None] | None = None) -> None:
-        self._report = report
-        self._cancelled = threading.Event()
-
-    def cancel(self) -> None:
-        self._cancelled.set()
-
-    def phase(self, what: str) -> None:
-        """Between two phases of the work. Raises `Cancelled` when nobody waits any more."""
-        if self._cancelled.is_set():
-            raise Cancelled
-        if self._report is not None:
-            self._report(what)
 
 
 class Session:
@@ -185,7 +163,7 @@ class Session:
         from clew.server.functions import FunctionTable
 
         opened = self._opened(which, task)
-        with self._folder_lock(opened.run.folder):
+        with (task or Task()).hold(self._folder_lock(opened.run.folder)):
             if opened.functions is None:
                 opened.functions = FunctionTable.of(opened.run)
         return opened.functions
@@ -195,7 +173,7 @@ class Session:
 
         folder = self.folder(which)
         # Two requests at once must not build the same graph twice.
-        with self._folder_lock(folder):
+        with (task or Task()).hold(self._folder_lock(folder)):
             fingerprint = fingerprint_of(folder)
             with self._lock:
                 known = self._open.get(folder)
