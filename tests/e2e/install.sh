@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the real editor of the end-to-end tests: VS Code (code-server), its Node, Playwright and Chromium.
+# Installs the real editors of the end-to-end tests: VS Code (code-server), its Node, Playwright and Chromium; Neovim.
 #
 #   tests/e2e/install.sh [FOLDER]        FOLDER defaults to .cache/e2e of the checkout (about 800 MB, about a minute)
 #
@@ -64,6 +64,17 @@ if [ ! -x /usr/bin/chromium ]; then
             give_up "apt-get could not install chromium"
     else
         give_up "/usr/bin/chromium is missing; install your distribution's chromium package, or run this as root on Debian"
+    fi
+fi
+
+# Not needed by the others, which run without it.
+if ! command -v nvim >/dev/null; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "installing Neovim from the distribution"
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends neovim; } >&2 ||
+            say "THE TESTS IN NEOVIM WILL NOT RUN: apt-get could not install neovim"
+    else
+        say "THE TESTS IN NEOVIM WILL NOT RUN: install your distribution's neovim package"
     fi
 fi
 
