@@ -60,7 +60,7 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
         if (parent) expect(place.along).toBeGreaterThan(parent.along);
       }
       for (const siblings of flows.flow.children.values()) {
-        const lows = siblings.map((one) => flows.lanes.get(one.id)?.low ?? 0);
+        const lows = siblings.map((one) => flows.lows.get(one.id) ?? 0);
         expect(lows).toEqual([...lows].sort((a, b) => a - b));
       }
     }
@@ -96,6 +96,23 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
         }
       }
     }
+  });
+
+  test("leads no line of a call that waits over a box", () => {
+    let lines = 0;
+    for (const seed of SEEDS) {
+      const flows = prepared(seed, direction);
+      for (const picture of PICTURES) {
+        const drawn = pictureOf(flows, picture);
+        for (const wait of drawn.joins.flatMap((join) => join.waits)) {
+          lines += 1;
+          expect(
+            drawn.boxes.filter((box) => crosses(wait.path, box)).map((box) => `${wait.id} over ${box.id}`),
+          ).toEqual([]);
+        }
+      }
+    }
+    expect(lines).toBeGreaterThan(20);
   });
 
   test("has room for every label beside its edge: none covers a box or another label", () => {

@@ -1,9 +1,8 @@
 /**
  * Where the calls of two flows stand: a tree whose edges are as long as their latencies, before, after, and as the union of both.
  *
- * Across the flow every call and all below it have a lane of their own, the same in all three pictures; only how far along it stands
- * differs. Invariant: no two boxes overlap, in no picture and at no time between two; siblings keep their order; a call is at the
- * same place across in every picture; no edge of the tree passes over a box.
+ * Here is how far along the flow each stands; across it (`across`) it stands at the same place in all three. Invariant: no two boxes
+ * overlap, in no picture and at no time between two; siblings keep their order; no edge of the tree passes over a box.
  *
  * The flow goes down, its first branch straight; `turned` makes it go right.
  */
@@ -26,42 +25,10 @@ export interface FlowBox {
   room: number;
 }
 
-export interface Lane {
-  low: number;
-  high: number;
-}
-
-/** Between lanes. */
-export const LANE_GAP = 22;
 /** Along the flow below a caller, in which its edges part. */
 export const PARTING = 22;
 /** Between what is drawn of a branch and the join below it. */
 export const JOIN_GAP = 16;
-
-/** Each call's lane, with room for all that hangs from it; roots side by side. */
-export function lanes(boxes: readonly FlowBox[]): Map<string, Lane> {
-  const children = childrenOf(boxes);
-  const breadths = new Map<string, number>();
-  const breadth = (box: FlowBox): number => {
-    let known = breadths.get(box.id);
-    if (known === undefined) {
-      known = Math.max(box.breadth, sum((children.get(box.id) ?? []).map(breadth)));
-      breadths.set(box.id, known);
-    }
-    return known;
-  };
-  const found = new Map<string, Lane>();
-  const settle = (level: readonly FlowBox[], from: number): void => {
-    let low = from;
-    for (const box of level) {
-      found.set(box.id, { low, high: low + breadth(box) });
-      settle(children.get(box.id) ?? [], low);
-      low += breadth(box) + LANE_GAP;
-    }
-  };
-  settle(children.get("") ?? [], 0);
-  return found;
-}
 
 /** How far along the flow each box of a picture begins. A call that the picture does not have takes no room. */
 export function starts(boxes: readonly FlowBox[], picture: Picture): Map<string, number> {
@@ -162,8 +129,4 @@ export function childrenOf(boxes: readonly FlowBox[]): Map<string, FlowBox[]> {
   const found = new Map<string, FlowBox[]>();
   for (const box of boxes) found.set(box.parent, [...(found.get(box.parent) ?? []), box]);
   return found;
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((all, one) => all + one, 0) + LANE_GAP * Math.max(0, numbers.length - 1);
 }

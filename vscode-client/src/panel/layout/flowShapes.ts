@@ -4,18 +4,8 @@
  * Invariant: a bar is exactly as long as its latency is drawn and ends at its call's box; what is drawn beyond that, waiting at a
  * join or room for others, is thin.
  */
-import {
-  childrenOf,
-  type FlowBox,
-  isIn,
-  JOIN_GAP,
-  type Lane,
-  lengthIn,
-  PARTING,
-  type Picture,
-  type Side,
-  sidesOf,
-} from "./flow";
+import { type Wait, WAIT_AT } from "./across";
+import { childrenOf, type FlowBox, isIn, JOIN_GAP, lengthIn, PARTING, type Picture, type Side, sidesOf } from "./flow";
 import type { Flow, PlacedBox, Point } from "./types";
 
 /** Where an edge enters and leaves a box, across the flow, from the box's low side. */
@@ -73,7 +63,7 @@ export interface JoinInput {
 
 export function drawing(
   boxes: readonly FlowBox[],
-  lanes: ReadonlyMap<string, Lane>,
+  lows: ReadonlyMap<string, number>,
   starts: ReadonlyMap<string, number>,
   picture: Picture,
   flow: Flow,
@@ -81,7 +71,7 @@ export function drawing(
 ): FlowDrawing {
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const shown = boxes.filter((box) => isIn(box, picture) && starts.has(box.id));
-  const low = (id: string): number => lanes.get(id)?.low ?? 0;
+  const low = (id: string): number => lows.get(id) ?? 0;
   const start = (id: string): number => starts.get(id) ?? 0;
   const end = (id: string): number => start(id) + (byId.get(id)?.depth ?? 0);
   const inlet = (box: FlowBox): number => low(box.id) + (flow === "down" ? INLET : box.breadth / 2);
@@ -122,7 +112,7 @@ export function drawing(
     labels.push(
       flow === "down"
         ? { id: box.id, at: [inlet(box) + 8, middle], align: "start" }
-        : { id: box.id, at: [start(box.id) - 4, inlet(box) - 8], align: "end" },
+        : { id: box.id, at: [start(box.id) - 4, inlet(box) - 12], align: "end" },
     );
   }
   const placed = shown.map((box): PlacedBox => {
@@ -130,18 +120,22 @@ export function drawing(
     const [width, height] = turn([box.breadth, box.depth]);
     return { id: box.id, x, y, width, height };
   });
-  const joined = joinShapes(boxes, lanes, starts, joins, turn);
+  const joined = joinShapes(boxes, lows, starts, joins, turn);
   return { boxes: placed, edges, bars, labels, joins: joined, frame: frameOf(placed, joined), flow };
 }
 
-/** Thin lines in the gaps between lanes, from each call that waits to the place below all of its branch. */
-function joinShapes(
+interface Level {
+  join: JoinInput;
+  ids: string[];
+  /** How far along the flow it is: below all of the branches that it joins. */
+  at: number;
+}
+
+function joinLevels(
   boxes: readonly FlowBox[],
-  lanes: ReadonlyMap<string, Lane>,
   starts: ReadonlyMap<string, number>,
   joins: readonly JoinInput[],
-  turn: (point: Point) => Point,
-): JoinShape[] {
+): Level[] {
   const children = childrenOf(boxes);
   const depths = new Map(boxes.map((box) => [box.id, box.depth]));
   const levels = new Map<string, number>();
@@ -157,18 +151,43 @@ function joinShapes(
     if (ids.length < 2) return [];
     const siblings = (children.get(join.parent) ?? []).map((box) => box.id);
     const range = siblings.slice(siblings.indexOf(ids[0] ?? ""), siblings.indexOf(ids.at(-1) ?? "") + 1);
-    const level = Math.max(...range.map(bottom)) + JOIN_GAP;
-    levels.set(join.parent, Math.max(level, levels.get(join.parent) ?? -Infinity));
-    const lane = (id: string): number => (lanes.get(id)?.low ?? 0) - 8;
-    const to = lane(ids[0] ?? "");
+    const at = Math.max(...range.map(bottom)) + JOIN_GAP;
+    levels.set(join.parent, Math.max(at, levels.get(join.parent) ?? -Infinity));
+    return [{ join, ids, at }];
+  });
+}
+
+/** Where lines of calls that wait pass along the flow. */
+export function waitsOf(
+  boxes: readonly FlowBox[],
+  starts: ReadonlyMap<string, number>,
+  joins: readonly JoinInput[],
+): Wait[] {
+  return joinLevels(boxes, starts, joins).flatMap(({ ids, at }) =>
+    ids.map((id) => ({ id, from: starts.get(id) ?? 0, to: at })),
+  );
+}
+
+/** Thin lines in the gaps, from each call that waits to the place below all of its branch. */
+function joinShapes(
+  boxes: readonly FlowBox[],
+  lows: ReadonlyMap<string, number>,
+  starts: ReadonlyMap<string, number>,
+  joins: readonly JoinInput[],
+  turn: (point: Point) => Point,
+): JoinShape[] {
+  const depths = new Map(boxes.map((box) => [box.id, box.depth]));
+  const passing = (id: string): number => (lows.get(id) ?? 0) - WAIT_AT;
+  return joinLevels(boxes, starts, joins).map(({ join, ids, at }) => {
+    const to = passing(ids[0] ?? "");
     const waits = join.members
-      .filter((one) => starts.has(one.id))
-      .map((one) => {
-        const from = (starts.get(one.id) ?? 0) + (depths.get(one.id) ?? 0) / 2;
-        const points = [[lane(one.id) + 8, from], [lane(one.id), from], [lane(one.id), level], [to, level]]; // prettier-ignore
-        return { id: one.id, waitNs: one.waitNs, path: line(points.map((point) => turn(point as Point))) };
+      .filter((one) => ids.includes(one.id))
+      .map(({ id, waitNs }) => {
+        const from = (starts.get(id) ?? 0) + (depths.get(id) ?? 0) / 2;
+        const points: Point[] = [[passing(id) + WAIT_AT, from], [passing(id), from], [passing(id), at], [to, at]]; // prettier-ignore
+        return { id, waitNs, path: line(points.map(turn)) };
       });
-    return [{ parent: join.parent, side: join.side, waits, at: turn([to, level]) }];
+    return { parent: join.parent, side: join.side, waits, at: turn([to, at]) };
   });
 }
 

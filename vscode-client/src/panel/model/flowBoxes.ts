@@ -60,7 +60,7 @@ export function flowBoxes(flow: Flow, all: Flow, direction: Direction, measure: 
   const latencies = all.calls.flatMap((call) => SIDES.flatMap((side) => call.times[side]?.edgeNs ?? []));
   const scale = sigmoid(latencies, RANGE[direction]);
   return flow.calls.map((call): FlowBox => {
-    const name = Math.min(measure(`${sign(call)} ${heading(call)}`, "name"), MAX_TEXT);
+    const name = Math.min(measure(`▲ ${sign(call)} ${heading(call)}`, "name"), MAX_TEXT);
     const meta = Math.min(measure(ownTime(call, "both"), "meta"), MAX_TEXT);
     const label = edgeTime(call, "both");
     const labelWidth = label ? Math.ceil(measure(`▲ ${label}`, "meta")) + 8 : 0;

@@ -1,10 +1,11 @@
 /**
  * Two flows as they are to be drawn: folded, measured, and laid out for before, after and both.
  *
- * Invariant: the same lanes serve all three pictures, and with an anchor it stands at the same place in all of them.
+ * Invariant: a call stands at one place across the flow in all three pictures, and with an anchor it stands at the same place in all of them.
  */
-import { aligned, anchorOf, between, type FlowBox, type Lane, lanes, starts } from "../layout/flow";
-import { drawing, type FlowDrawing } from "../layout/flowShapes";
+import { across } from "../layout/across";
+import { aligned, anchorOf, between, type FlowBox, starts } from "../layout/flow";
+import { drawing, type FlowDrawing, waitsOf } from "../layout/flowShapes";
 import type { Flow as Direction } from "../layout/types";
 import type { Flow } from "./flow";
 import { flowBoxes } from "./flowBoxes";
@@ -27,7 +28,8 @@ export interface Wish {
 export interface Prepared {
   flow: Flow;
   boxes: FlowBox[];
-  lanes: ReadonlyMap<string, Lane>;
+  /** The low sides of the boxes across the flow. */
+  lows: ReadonlyMap<string, number>;
   before: ReadonlyMap<string, number>;
   after: ReadonlyMap<string, number>;
   union: ReadonlyMap<string, number>;
@@ -48,15 +50,22 @@ export function prepare(wish: Wish, shown: Flow, direction: Direction, measure: 
   const anchor = holder ? anchorOf(boxes, holder.id) : "";
   const before = starts(boxes, "before");
   const after = starts(boxes, "after");
+  const union = starts(boxes, "union");
+  const joins = [joinsOf(shown, "before"), joinsOf(shown, "after")] as const;
+  const waits = [
+    ...waitsOf(boxes, before, joins[0]),
+    ...waitsOf(boxes, after, joins[1]),
+    ...waitsOf(boxes, union, joins.flat()),
+  ];
   // Without an anchor both sides begin at the same place; the roots stand there.
   return {
     flow: shown,
     boxes,
-    lanes: lanes(boxes),
+    lows: across(boxes, [before, after, union], waits),
     before,
     after: anchor ? aligned(boxes, before, after, anchor) : after,
-    union: starts(boxes, "union"),
-    joins: [...joinsOf(shown, "before"), ...joinsOf(shown, "after")],
+    union,
+    joins: joins.flat(),
     anchor,
     direction,
   };
@@ -64,9 +73,9 @@ export function prepare(wish: Wish, shown: Flow, direction: Direction, measure: 
 
 /** The picture of one side, or of both as one. */
 export function pictureOf(prepared: Prepared, picture: "before" | "after" | "union"): FlowDrawing {
-  const { boxes, lanes: across, joins, direction } = prepared;
+  const { boxes, lows, joins, direction } = prepared;
   const shown = picture === "union" ? joins : joins.filter((join) => join.side === picture);
-  return drawing(boxes, across, prepared[picture], picture, direction, { joins: shown });
+  return drawing(boxes, lows, prepared[picture], picture, direction, { joins: shown });
 }
 
 /** The direction in which the picture of both is drawn larger in a window of this width and height. */
@@ -81,7 +90,7 @@ export function betweenPicture(
   prepared: Prepared,
   time: number,
 ): { drawing: FlowDrawing; opacity: (id: string) => number } {
-  const { boxes, lanes: across, before, after, direction } = prepared;
+  const { boxes, lows, before, after, direction } = prepared;
   const now = between(before, after, time);
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const opacity = (id: string): number => {
@@ -96,5 +105,5 @@ export function betweenPicture(
       const length = both ? from + (to - from) * now.moved : null;
       return both ? { ...box, lengths: { before: length, after: length } } : box;
     });
-  return { drawing: drawing(shown, across, now.starts, "union", direction, { oneBar: true }), opacity };
+  return { drawing: drawing(shown, lows, now.starts, "union", direction, { oneBar: true }), opacity };
 }
