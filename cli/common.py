@@ -62,6 +62,10 @@ def target_of(text: str | None, at: str | None, event: int | None) -> Target:
 
     if sum(given is not None for given in (text, at, event)) > 1:
         raise click.UsageError("give one of TEXT, --at and --event")
+    if text == "-":
+        return Target(line=_piped())
+    if text is not None and _is_place(text):
+        at, text = text, None
     if at is None:
         return Target(event=event, text=text)
     file, colon, line = at.rpartition(":")
@@ -69,6 +73,19 @@ def target_of(text: str | None, at: str | None, event: int | None) -> Target:
         raise click.UsageError(f"--at is a file and a line, as in app.py:42, not {at!r}")
     path = Path(file)
     return Target(location=Location(str(path.absolute()) if path.exists() else file, int(line)))
+
+
+def _piped() -> str:
+    """The first line of standard input that is not empty."""
+    piped = next((line for line in sys.stdin.buffer if line.strip()), b"")
+    if not piped:
+        raise click.UsageError("- reads a line of a log from standard input, and there is none")
+    return piped.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _is_place(text: str) -> bool:
+    file, _, line = text.rpartition(":")
+    return line.isdecimal() and Path(file).is_file()
 
 
 def print_json(value: object) -> None:

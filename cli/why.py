@@ -73,8 +73,9 @@ def why(
 ) -> None:
     """Walk back from a log line to its cause.
 
-    TEXT is any part of a log message, or a whole line of a log, text or JSON; without it, the newest error is meant, or
-    the last one of the test that failed. The first line printed is the event itself, the last one is the root: a request,
+    TEXT is any part of a log message, a whole line of a log (text or JSON), or FILE:LINE, a line of a log file or of
+    source; `-` reads the line from standard input. Without it, the newest error is meant, or the last one of the test that
+    failed. The first line printed is the event itself, the last one is the root: a request,
     or the beginning of a task, thread or process. Where events are missing on the way, a line says so at its place; where
     it comes from another machine, one says what that machine's clock was corrected by and how sure the time between the
     two is.
@@ -82,7 +83,8 @@ def why(
     \b
     Examples:
       clew why 'Write request failed'
-      clew why --at server.log:17
+      clew why server.log:17
+      grep -m1 'timed out' server.log.1 | clew why -
       clew why --at chunkstore/client.py:42 --run before
       clew why 'timed out' --all --json
       clew why 'timed out' --causes
@@ -108,7 +110,11 @@ def why(
         return
     head = f"run {found.run.info.name} ({wording.when(found.run.info.started)})"
     if found.matches > len(found.events):
-        head += f": {found.matches:,} match, this is the newest; --all shows every one"
+        if found.reasons:
+            likeliest = f"this is the likeliest ({', '.join(found.reasons)})"
+            head += f": {found.matches:,} events may have written it, {likeliest}; --all shows the next ones, too"
+        else:
+            head += f": {found.matches:,} match, this is the newest; --all shows every one"
     click.echo(head)
     for answer in answers:
         click.echo()

@@ -7,7 +7,7 @@ in exactly one region, and all fall-through inside a region is causal.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,7 @@ from clew.graph.index import EdgeIndex
 from clew.graph.machines import Crossing, Machine, crossing
 from clew.graph.owners import OUTCOMES, owners
 from clew.graph.structure import Structure
-from clew.graph.texts import as_strings, holds
+from clew.graph.texts import PART, Templated, as_strings, holds, take_apart
 from clew.records.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
 from clew.records.plan import Level
 from clew.records.run import RunInfo
@@ -138,6 +138,10 @@ class TextColumn(Protocol):
         """Per text: does it pass one of the `TESTS` of `clew.graph.texts`?"""
         ...
 
+    def parts(self) -> Iterator[tuple[int, Templated]]:
+        """All texts, some at a time: the first one's row, and they."""
+        ...
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -151,6 +155,10 @@ class Texts:
 
     def find(self, test: str, wanted: str, /) -> npt.NDArray[np.bool_]:
         return holds(as_strings(self.start, self.data), test, wanted)
+
+    def parts(self) -> Iterator[tuple[int, Templated]]:
+        for first in range(0, len(self.start) - 1, PART):
+            yield first, take_apart(as_strings(self.start[first : first + PART + 1], self.data))
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,11 @@ class StoredTables:
     def names(self) -> list[str]:
         return list(self._tables)
 
+    @property
+    def identity(self) -> list[Any]:
+        """Equal for equal tables: their names and checksums."""
+        return [[name, table.sums] for name, table in sorted(self._tables.items())]
+
     def numbers(self, name: str, column: str, dtype: type, *, group: int | None = None) -> npt.NDArray[Any]:
         return self.get(name, lambda table: table.numbers(column, dtype, group=group))
 
@@ -91,6 +96,14 @@ class StoredTexts(TemplatedTexts):
             return super().__getitem__(row)
         group, first = self._tables.get("payloads", lambda table: table.group_of(row))
         return self._group(group).text(row - first)
+
+    def parts(self) -> Iterator[tuple[int, Templated]]:
+        """A group of rows at a time, none of which is kept."""
+        first = 0
+        for group in range(self._tables.get("payloads", lambda table: table.groups)):
+            part = self._read_group(group)
+            yield first, part
+            first += len(part.template)
 
     def _read_group(self, group: int) -> Templated:
         template = self._tables.numbers("payloads", "template", np.uint32, group=group)
@@ -222,6 +235,8 @@ class StoredGraph(ExecutionGraph):
         if column == "ext":
             row = int(np.searchsorted(self._extended, event))
             return row if row < len(self._extended) and self._extended[row] == event else -1
+        if column == "strand":
+            return int(np.searchsorted(self._strand_start, event, "right")) - 1
         if column in ("call", "inner"):
             if "_nesting" in self.__dict__:
                 return super().at(column, event)

@@ -6,6 +6,7 @@ from equal columns is equal byte by byte.
 
 from __future__ import annotations
 
+import json
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -180,6 +181,8 @@ class Table:
             for place in range(self._file.metadata.num_columns)
         }
         self._whole: set[int] = set()
+        self.sums = sums_of(json.dumps([written["footer"], self._sums]).encode())
+        """Of all that it was when it was written."""
         self._group_start = np.cumsum(
             [0, *(self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups))]
         )

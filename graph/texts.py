@@ -27,6 +27,8 @@ Mask = npt.NDArray[np.bool_]
 SLOT = "\0"
 _AT_ONCE = 1 << 14
 """Texts that are taken apart at once: what is made of them on the way stays in the processor's cache."""
+PART = 1 << 20
+"""Texts that whoever looks at all of them holds at once."""
 _DIGIT = np.zeros(256, bool)
 _DIGIT[ord("0") : ord("9") + 1] = True
 _MARK = _DIGIT.copy()
@@ -264,6 +266,10 @@ class TemplatedTexts:
     def templates(self, rows: I64) -> tuple[U32, Sequence[str]]:
         """As `templates_of`; parameters are not read."""
         return self._template[rows], self._templates[0]
+
+    def parts(self) -> Iterator[tuple[int, Templated]]:
+        """All texts, some at a time: the first one's row, and they."""
+        yield 0, self._all
 
     def find(self, test: str, wanted: str, /) -> Mask:
         """Per row: does its text pass one of the `TESTS`?

@@ -143,6 +143,12 @@ def _sql(session: Session, params: protocol.SqlParams, task: Task) -> protocol.S
     return sql(session, params, task)
 
 
+def _recognise(session: Session, params: protocol.RecogniseParams, task: Task) -> protocol.RecogniseResult:
+    from clew.server.panel.recognise import recognise
+
+    return recognise(session, params, task)
+
+
 # The views load the graph and its libraries, which a server that only lists runs can do without.
 HANDLERS: dict[str, Handler] = {
     "clew/runs": _runs,
@@ -164,6 +170,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/source": _source,
     "clew/views": _views,
     "clew/sql": _sql,
+    "clew/recognise": _recognise,
     "clew/recordables": _recordables,
     "clew/progress": _progress,
     "clew/wizard": _wizard,

@@ -28,7 +28,17 @@ from clew.records.errors import ClewError
 from clew.records.run import workspace_of
 from clew.server import handlers, protocol
 from clew.server.codec import decode
-from clew.server.features import code_lens, commands, configuration, definition, diagnostics, hover, record, walk
+from clew.server.features import (
+    code_lens,
+    commands,
+    configuration,
+    definition,
+    diagnostics,
+    document_links,
+    hover,
+    record,
+    walk,
+)
 from clew.server.features.comparison import Comparison
 from clew.server.files import same_file_key
 from clew.server.positions import path_of
@@ -207,7 +217,7 @@ def make_server() -> ClewServer:
 
     for method in protocol.METHODS:
         server.feature(method)(_request(server, method))
-    for feature in (code_lens, hover, definition, diagnostics, configuration):
+    for feature in (code_lens, hover, definition, document_links, diagnostics, configuration):
         feature.register(server)
     return server
 

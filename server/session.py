@@ -22,6 +22,7 @@ from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
 from clew.records.sessions import SHORT
 from clew.server import baseline, wording
+from clew.server.log_texts import LogTexts
 from clew.server.protocol import RunRef, RunsResult
 from clew.server.task import Cancelled, Task
 
@@ -58,6 +59,7 @@ class Session:
         self.workspace = workspace
         self.overlay: Callable[[str], str | None] = lambda _path: None
         """The unsaved text of a file that is open in an editor."""
+        self.logs = LogTexts()
         self.importing: Callable[[str, int, int], None] = lambda _name, _done, _size: None
         """Hears how far it is while a foreign file is imported or a graph is built: what is read or made, how much is done and
         how much there is; the name is "" at the end."""

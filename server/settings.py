@@ -36,6 +36,10 @@ class Settings:
     """`clew.compare.codeLens`: what changed since the baseline above the functions that are responsible."""
     compare_diagnostics: bool = True
     """`clew.compare.diagnostics`: the same as diagnostics."""
+    log_code_lens: bool = True
+    """`clew.logs.codeLens`: "why" above the errors and warnings of logs."""
+    log_links: bool = True
+    """`clew.logs.links`: links at places in source and at events' ids in logs and terminals."""
     record_code_lens: bool = True
     """`clew.record.codeLens`: "record" above tests and a file's `if __name__ == "__main__":`."""
     record_spec: str = ""
@@ -49,6 +53,8 @@ _PATHS = {
     "baseline": ("baseline",),
     "compare_code_lens": ("compare", "codeLens"),
     "compare_diagnostics": ("compare", "diagnostics"),
+    "log_code_lens": ("logs", "codeLens"),
+    "log_links": ("logs", "links"),
     "record_code_lens": ("record", "codeLens"),
     "record_spec": ("record", "spec"),
     "programs": ("record", "programs"),

@@ -15,7 +15,6 @@ from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.codec import encode
 from clew.server.features import log_lines, record
-from clew.server.panel.log_file import is_log
 from clew.server.positions import line_range, path_of
 from clew.server.present import places
 from clew.server.protocol import SliceParams, Target
@@ -29,12 +28,13 @@ if TYPE_CHECKING:
 def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=True))
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
-        path = path_of(params.text_document.uri)
-        text = server.workspace.get_text_document(params.text_document.uri).source
+        uri = params.text_document.uri
+        path = path_of(uri)
         try:
-            if is_log(path):
-                return log_lines.lenses(path, text)
+            if log_lines.may_be_log(server, uri):
+                return await server.work("clew: log", lambda task: _log_lenses(server, uri, task))
             if path.endswith(".py"):
+                text = server.workspace.get_text_document(uri).source
                 found = []
                 if server.settings.code_lens:
                     found = await server.work(
@@ -63,6 +63,13 @@ def register(server: ClewServer) -> None:
         if lens.command is None:
             lens.command = types.Command(title="the run has changed", command="")
         return lens
+
+
+def _log_lenses(server: ClewServer, uri: str, task: Task) -> list[types.CodeLens]:
+    if not server.settings.log_code_lens or not server.session.has_runs():
+        return []
+    lines = log_lines.log_of(server, uri, task)
+    return log_lines.lenses(lines) if lines is not None else []
 
 
 def _tell(server: ClewServer, error: ClewError) -> None:

@@ -1,4 +1,4 @@
-"""From a line of a log file to the logging call that wrote it."""
+"""From a line of a log to the logging call that wrote it, or to the place that it names, as a line of a traceback does."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from lsprotocol import types
 
 from clew.records.errors import ClewError
 from clew.server.features import log_lines
-from clew.server.panel.log_file import find, is_log
-from clew.server.positions import location_of, path_of
+from clew.server.features.document_links import NamedPlaces
+from clew.server.panel.log_file import find_in
+from clew.server.positions import location_of
 from clew.server.present import places
-from clew.server.session import Cancelled, Session, Task
+from clew.server.session import Cancelled, Task
 
 if TYPE_CHECKING:
     from clew.server.server import ClewServer
@@ -21,12 +22,11 @@ if TYPE_CHECKING:
 def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: types.DefinitionParams) -> types.Location | None:
-        path = path_of(params.text_document.uri)
-        if not is_log(path):
+        uri, at = params.text_document.uri, params.position
+        if not log_lines.may_be_log(server, uri):
             return None
-        line = log_lines.line_of(server.workspace.get_text_document(params.text_document.uri), params.position.line)
         try:
-            place, doubt = await server.work("clew: definition", lambda task: _written_by(server.session, line, task))
+            place, doubt = await server.work("clew: definition", lambda task: _definition(server, uri, at, task))
         except ClewError as error:
             if not isinstance(error, Cancelled):
                 server.tell_once(str(error))
@@ -36,13 +36,20 @@ def register(server: ClewServer) -> None:
         return location_of(*place) if place else None
 
 
-def _written_by(session: Session, line: str, task: Task) -> tuple[tuple[str, int] | None, str]:
-    """Where the call stands now that wrote a line of a log, and what is to be said where that is only near it."""
-    written = find(session, line, task)
+def _definition(server: ClewServer, uri: str, at: types.Position, task: Task) -> tuple[tuple[str, int] | None, str]:
+    """The place that a log names at a position, else where the call stands now that wrote the line, and what is to be said
+    where that is only near it."""
+    lines = log_lines.log_of(server, uri, task)
+    if lines is None:
+        return None, ""
+    named = NamedPlaces(server.session, uri, task).at(lines.line(at.line), at.character)
+    if named is not None:
+        return named, ""
+    written = find_in(server.session, lines, at.line, task)
     place = written.run.graph.location(written.event) if written else None
     if written is None or place is None:
         return None, ""
-    there = places(session, written.run.folder, place[0])
+    there = places(server.session, written.run.folder, place[0])
     now = there.line(place[1])
     doubt = there.sentence(now.state) if there.recorded is not None else ""
     return (place[0], now.line), f"{Path(place[0]).name}:{place[1]}: {doubt}" if doubt else ""

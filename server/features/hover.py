@@ -13,7 +13,6 @@ from clew.server import wording
 from clew.server.codec import encode
 from clew.server.features import log_lines
 from clew.server.panel.locate import function_at
-from clew.server.panel.log_file import is_log
 from clew.server.positions import path_of
 from clew.server.present import places
 from clew.server.protocol import SliceParams, Target
@@ -30,15 +29,13 @@ NEIGHBOURS = 4
 def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        path = path_of(params.text_document.uri)
-        document = server.workspace.get_text_document(params.text_document.uri)
-        line, text = params.position.line, document.source
+        uri, line, link = params.text_document.uri, params.position.line, server.options.panel
+        path = path_of(uri)
         try:
-            if is_log(path):
-                written = log_lines.line_of(document, line)
-                content = await server.work("clew", lambda task: log_lines.hover(server.session, written, task))
+            if log_lines.may_be_log(server, uri):
+                content = await server.work("clew", lambda task: _log_hover(server, uri, line, task))
             elif path.endswith(".py"):
-                link = server.options.panel
+                text = server.workspace.get_text_document(uri).source
                 content = await server.work(
                     "clew", lambda task: function_hover(server.session, path, line + 1, text, task, link=link)
                 )
@@ -49,6 +46,11 @@ def register(server: ClewServer) -> None:
                 server.tell_once(str(error))
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, content)) if content else None
+
+
+def _log_hover(server: ClewServer, uri: str, row: int, task: Task) -> str:
+    lines = log_lines.log_of(server, uri, task)
+    return log_lines.hover(server.session, lines, row, task, link=server.options.panel) if lines is not None else ""
 
 
 def function_hover(session: Session, path: str, line: int, text: str, task: Task, *, link: bool) -> str:

@@ -1,50 +1,86 @@
-"""Log files in the editor: what led to each line."""
+"""Log files, output channels and other logs in the editor: what led to each line."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
-from pygls.workspace import TextDocument
 
-from clew.graph.ops.moments import MAX_WIDTH
 from clew.server import wording
 from clew.server.codec import encode
-from clew.server.panel.log_file import WrittenLine, find
-from clew.server.positions import line_range
-from clew.server.protocol import Location, SliceParams, Target
+from clew.server.panel.log_file import PERHAPS, WrittenLine, find, find_in, is_log_name, looks_like_log
+from clew.server.positions import line_range, path_of
+from clew.server.protocol import SliceParams, Target
 from clew.server.session import Session, Task
 
-TROUBLE = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|WARNING|WARN)\b")
+if TYPE_CHECKING:
+    from clew.graph.logs.lines import Lines
+    from clew.graph.model import ExecutionGraph
+    from clew.server.server import ClewServer
+
 MAX_LENSES = 500
-"""In one file; the last ones, as a log's end is what people look at."""
+"""In one text; the last ones, as a log's end is what people look at."""
+SAME_MOMENT_NS = 1_000_000
+SHOWN_STEPS, SHOWN_OTHERS, SHOWN_CANDIDATES = 5, 3, 4
+MAX_MESSAGE = 2000
 
 
-def line_of(document: TextDocument, row: int) -> str:
-    """The text of a document's line (from 0), "" behind its end."""
-    lines = document.lines
-    return str(lines[row]).rstrip("\r\n") if row < len(lines) else ""
+def may_be_log(server: ClewServer, uri: str) -> bool:
+    """Is it a log by its name or its language, or may it be one by its lines? Cheap enough to ask for any document."""
+    path = path_of(uri)
+    document = server.open_document(uri)
+    if not path:
+        return document is not None and not (document.language_id or "").startswith(("python", "esl"))
+    return is_log_name(path) or PERHAPS.search(path) is not None or _is_language(document)
 
 
-def lenses(path: str, text: str) -> list[types.CodeLens]:
-    """A lens without text on every line that tells of an error or a warning."""
-    troubled = [(number, line) for number, line in enumerate(text.splitlines(), 1) if TROUBLE.search(line[:MAX_WIDTH])]
-    return [
-        types.CodeLens(range=line_range(number), data={"path": path, "line": number, "text": line[:MAX_WIDTH]})
-        for number, line in troubled[-MAX_LENSES:]
-    ]
+def log_of(server: ClewServer, uri: str, task: Task) -> Lines | None:
+    """The lines of a log that is open, else of the file; None for what is no log."""
+    path = path_of(uri)
+    document = server.open_document(uri)
+    if document is None and not path:
+        return None
+    try:
+        lines = (
+            server.session.logs.of_text(uri, document.version, str(document.source))
+            if document is not None
+            else server.session.logs.of_file(path, task)
+        )
+    except OSError:
+        return None
+    surely = uri.startswith("output:") or is_log_name(path) or _is_language(document)
+    return lines if surely or looks_like_log(lines) else None
+
+
+def _is_language(document: object) -> bool:
+    return (getattr(document, "language_id", None) or "").lower() == "log"
+
+
+def lenses(lines: Lines) -> list[types.CodeLens]:
+    """A lens without text on every line that tells of an error or a warning; on the first one what was left out."""
+    troubled = lines.troubled
+    shown = troubled[-MAX_LENSES:].tolist()
+    made = []
+    if len(shown) < len(troubled):
+        left = wording.count(len(troubled) - len(shown), "earlier line")
+        title = f"{left} with errors or warnings: ask with Clew: Why"
+        made.append(types.CodeLens(range=line_range(1), command=types.Command(title=title, command="")))
+    return made + [types.CodeLens(range=line_range(row + 1), data={"text": lines.line(row)}) for row in shown]
 
 
 def command(session: Session, data: dict[str, Any], task: Task) -> types.Command:
     """`why · 134 events · 3 processes`"""
-    written = find(session, str(data["text"]), task)
+    line = str(data["text"])
+    written = find(session, line, task)
     if written is None:
         return types.Command(title="not written by a recorded run", command="")
-    place = Location(str(data["path"]), int(data["line"]))
-    params = SliceParams(Target(location=place), run=written.run.info.id)
-    return types.Command(title=f"why · {extent(written, task)}", command="clew.why", arguments=[encode(params)])
+    title = f"why · {extent(written, task)}"
+    if not written.found.certain:
+        title += f" · the likeliest of {written.found.count:,}"
+    params = SliceParams(Target(line=line), run=written.run.info.id)
+    return types.Command(title=title, command="clew.why", arguments=[encode(params)])
 
 
 def extent(written: WrittenLine, task: Task) -> str:
@@ -55,35 +91,91 @@ def extent(written: WrittenLine, task: Task) -> str:
 
     task.phase("slicing")
     graph = written.run.graph
-    events = slice_events(graph, [written.event]).events()
-    processes = len(np.unique(graph.event_process[events]))
-    return f"{wording.count(len(events), 'event')} · {wording.count(processes, 'process')}"
+    found = slice_events(graph, [written.event])
+    processes = len(np.unique(graph.strand_process[graph.regions.strand[found.touched]]))
+    return f"{wording.count(found.count, 'event')} · {wording.count(processes, 'process')}"
 
 
-def hover(session: Session, line: str, task: Task) -> str:
-    """Markdown about the event that wrote a line, with the head of its chain; "" when none did."""
+def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool) -> str:
+    """Markdown about the event that wrote a line (from 0), with the head of its chain; "" when none did."""
     from clew.graph.ops.walk import why
     from clew.server.panel.chain import chain_of
-    from clew.server.panel.titles import lane
+    from clew.server.panel.titles import event_title, lane
 
-    written = find(session, line, task)
+    written = find_in(session, lines, row, task)
     if written is None:
         return ""
-    graph = written.run.graph
+    graph, event = written.run.graph, written.event
     task.phase("walking back")
-    steps = chain_of(graph, why(graph, written.event))
-    place = graph.location(written.event)
+    steps = why(graph, event)
+    told = chain_of(graph, steps, shown=sorted({*range(min(len(steps), SHOWN_STEPS + 1)), len(steps) - 1}))
+    place = graph.location(event)
     head = [
-        f"**{lane(graph, written.event)}** at {wording.offset(int(graph.ts[written.event]))} in run {written.run.info.name}"
+        f"**{lane(graph, event)}** at {wording.offset(graph.at('ts', event))} in run {written.run.info.name}"
         + (f", {Path(place[0]).name}:{place[1]}" if place else "")
     ]
-    because = [f"{number}. {_markdown(step.title)}" for number, step in enumerate(steps[1:6], 1)]
-    if len(steps) > 6:
-        because.append(f"\nand {wording.count(len(steps) - 6, 'more step')} to the root: {_markdown(steps[-1].title)}")
-    return "\n\n".join(
-        [*head, f"{extent(written, task)} led to it" + (":" if because else "."), "\n".join(because)]
-    ).strip()
+    text = graph.text(event)
+    if "\n" in text or event_title(graph, event).endswith("…"):
+        head.append(_block(text))
+    because = [f"{number}. {markdown(step.title)}" for number, step in enumerate(told[1 : SHOWN_STEPS + 1], 1)]
+    if len(steps) > SHOWN_STEPS + 1:
+        more = wording.count(len(steps) - SHOWN_STEPS - 1, "more step")
+        because.append(f"\nand {more} to the root: {markdown(told[-1].title)}")
+    parts = [*head, f"{extent(written, task)} led to it" + (":" if because else "."), "\n".join(because)]
+    others = _same_moment(graph, event)
+    if others:
+        parts += ["At the same moment:", "\n".join(f"- {markdown(other)}" for other in others)]
+    if not written.found.certain:
+        parts += [_candidates(written, link=link)]
+    return "\n\n".join(part for part in parts if part).strip()
 
 
-def _markdown(text: str) -> str:
+def _same_moment(graph: ExecutionGraph, event: int) -> list[str]:
+    """What other threads and tasks logged within a millisecond, the nearest first."""
+    import numpy as np
+
+    from clew.graph.logs.messages import messages_of
+    from clew.server.panel.titles import event_title, lane
+
+    messages, ts = messages_of(graph), graph.at("ts", event)
+    near = messages.near(messages.by_time, ts - SAME_MOMENT_NS, ts + SAME_MOMENT_NS)
+    order = near[np.argsort(np.abs(messages.ts[near] - ts), kind="stable")]
+    strand = graph.at("strand", event)
+    told = []
+    for place in order[:200].tolist():
+        other = int(messages.rows[place])
+        if graph.at("strand", other) == strand:
+            continue
+        away = int(messages.ts[place]) - ts
+        when = f"{wording.duration(abs(away))} {'earlier' if away < 0 else 'later'}"
+        told.append(f"{event_title(graph, other)} ({lane(graph, other)}, {when})")
+        if len(told) == SHOWN_OTHERS:
+            break
+    return told
+
+
+def _candidates(written: WrittenLine, *, link: bool) -> str:
+    """The events that may have written the line, with the reasons for each."""
+    from clew.server.features.hover import command_link
+    from clew.server.panel.titles import lane
+
+    graph = written.run.graph
+    told = []
+    for one in written.found.events[:SHOWN_CANDIDATES]:
+        where = f"event {one.event} of {lane(graph, one.event)}"
+        shown = markdown(where)
+        if link:
+            shown = command_link(where, "clew.why", SliceParams(Target(event=one.event), run=written.run.info.id))
+        told.append(f"- {shown}: {markdown(', '.join(one.reasons))}")
+    return f"{wording.count(written.found.count, 'event')} may have written it, the likeliest first:\n\n" + "\n".join(
+        told
+    )
+
+
+def _block(text: str) -> str:
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
+    return f"{fence:`<3}text\n{wording.printable(text[:MAX_MESSAGE])}\n{fence:`<3}"
+
+
+def markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)

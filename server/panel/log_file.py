@@ -1,64 +1,118 @@
-"""Which event wrote a line of a log file.
+"""Which event wrote a line of a log.
 
-A file is a log file for an editor by its name, `.log`; a target in anything that is no Python source is a line of a log. The
-run of a line is the one that was recording at the line's time, whichever is selected; a line without a time is looked for in
-the selected one.
+A text is a log by its name, by what its editor says, or by its lines; a target in anything that is no Python source is a line
+of a log. The run of a line is the one that was recording at the line's time, whichever is selected; a line without a time is
+looked for in the selected one.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from clew.graph.ops.moments import NEAR_NS, Moment, moments
+from clew.graph.logs.moments import NEAR_NS, stamps
 from clew.records.run import RunInfo, list_runs
 from clew.server.session import Session, Task
 
 if TYPE_CHECKING:
+    from clew.graph.logs.find import Found
+    from clew.graph.logs.lines import Lines
     from clew.graph.query import Run
+
+SURELY = re.compile(r"\.log(?:[.-][\w-]+)?$", re.IGNORECASE)
+"""`server.log`, `server.log.1`, `server.log-20261121`."""
+PERHAPS = re.compile(r"\.(?:out|err|txt)(?:\.\d+)?$", re.IGNORECASE)
+"""What is a log if its lines look like it."""
+SAMPLE, LEAST_SHARE = 60, 0.3
+"""Lines that are looked at, and how many of them must have a time, a level or an id."""
+TRACEBACK = 200
+"""Lines of a traceback at most, between one of them and the line that was logged with it."""
+_LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|\[clew [0-9a-f]{16}\.")
+_OF_TRACEBACK = re.compile(
+    r"\s+\S|Traceback \(most recent call last\):|[\w.]+(?:Error|Exception|Warning|Interrupt|Exit|Group)\b|"
+    r"During handling of the above|The above exception was|\s*$"
+)
 
 
 class WrittenLine(NamedTuple):
     run: Run
     event: int
+    found: Found
+    """All that may have written it, this one first."""
 
 
-def is_log(path: str) -> bool:
+def is_log_name(path: str) -> bool:
     """Is this surely a log, of which an editor shows what wrote it?"""
-    return path.endswith(".log")
+    return SURELY.search(path) is not None
 
 
 def is_source(path: str) -> bool:
     return path.endswith((".py", ".pyw", ".pyi"))
 
 
-def find(session: Session, line: str, task: Task, which: str = "") -> WrittenLine | None:
-    """The event that wrote a line: of the run `which`, else of one that was recording at the line's time, the selected one
-    first; of the selected one when the line has no time."""
-    from clew.graph.ops.find import find_log_line
+def looks_like_log(lines: Lines) -> bool:
+    """Do enough of the first lines have a time and a level?"""
+    seen = told = 0
+    for row in range(min(len(lines), 4 * SAMPLE)):
+        text = lines.line(row)
+        if not text.strip():
+            continue
+        seen += 1
+        told += bool(_LEVEL.search(text) and (stamps(text) or "[clew " in text))
+        if seen == SAMPLE:
+            break
+    return told > 0 and told >= LEAST_SHARE * seen
 
-    if not line.strip() or not session.has_runs():
-        return None
-    possible = moments(line)
-    for folder in [which] if which else _runs_at(session, possible):
-        run = session.open(folder, task)
-        event = find_log_line(run.graph, line)
-        # Another run of the same program has written the same words at another time.
-        if event is not None and (not possible or any(moment.near(run.graph.wall_ns(event)) for moment in possible)):
-            return WrittenLine(run, int(event))
+
+def find_in(session: Session, lines: Lines, row: int, task: Task, which: str = "") -> WrittenLine | None:
+    """The event that wrote a line (from 0); of one in a traceback the event that was logged with it."""
+    text = lines.line(row)
+    written = find(session, text, task, which)
+    if written is not None or not _OF_TRACEBACK.match(text):
+        return written
+    began = False
+    for above in range(row, max(-1, row - TRACEBACK), -1):
+        text = lines.line(above)
+        if began and not _OF_TRACEBACK.match(text):
+            return find(session, text, task, which)
+        began = began or text.startswith("Traceback (most recent call last):")
+        if not _OF_TRACEBACK.match(text):
+            return None
     return None
 
 
-def _runs_at(session: Session, possible: list[Moment]) -> list[str]:
+def find(session: Session, line: str, task: Task, which: str = "") -> WrittenLine | None:
+    """The event that wrote a line: of the run `which`, else of one that was recording at the line's time, the selected one
+    first; of the selected one when the line has no time."""
+    from clew.graph.logs.find import find_line
+
+    if not line.strip() or not session.has_runs():
+        return None
+    for folder in [which] if which else _runs_at(session, line):
+        run = session.open(folder, task)
+        task.phase("looking for the event")
+        found = find_line(run.graph, line)
+        if found.events:
+            return WrittenLine(run, found.events[0].event, found)
+    return None
+
+
+def _runs_at(session: Session, line: str) -> list[str]:
     """Folders of the runs that may have written a line: the selected one first, but for those that surely recorded then."""
     selected = session.folder()
     runs = [(folder, info) for folder, info in list_runs(session.workspace) if isinstance(info, RunInfo)]
     runs.sort(key=lambda run: run[0] != selected)
+    found = stamps(line)
 
-    def recorded(info: RunInfo, margin: int) -> bool:
-        end = info.finished or time.time_ns()
-        return any(info.started - margin <= moment.last and moment.first <= end + margin for moment in possible)
+    def recorded(info: RunInfo, margin: int, *, guessed: bool) -> bool:
+        span = (info.started, info.finished or time.time_ns())
+        return any(
+            moment.guessed <= guessed and span[0] - margin <= moment.last and moment.first <= span[1] + margin
+            for stamp in found
+            for moment in stamp.moments(span)
+        )
 
-    surely = [folder for folder, info in runs if recorded(info, 0)]
-    perhaps = [folder for folder, info in runs if recorded(info, NEAR_NS)]
+    surely = [folder for folder, info in runs if recorded(info, 0, guessed=False)]
+    perhaps = [folder for folder, info in runs if recorded(info, NEAR_NS, guessed=True)]
     return [str(folder) for folder in dict.fromkeys([*surely, selected, *perhaps])]

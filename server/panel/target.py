@@ -19,7 +19,7 @@ from clew.server import wording
 from clew.server.files import same_file_key
 from clew.server.panel.failing_test import last_error
 from clew.server.panel.locate import function_at
-from clew.server.panel.log_file import find, is_source
+from clew.server.panel.log_file import WrittenLine, find, find_in, is_source
 from clew.server.panel.titles import event_title, shorten
 from clew.server.present import places
 from clew.server.protocol import Location, Target
@@ -49,6 +49,8 @@ class Found:
     title: str
     matches: int = 1
     """How many the target meant, of which `events` may be only the newest."""
+    reasons: tuple[str, ...] = ()
+    """Of a line of a log: why the event is the likeliest of those that may have written it."""
 
     @property
     def event(self) -> int:
@@ -60,7 +62,9 @@ def find_target(
 ) -> Found:
     """The events that `target` means in a run. Of several log lines the newest, unless `every`. Raises `NothingFound`."""
     if target.location is not None and not is_source(target.location.path):
-        return _log_file_line(session, which, target.location, task)
+        return _log_file_line(session, which, target.location, task, every=every)
+    if target.line is not None:
+        return _log_line(session, which, target.line, find(session, target.line, task, which), task, every=every)
     run = session.open(which, task)
     task.phase("looking for the event")
     if target.event is not None:
@@ -81,14 +85,19 @@ def find_target(
 
 
 def _log_text(run: Run, text: str, every: bool) -> Found:
-    from clew.graph.ops.find import find_log_line, find_logs
+    from clew.graph.logs.find import find_line
+    from clew.graph.ops.find import find_logs
 
     graph = run.graph
     found = by_time(graph, find_logs(graph, text=text))
-    if not found and (written := find_log_line(graph, text)) is not None:
-        found = [written]  # a whole line, with its time and level, or in JSON
     if not found:
-        raise NothingFound(no_such_text(run, text))
+        # A whole line, with its time and level, or in JSON.
+        line = find_line(graph, text)
+        if not line.events:
+            raise NothingFound(no_such_text(run, text))
+        events = tuple(one.event for one in line.events)
+        title = event_title(graph, events[0])
+        return Found(run, events if every else events[:1], title, line.count, line.events[0].reasons)
     return Found(run, tuple(found) if every else (found[0],), event_title(graph, found[0]), len(found))
 
 
@@ -114,19 +123,35 @@ def no_such_text(run: Run, text: str) -> str:
     )
 
 
-def _log_file_line(session: Session, which: str, location: Location, task: Task) -> Found:
-    text = session.text(location.path)
-    lines = text.splitlines() if text is not None else []
-    if text is None or not 1 <= location.line <= len(lines):
+def _log_file_line(session: Session, which: str, location: Location, task: Task, *, every: bool) -> Found:
+    unsaved = session.overlay(location.path)
+    try:
+        lines = (
+            session.logs.of_text(location.path, None, unsaved)
+            if unsaved is not None
+            else session.logs.of_file(location.path, task)
+        )
+    except OSError:
+        lines = None
+    if lines is None or not 1 <= location.line <= len(lines):
         raise NothingFound(f"{location.path}:{location.line}: there is no such line")
-    line = lines[location.line - 1]
-    written = find(session, line, task, which)
+    row = location.line - 1
+    return _log_line(session, which, lines.line(row), find_in(session, lines, row, task, which), task, every=every)
+
+
+def _log_line(
+    session: Session, which: str, line: str, written: WrittenLine | None, task: Task, *, every: bool
+) -> Found:
     if written is None:
         name = session.open(which, task).info.name
         raise NothingFound(
-            f"run {name} did not write the line {shorten(line, 80)!r}; select the run that did, or record one with `clew run`"
+            f"run {name} did not write the line {shorten(line.strip(), 80)!r}; select the run that did, or record one with "
+            "`clew run`"
         )
-    return Found(written.run, (written.event,), event_title(written.run.graph, written.event))
+    found = written.found
+    events = tuple(one.event for one in found.events)
+    title = event_title(written.run.graph, written.event)
+    return Found(written.run, events if every else events[:1], title, found.count, found.events[0].reasons)
 
 
 def _source_line(session: Session, run: Run, location: Location, task: Task, direction: Direction) -> Found:

@@ -36,6 +36,9 @@ from clew.server.protocol.localizes import LocalizeParams as LocalizeParams
 from clew.server.protocol.localizes import LocalizeResult as LocalizeResult
 from clew.server.protocol.localizes import LocalizeSuspect as LocalizeSuspect
 from clew.server.protocol.localizes import LocalizeThresholds as LocalizeThresholds
+from clew.server.protocol.logs import RecognisedLine as RecognisedLine
+from clew.server.protocol.logs import RecogniseParams as RecogniseParams
+from clew.server.protocol.logs import RecogniseResult as RecogniseResult
 from clew.server.protocol.own import SqlParams as SqlParams
 from clew.server.protocol.own import SqlResult as SqlResult
 from clew.server.protocol.own import ViewFile as ViewFile
@@ -132,6 +135,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/source": (SourceParams, SourceResult),
     "clew/views": (ViewsParams, ViewsResult),
     "clew/sql": (SqlParams, SqlResult),
+    "clew/recognise": (RecogniseParams, RecogniseResult),
     "clew/recordables": (RecordableParams, RecordableResult),
     "clew/progress": (ProgressParams, ProgressResult),
     "clew/wizard": (WizardParams, WizardResult),

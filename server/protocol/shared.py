@@ -73,7 +73,7 @@ class ProcessRef:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a slice starts: exactly one of the four is given, else the last error of a test that failed, or the newest error
+    """Where a slice starts: exactly one of the five is given, else the last error of a test that failed, or the newest error
     line."""
 
     event: int | None = None
@@ -83,6 +83,8 @@ class Target:
     """A line of source (the last call of its function) or of a log file (the event that wrote it)."""
     function: str | None = None
     """`module:qualname`, all its calls."""
+    line: str | None = None
+    """A whole line of a log, as an output channel or a terminal shows it; its time tells the run."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from clew.graph.ops.find import find_log_line, find_logs, same_file
-from clew.graph.ops.moments import moments
+from clew.graph.logs.find import find_log_line
+from clew.graph.logs.moments import moments
+from clew.graph.ops.find import find_logs, same_file
 
 
 @pytest.fixture

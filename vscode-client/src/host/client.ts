@@ -6,6 +6,7 @@
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { type ClientOptions, COMMANDS, type Method, type Methods, RUNS_CHANGED } from "../shared/protocol";
+import { isOwnOutput, LOGS } from "./logs";
 import { findInterpreter, serverEnvironment } from "./python";
 
 export type ServerState = "stopped" | "starting" | "running" | "failed";
@@ -110,14 +111,14 @@ export class Server implements vscode.Disposable {
   private clientOptions(folder: vscode.WorkspaceFolder | undefined): LanguageClientOptions {
     const initializationOptions: ClientOptions = { panel: true, workspace: folder?.uri.fsPath ?? "" };
     return {
-      documentSelector: [
-        { scheme: "file", language: "python" },
-        { scheme: "file", language: "esl" },
-        { scheme: "file", language: "log" },
-        { scheme: "file", pattern: "**/*.log" },
-      ],
+      documentSelector: [{ scheme: "file", language: "python" }, { scheme: "file", language: "esl" }, ...LOGS],
       initializationOptions,
       outputChannel: this.output,
+      middleware: {
+        didOpen: async (document, next) => (isOwnOutput(document) ? undefined : next(document)),
+        didChange: async (change, next) => (isOwnOutput(change.document) ? undefined : next(change)),
+        didClose: async (document, next) => (isOwnOutput(document) ? undefined : next(document)),
+      },
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       markdown: { isTrusted: { enabledCommands: [...COMMANDS] } },
     };

@@ -13,6 +13,7 @@ import type {
   WizardParams,
 } from "../shared/protocol";
 import type { Server } from "./client";
+import { activeFile, askLine, isLargeLog, targetAt } from "./logs";
 import type { PanelHost } from "./panel";
 import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runs";
@@ -27,7 +28,7 @@ export function registerCommands(server: Server, panel: PanelHost, recorder: Rec
       panel.open({ type: "open", view: "slice", params });
     },
     "clew.why": async (params?: unknown) => {
-      const asked = isSliceParams(params) ? params : await askWhy();
+      const asked = isSliceParams(params) ? params : await askWhy(params);
       if (asked && (await server.start(false))) panel.open({ type: "open", view: "slice", params: asked });
     },
     "clew.showCriticalPath": async () => {
@@ -119,9 +120,14 @@ function cursorPlace(): RecordableParams {
   return { path: editor.document.uri.fsPath, line: editor.selection.active.line + 1 };
 }
 
-async function askWhy(): Promise<SliceParams | undefined> {
-  const target = cursorTarget();
+async function askWhy(given: unknown): Promise<SliceParams | undefined> {
+  const target = isLineNumber(given) ? marginTarget(given) : cursorTarget();
   if (target) return { target };
+  const file = activeFile();
+  if (isLargeLog(file)) {
+    const line = await askLine(file);
+    return line && { target: line };
+  }
   const text = await vscode.window.showInputBox({
     title: "Why was this logged?",
     prompt: "A part of the log message. Empty: the newest error.",
@@ -133,8 +139,16 @@ async function askWhy(): Promise<SliceParams | undefined> {
 /** The line under the cursor of a log or a Python file. */
 function cursorTarget(): Target | undefined {
   const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.scheme !== "file") return undefined;
-  const { languageId, fileName } = editor.document;
-  if (languageId !== "log" && languageId !== "python" && !fileName.endsWith(".log")) return undefined;
-  return { location: { path: editor.document.uri.fsPath, line: editor.selection.active.line + 1 } };
+  return editor && targetAt(editor.document, editor.selection.active.line);
+}
+
+/** What the menu of a line's number passes. */
+function isLineNumber(value: unknown): value is { uri: vscode.Uri; lineNumber: number } {
+  return typeof value === "object" && value !== null && "uri" in value && "lineNumber" in value;
+}
+
+function marginTarget({ uri, lineNumber }: { uri: vscode.Uri; lineNumber: number }): Target | undefined {
+  const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
+  if (document) return targetAt(document, lineNumber - 1);
+  return uri.scheme === "file" ? { location: { path: uri.fsPath, line: lineNumber } } : undefined;
 }

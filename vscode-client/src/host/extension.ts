@@ -7,6 +7,7 @@
 import * as vscode from "vscode";
 import { folderWithRuns, hasRuns, Server } from "./client";
 import { registerCommands } from "./commands";
+import { LoggedLinks } from "./logs";
 import { PanelHost } from "./panel";
 import { onInterpreterChanged } from "./python";
 import { Recorder } from "./recording";
@@ -18,6 +19,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const recorder = new Recorder(server, context.workspaceState);
   const commands = registerCommands(server, panel, recorder);
   context.subscriptions.push(panel, new RunStatus(server), recorder, commands, server);
+
+  context.subscriptions.push(vscode.window.registerTerminalLinkProvider(new LoggedLinks(server)));
 
   const runs = vscode.workspace.createFileSystemWatcher("**/.clew/runs/*/run.json");
   const startQuietly = (): void => void server.start(true);

@@ -7,6 +7,11 @@ export function python(folder: vscode.WorkspaceFolder | undefined): string {
   return vscode.workspace.getConfiguration(SECTION, folder).get<string>("python", "").trim();
 }
 
+/** Links at events in logs and terminals. */
+export function logLinks(): boolean {
+  return vscode.workspace.getConfiguration(SECTION).get<boolean>("logs.links", true);
+}
+
 export function maxNodes(): number {
   return vscode.workspace.getConfiguration(SECTION).get<number>("panel.maxNodes", 300);
 }

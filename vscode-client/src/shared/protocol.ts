@@ -438,6 +438,26 @@ export interface LocalizeResult {
   message: string;
 }
 
+export interface RecogniseParams {
+  /** A line, without escape sequences. */
+  text: string;
+}
+
+export interface RecognisedLine {
+  /** Where in the line the link stands, in UTF-16 units. */
+  begin: number;
+  end: number;
+  target: Target;
+  run: string;
+  /** The event, in words. */
+  title: string;
+}
+
+export interface RecogniseResult {
+  /** One, or none when no run wrote it. */
+  lines: RecognisedLine[];
+}
+
 export type ViewsParams = Record<string, never>;
 
 /** A module in `.clew/views`. */
@@ -849,7 +869,7 @@ export interface ProcessRef {
 }
 
 /**
- * Where a slice starts: exactly one of the four is given, else the last error of a test that failed, or the newest error
+ * Where a slice starts: exactly one of the five is given, else the last error of a test that failed, or the newest error
  * line.
  */
 export interface Target {
@@ -860,6 +880,8 @@ export interface Target {
   location?: Location | null;
   /** `module:qualname`, all its calls. */
   function?: string | null;
+  /** A whole line of a log, as an output channel or a terminal shows it; its time tells the run. */
+  line?: string | null;
 }
 
 /** What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback. */
@@ -1345,6 +1367,7 @@ export interface Methods {
   "clew/source": { params: SourceParams; result: SourceResult };
   "clew/views": { params: ViewsParams; result: ViewsResult };
   "clew/sql": { params: SqlParams; result: SqlResult };
+  "clew/recognise": { params: RecogniseParams; result: RecogniseResult };
   "clew/recordables": { params: RecordableParams; result: RecordableResult };
   "clew/progress": { params: ProgressParams; result: ProgressResult };
   "clew/wizard": { params: WizardParams; result: WizardResult };
@@ -1372,6 +1395,7 @@ export const METHODS: readonly Method[] = [
   "clew/source",
   "clew/views",
   "clew/sql",
+  "clew/recognise",
   "clew/recordables",
   "clew/progress",
   "clew/wizard",

@@ -1,0 +1,1 @@
+"""Lines of logs, and the events that wrote them."""

@@ -1,0 +1,92 @@
+"""Which templates of log messages a line can be of: an index by each template's rarest word, so that few are tried.
+
+A template is the first line of a message, with a NUL for each parameter (`clew.graph.texts`). Invariant: every template that
+is in a line is found, however many there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.graph.texts import SLOT
+
+_NO_WORD = r"[^A-Za-z_\x80-\x{10FFFF}]+"
+"""What stands between words, for Arrow; digits are in parameters alone, which are no words."""
+_WORDS = re.compile(r"[A-Za-z0-9_]+|[^\x00-\x7f]+")
+_PARAMETER = r"((?=[A-Za-z_]*[0-9\0])[A-Za-z0-9_\0]+)(?![A-Za-z0-9_])"
+_BORDER = r"(?<![A-Za-z0-9_])"
+
+
+class Match(NamedTuple):
+    template: int
+    begin: int
+    end: int
+    """Where in the line the message stands."""
+    parameters: tuple[str, ...]
+
+
+class TemplateIndex:
+    def __init__(self, templates: Sequence[str]) -> None:
+        self.templates = templates
+        # Also letters that follow one another with an accent between are a word each.
+        words = pc.split_pattern_regex(
+            pc.replace_substring_regex(pa.array(templates, pa.large_string()), r"([\x80-\x{10FFFF}]+)", r" \1 "),
+            _NO_WORD,
+        )
+        flat = words.flatten().dictionary_encode()
+        codes = flat.indices.to_numpy().astype(np.int64)
+        texts = flat.dictionary.to_pylist()
+        counts = np.bincount(codes, minlength=len(texts))
+        if "" in texts:
+            counts[texts.index("")] = len(codes) + 1
+        of = np.repeat(np.arange(len(templates)), np.asarray(pc.list_value_length(words)))
+        # Per template the word that the fewest have.
+        order = np.lexsort((counts[codes], of))
+        first = np.flatnonzero(np.diff(of[order], prepend=-1))
+        rarest = codes[order][first]
+        wordless = counts[rarest] > len(codes)
+        self._wordless: list[int] = np.flatnonzero(wordless).tolist()
+        worded = np.flatnonzero(~wordless)
+        by_word = worded[np.argsort(rarest[worded], kind="stable")]
+        self._by_word = by_word
+        self._bounds = np.searchsorted(rarest[by_word], np.arange(len(texts) + 1))
+        self._codes = {text: code for code, text in enumerate(texts) if text}
+        self._pattern = lru_cache(4096)(self._compiled)
+
+    def __len__(self) -> int:
+        return len(self.templates)
+
+    def candidates(self, line: str) -> Iterator[int]:
+        """Templates whose rarest word is in the line, and those without a word."""
+        for word in dict.fromkeys(_WORDS.findall(line)):
+            code = self._codes.get(word)
+            if code is not None:
+                yield from self._by_word[self._bounds[code] : self._bounds[code + 1]].tolist()
+        yield from self._wordless
+
+    def matches(self, line: str) -> Iterator[Match]:
+        """Where messages of any template may stand in a line."""
+        for number in self.candidates(line):
+            template = self.templates[number]
+            if SLOT not in template:
+                # A message without parameters that is there twice is as likely the later one.
+                begin = line.rfind(template)
+                if begin >= 0:
+                    yield Match(number, begin, begin + len(template), ())
+                continue
+            if any(piece not in line for piece in template.split(SLOT)):
+                continue
+            for found in self._pattern(number).finditer(line):
+                yield Match(number, found.start(), found.end(), found.groups())
+
+    def _compiled(self, number: int) -> re.Pattern[str]:
+        pieces = self.templates[number].split(SLOT)
+        pattern = _PARAMETER.join(re.escape(piece) for piece in pieces)
+        return re.compile((_BORDER if not pieces[0] else "") + pattern)
