@@ -145,6 +145,8 @@ class RequestHandler(BaseHTTPRequestHandler):
     server: PanelServer
     protocol_version = "HTTP/1.1"
     timeout = 60.0
+    # An answer is written head and body: the second part would wait until the first one is acknowledged.
+    disable_nagle_algorithm = True
     server_version = "clew"
     sys_version = ""
 

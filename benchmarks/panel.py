@@ -1,0 +1,253 @@
+"""The panel in a headless Chromium: how smoothly its views move, and how soon the server has what they show.
+
+Each view has a function here that measures it and gives its rows. A frame is what passes between two `requestAnimationFrame`s;
+beside it stands the same of a page that draws nothing, measured in the same way just before, since a busy machine delays both.
+Script is the time that a frame's own code takes. The server's milliseconds are the processor's, a round trip's are the clock's;
+beside it stands one whose answer is empty.
+
+Needs Chromium and Playwright, as the end-to-end tests do (`tests/e2e/install.sh`; CLEW_E2E_CACHE names another place for it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from patterns_data import graph_of
+
+from clew.graph import store
+from clew.records.run import finish_run, load_run
+from clew.server.handlers import answer
+from clew.server.session import Session
+
+ROOT = Path(__file__).parents[1]
+CACHE = Path(os.environ.get("CLEW_E2E_CACHE", ROOT / ".cache" / "e2e"))
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+]
+EXAMPLES = """examples:
+  python benchmarks/panel.py                     the timeline of 11 million records, two minutes
+  python benchmarks/panel.py --events 1000000    a smaller one
+"""
+WIDTH, HEIGHT = 1440, 900
+MEASURE = """
+window.measured = { frames: [], scripts: [] };
+const ask = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (work) => ask((now) => {
+  const begun = performance.now();
+  work(now);
+  window.measured.scripts.push(performance.now() - begun);
+});
+let before = 0;
+const tick = (now) => { if (before) window.measured.frames.push(now - before); before = now; ask(tick); };
+ask(tick);
+"""
+"""Notes how long every frame took, and the code in it."""
+BLANK = "data:text/html,<canvas></canvas>"
+
+
+def percentile(values: list[float], share: float) -> float:
+    return float(np.percentile(values, share)) if values else float("nan")
+
+
+def row(
+    name: str, unit: str, ours: float, asked: float, *, peer: str = "", peer_value: float | None = None
+) -> dict[str, Any]:
+    return {
+        "name": name, "unit": unit, "ours": round(ours, 2), "peer": peer,
+        "peer_value": None if peer_value is None else round(peer_value, 2), "asked": asked, "met": ours <= asked,
+    }  # fmt: skip
+
+
+# --- the run --------------------------------------------------------------------------------------------------------
+def record(events: int, workspace: Path) -> None:
+    """A stored run of one thread, as `benchmarks/patterns.py` has it."""
+    graph = graph_of(events, workspace)
+    (folder,) = (workspace / ".clew" / "runs").iterdir()
+    finish_run(folder, load_run(folder), 0, [])
+    store.save(folder, graph, [], store.fingerprint(folder))
+
+
+@contextlib.contextmanager
+def served(workspace: Path) -> Iterator[str]:
+    """The address of `clew view`."""
+    command = [sys.executable, "-m", "clew", "view", "--no-browser"]
+    process = subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert process.stdout
+        found = re.search(r"http://\S+", process.stdout.readline())
+        if not found:
+            sys.exit("`clew view` gave no address; is the panel built (`make panel`)?")
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+# --- the timeline ---------------------------------------------------------------------------------------------------
+def tile_questions(session: Session, count: int) -> list[dict[str, Any]]:
+    """What a panel of `WIDTH` asks while it zooms and pans: all lanes, some tiles side by side, any scale."""
+    found = answer(session, "clew/timeline", {})
+    lanes = [{"strand": one["strand"], "depths": min(one["depth"], 16)} for one in found["strands"] if one["depth"]][
+        :40
+    ]
+    rng = np.random.default_rng(1)
+    length = int(found["toNs"])
+    widest = max(1, (length // WIDTH).bit_length())
+    questions = []
+    for _ in range(count):
+        scale = int(rng.integers(0, widest + 1))
+        first = int(rng.integers(0, max(1, (length >> scale) // 512)))
+        questions.append({"run": found["run"]["id"], "lanes": lanes, "scale": scale, "first": first, "tiles": 4})
+    return questions
+
+
+def tiles_of_the_server(workspace: Path, count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    session = Session(workspace)
+    begun = time.perf_counter()
+    questions = tile_questions(session, count)
+    opened = time.perf_counter() - begun
+    took, sizes = [], []
+    for params in questions:
+        start = time.thread_time()
+        found = json.dumps({"result": answer(session, "clew/timelineTile", params)}, separators=(",", ":"))
+        took.append((time.thread_time() - start) * 1000)
+        sizes.append(len(found) / 1000)
+    print(
+        f"laid out in {opened:.1f} s; a tile: {statistics.median(took):.2f} ms at the median, {max(took):.1f} at most"
+    )
+    rows = [
+        row("timeline: tiles of the server, 95 %", "ms of a processor", percentile(took, 95), 5),
+        row("timeline: bytes of an answer, 95 %", "KB", percentile(sizes, 95), 450),
+    ]
+    return rows, questions
+
+
+ROUND_TRIP = """
+async ([questions, token]) => {
+  const took = [[], []];
+  for (const params of questions) {
+    for (const [place, lanes] of [[0, []], [1, params.lanes]]) {
+      const begun = performance.now();
+      const answer = await fetch("rpc", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
+        body: JSON.stringify({ method: "clew/timelineTile", params: { ...params, lanes } }),
+      });
+      const { result } = await answer.json();
+      atob(result.cells);
+      took[place].push(performance.now() - begun);
+    }
+  }
+  return took;
+}
+"""
+"""Milliseconds of empty answers and of tiles, in turns."""
+
+
+def moved(page: Any, seconds: float) -> None:
+    """Zooms into the timeline and out, and pans, as fast as a hand does."""
+    page.mouse.move(WIDTH / 2, 120)
+    end, at = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        for _ in range(12):
+            page.mouse.wheel(0, -160 if at % 3 == 0 else 160 if at % 3 == 1 else 0)
+            if at % 3 == 2:
+                page.mouse.wheel(90 if at % 2 else -90, 0)
+            page.wait_for_timeout(16)
+        at += 1
+
+
+def frames_of(page: Any, work: Callable[[], None]) -> dict[str, list[float]]:
+    page.evaluate("window.measured = { frames: [], scripts: [] }")
+    work()
+    found: dict[str, list[float]] = page.evaluate("window.measured")
+    return found
+
+
+def timeline(browser: Any, workspace: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows, questions = tiles_of_the_server(workspace, options.tiles)
+    with served(workspace) as address:
+        blank = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        blank.add_init_script(MEASURE)
+        blank.goto(BLANK)
+        nothing = frames_of(blank, lambda: moved(blank, options.seconds))["frames"]
+        blank.close()
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.set_default_timeout(120_000)
+        page.add_init_script(MEASURE)
+        page.goto(f"{address}#view=timeline")
+        page.locator(".timeline-canvas[data-whole]").wait_for()
+        found = frames_of(page, lambda: moved(page, options.seconds))
+        token = re.search(r"token=([^&#]+)", address)
+        assert token
+        empty, trips = page.evaluate(ROUND_TRIP, [questions, token[1]])
+        page.close()
+    frames, still = found["frames"], "a page that draws nothing"
+    print(f"{len(frames)} frames, {statistics.median(frames):.1f} ms at the median, {max(frames):.1f} at most")
+    quiet = [percentile(nothing, share) for share in (99, 50)]
+    return [
+        row("timeline: frames, 99 %", "ms", percentile(frames, 99), 17, peer=still, peer_value=quiet[0]),
+        row("timeline: frames, 50 %", "ms", percentile(frames, 50), 17, peer=still, peer_value=quiet[1]),
+        row("timeline: script of a frame, 95 %", "ms", percentile(found["scripts"], 95), 4),
+        *rows,
+        row("timeline: round trips of tiles, 95 %", "ms", percentile(trips, 95), 15,
+            peer="an empty answer", peer_value=percentile(empty, 95)),
+        row("timeline: round trips of tiles, 50 %", "ms", percentile(trips, 50), 15,
+            peer="an empty answer", peer_value=percentile(empty, 50)),
+    ]  # fmt: skip
+
+
+VIEWS: dict[str, Callable[[Any, Path, argparse.Namespace], list[dict[str, Any]]]] = {"timeline": timeline}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES
+    )
+    parser.add_argument("--events", type=int, default=11_000_000, help="of the run (default: 11,000,000)")
+    parser.add_argument("--views", default=",".join(VIEWS), help=f"of {', '.join(VIEWS)} (default: all)")
+    parser.add_argument("--seconds", type=float, default=15.0, help="of panning and zooming (default: 15)")
+    parser.add_argument("--tiles", type=int, default=400, help="answers that are timed (default: 400)")
+    options = parser.parse_args()
+    unknown = set(options.views.split(",")) - set(VIEWS)
+    if unknown or options.events < 1000 or options.seconds <= 0 or options.tiles < 1:
+        parser.error(f"views are {', '.join(VIEWS)}; give at least 1,000 events, some seconds and a tile")
+    sys.path.append(str(CACHE / "python"))
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        sys.exit(f"Playwright is not in {CACHE / 'python'}; run tests/e2e/install.sh")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("there is no chromium; apt-get install chromium")
+    with tempfile.TemporaryDirectory(prefix="clew-panel-") as place, sync_playwright() as playwright:
+        record(options.events, Path(place))
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        rows = [one for view in options.views.split(",") for one in VIEWS[view](browser, Path(place), options)]
+        browser.close()
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(json.dumps({"benchmark": "panel", "machine": machine, "events": options.events, "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()
