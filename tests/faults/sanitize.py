@@ -177,8 +177,8 @@ def main() -> None:
     given = {**os.environ, **OPTIONS, "LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc"}
     loaded = (
         "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; "
-        "from clew.records import _codec; from clew.compare import _sequitur; from clew.graph import _ingest, _kernel; "
-        "print(_core.__file__)"
+        "from clew.records import _codec; from clew.compare import _sequitur; "
+        "from clew.graph import _ingest, _kernel, _timeline; print(_core.__file__)"
     )
     command = [python, "-c", loaded]
     if kind == "thread":  # it needs its own layout of memory

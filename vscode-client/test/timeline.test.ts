@@ -37,7 +37,7 @@ import {
   tilesFor,
   unpack,
 } from "../src/panel/model/tiles";
-import { callSentence, leftOut, matching, summary } from "../src/panel/model/timeline";
+import { callSentence, leftOut, matching, stretchQuestion, summary } from "../src/panel/model/timeline";
 import type { TimelineCall, TimelineLane, TimelineResult, TimelineStrand } from "../src/shared/protocol";
 import { random } from "./random";
 import { RUN } from "./samples";
@@ -340,6 +340,11 @@ describe("in words", () => {
     expect(leftOut(result([], { hiddenStrands: 2556, hiddenGaps: 3 }))).toBe(
       "2,556 more threads and tasks, with the fewest events; 3 more stretches with missing events",
     );
+  });
+
+  test("another view's stretch is asked for with room around it, in whole nanoseconds", () => {
+    expect(stretchQuestion("r", 1e6 + 0.5, 2e6)).toEqual({ run: "r", fromNs: 900_000, toNs: 2_100_000 });
+    expect(stretchQuestion("r", 0, 10)).toEqual({ run: "r", fromNs: 0, toNs: 1010 });
   });
 
   test("a search finds functions by any part of their names", () => {

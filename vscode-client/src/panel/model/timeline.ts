@@ -1,5 +1,5 @@
 /** What the timeline's numbers say to people, and what of it is searched for. */
-import type { TimelineCall, TimelineFunction, TimelineResult } from "../../shared/protocol";
+import type { TimelineCall, TimelineFunction, TimelineParams, TimelineResult } from "../../shared/protocol";
 import { count, duration, shortLabel, thousands } from "./format";
 import type { Lane } from "./lanes";
 import { clock, lengthOf, type Span } from "./span";
@@ -40,6 +40,12 @@ export function summary(result: TimelineResult, span: Span, seen: readonly Lane[
   ]
     .filter(Boolean)
     .join(" ");
+}
+
+/** What to ask the timeline to see a stretch of a run with some room around it. */
+export function stretchQuestion(run: string, fromNs: number, toNs: number): TimelineParams {
+  const room = Math.max(1000, Math.ceil((toNs - fromNs) * 0.1));
+  return { run, fromNs: Math.max(0, Math.floor(fromNs) - room), toNs: Math.ceil(toNs) + room };
 }
 
 /** What was left out, in words; "" for nothing. */

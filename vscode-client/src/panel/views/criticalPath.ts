@@ -4,6 +4,7 @@ import type { CriticalPathParams, CriticalPathResult, PathSegment } from "../../
 import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
 import { segmentLegend, segmentList } from "../draw/segments";
 import { count, duration, shortLabel } from "../model/format";
+import { stretchQuestion } from "../model/timeline";
 import type { Context, Selection, View } from "./view";
 
 interface Answer {
@@ -77,6 +78,18 @@ export class CriticalPathView implements View<CriticalPathParams, Answer> {
         <h2>${result.title}</h2>
         <p class="sentence">${sentence(result)}</p>
         ${result.message ? notice("info", result.message) : nothing} ${segmentLegend(result)}
+        <p>
+          <button
+            type="button"
+            class="link"
+            @click=${() => {
+              const from = Math.min(...result.segments.map((segment) => segment.startNs));
+              this.context.go("timeline", stretchQuestion(result.run.id, from, from + result.totalNs));
+            }}
+          >
+            Show it on the timeline
+          </button>
+        </p>
       </section>
       ${segmentList(
         result,

@@ -17,6 +17,7 @@ import {
   type PatternView,
   percent,
 } from "../model/patterns";
+import { stretchQuestion } from "../model/timeline";
 import type { Context, Selection, View } from "./view";
 
 /** Patterns that are named as what follows, before the rest is counted. */
@@ -217,6 +218,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
             ${duration(row.selfNs)} work; in
             ${row.strands === 1 ? "one thread or task" : `${thousands(row.strands)} threads and tasks`}
           </p>
+          ${this.drawWhen(result, row)}
           <ol class="outline" aria-label="What it calls">
             ${row.outline.map((line) => this.drawLine(line, workspace))}
             ${row.hiddenLines ? html`<li class="muted">and more</li>` : nothing}
@@ -226,6 +228,23 @@ export class PatternsView implements View<PatternsParams, Answer> {
         ${this.drawNeighbours("Comes after", neighbours(result, row.id, "before"))}
       </div>
     </aside>`;
+  }
+
+  /** The way to where it occurs first. */
+  private drawWhen(result: PatternsResult, row: PatternRow): TemplateResult | typeof nothing {
+    const [first] = row.stretches;
+    if (!first) return nothing;
+    return html`<p>
+      <button
+        type="button"
+        class="link"
+        @click=${() => {
+          this.context.go("timeline", stretchQuestion(result.run.id, first.fromNs, first.toNs));
+        }}
+      >
+        Show it on the timeline
+      </button>
+    </p>`;
   }
 
   private drawLine(line: PatternLine, workspace: string): TemplateResult {
