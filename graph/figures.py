@@ -1,0 +1,138 @@
+"""What is told of each function of a run, and what its being faster would save, kept as JSON beside the run's store.
+
+Finding it takes a look at the whole run, which of a large one is taken in a process of its own: so it costs the one who asks
+neither memory nor turns, and whoever no longer wants it ends it at once. Invariant: what is kept is used only when it is of
+exactly the files that the graph is of; it is written beside its place and renamed, and what cannot be read is found anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from clew.graph import aside
+from clew.graph.model import ExecutionGraph
+from clew.graph.ops.profiles import Link, Profile, Profiles, Raised, Value, Wait, find_profiles
+from clew.graph.ops.savings import Saving, Savings, find_savings
+from clew.graph.ops.statistics import FunctionStatistics
+from clew.graph.progress import Progress, nobody
+from clew.graph.store import fingerprint, open_graph
+from clew.graph.workplace import workplace
+
+T = TypeVar("T")
+
+FORMAT = 1
+FOLDER = "figures"
+LARGE = 1_000_000
+"""Events of a run from which on another process looks at it."""
+
+Maker = Callable[[ExecutionGraph, Progress], Any]
+
+
+def profiles_of(folder: Path, graph: ExecutionGraph, progress: Progress = nobody) -> Profiles:
+    """Of a run's functions. Raises what `progress` raises."""
+    known = kept_profiles(folder, graph)
+    return known or _profiles_from(_find(folder, graph, "profiles", _find_profiles, progress))
+
+
+def kept_profiles(folder: Path, graph: ExecutionGraph) -> Profiles | None:
+    """If they were found before."""
+    return _read(folder, graph, "profiles", _profiles_from)
+
+
+def savings_of(folder: Path, graph: ExecutionGraph, percent: float, progress: Progress = nobody) -> Savings:
+    """With functions so much faster. Raises what `progress` raises."""
+    known = kept_savings(folder, graph, percent)
+    made = known or _savings_from(_find(folder, graph, _name(percent), _FindSavings(percent), progress))
+    return made
+
+
+def kept_savings(folder: Path, graph: ExecutionGraph, percent: float) -> Savings | None:
+    """If they were found before."""
+    return _read(folder, graph, _name(percent), _savings_from)
+
+
+def is_large(graph: ExecutionGraph) -> bool:
+    return len(graph) >= LARGE
+
+
+def _name(percent: float) -> str:
+    return f"savings-{percent:g}"
+
+
+def _find_profiles(graph: ExecutionGraph, progress: Progress) -> Any:
+    return asdict(find_profiles(graph, progress))
+
+
+class _FindSavings:
+    def __init__(self, percent: float) -> None:
+        self.percent = percent
+
+    def __call__(self, graph: ExecutionGraph, progress: Progress) -> Any:
+        return asdict(find_savings(graph, self.percent, progress))
+
+
+def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress: Progress) -> Any:
+    of = _of(folder, graph)
+    found = None
+    if is_large(graph) and aside.is_possible() and os.access(folder, os.W_OK):
+        with contextlib.suppress(OSError, aside.NoRoom), workplace(folder, FOLDER) as place:
+            found = aside.run(_find_aside, (folder, make), place, progress)
+    if found is None:
+        found = make(graph, progress)
+    # As it will be read: what is told does not depend on whether it was kept.
+    text = json.dumps(found)
+    with contextlib.suppress(OSError):
+        _write(folder, name, json.dumps({"format": FORMAT, "of": of}) + "\n" + text)
+    return json.loads(text)
+
+
+def _find_aside(folder: Path, make: Maker, progress: Progress) -> Any:
+    return make(open_graph(folder)[0], progress)
+
+
+def _of(folder: Path, graph: ExecutionGraph) -> list[Any]:
+    return [fingerprint(folder), len(graph), len(graph.sites)]
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    if not os.access(folder, os.W_OK):
+        return
+    (folder / FOLDER).mkdir(exist_ok=True)
+    with workplace(folder, FOLDER) as place:
+        (place / name).write_text(text, encoding="utf-8")
+        (place / name).replace(folder / FOLDER / f"{name}.json")
+
+
+def _read(folder: Path, graph: ExecutionGraph, name: str, made: Callable[[Any], T]) -> T | None:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        head, _, text = (folder / FOLDER / f"{name}.json").read_text(encoding="utf-8").partition("\n")
+        if json.loads(head) == {"format": FORMAT, "of": _of(folder, graph)}:
+            return made(json.loads(text))
+    return None
+
+
+def _profiles_from(data: Any) -> Profiles:
+    by_site = {
+        int(site): Profile(
+            FunctionStatistics(**row["statistics"]),
+            row["max_ns"],
+            row["first_bin"],
+            tuple(row["histogram"]),
+            tuple(Wait(**wait) for wait in row["waits"]),
+            tuple(Raised(**raised) for raised in row["raised"]),
+            tuple(Value(**value) for value in row["values"]),
+        )
+        for site, row in data["by_site"].items()
+    }
+    return Profiles(by_site, tuple(Link(**link) for link in data["links"]))
+
+
+def _savings_from(data: Any) -> Savings:
+    by_label = {label: Saving(**row) for label, row in data["by_label"].items()}
+    return Savings(data["percent"], data["requests"], data["sampled"], by_label)
