@@ -23,11 +23,14 @@ from clew.graph.ops.statistics import FunctionStatistics
 from clew.graph.progress import Progress, nobody
 from clew.graph.store import fingerprint, open_graph
 from clew.graph.workplace import workplace
+from clew.records.alive import is_abandoned
 
 T = TypeVar("T")
 
 FORMAT = 1
 FOLDER = "figures"
+SMALL = 200_000
+"""Events of a run whose figures are found as fast as they would be read."""
 LARGE = 1_000_000
 """Events of a run from which on another process looks at it."""
 
@@ -57,8 +60,8 @@ def kept_savings(folder: Path, graph: ExecutionGraph, percent: float) -> Savings
     return _read(folder, graph, _name(percent), _savings_from)
 
 
-def is_large(graph: ExecutionGraph) -> bool:
-    return len(graph) >= LARGE
+def is_over(folder: Path, graph: ExecutionGraph) -> bool:
+    return graph.info.finished is not None or is_abandoned(folder, graph.info)
 
 
 def _name(percent: float) -> str:
@@ -80,7 +83,9 @@ class _FindSavings:
 def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress: Progress) -> Any:
     of = _of(folder, graph)
     found = None
-    if is_large(graph) and aside.is_possible() and os.access(folder, os.W_OK):
+    # Of a run that goes on there is nothing that another process could read.
+    over = is_over(folder, graph)
+    if over and len(graph) >= LARGE and aside.is_possible() and os.access(folder, os.W_OK):
         with contextlib.suppress(OSError, aside.NoRoom), workplace(folder, FOLDER) as place:
             found = aside.run(_find_aside, (folder, make), place, progress)
     if found is None:
@@ -88,7 +93,8 @@ def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress:
     # As it will be read: what is told does not depend on whether it was kept.
     text = json.dumps(found)
     with contextlib.suppress(OSError):
-        _write(folder, name, json.dumps({"format": FORMAT, "of": of}) + "\n" + text)
+        if over and len(graph) >= SMALL and os.access(folder, os.W_OK):
+            _write(folder, name, json.dumps({"format": FORMAT, "of": of}) + "\n" + text)
     return json.loads(text)
 
 
@@ -101,8 +107,6 @@ def _of(folder: Path, graph: ExecutionGraph) -> list[Any]:
 
 
 def _write(folder: Path, name: str, text: str) -> None:
-    if not os.access(folder, os.W_OK):
-        return
     (folder / FOLDER).mkdir(exist_ok=True)
     with workplace(folder, FOLDER) as place:
         (place / name).write_text(text, encoding="utf-8")

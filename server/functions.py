@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from clew.graph.ops.statistics import FunctionStatistics, function_statistics
+from clew.server.call_lines import Callee
 from clew.server.files import same_file_key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.graph.model import ExecutionGraph
+    from clew.graph.ops.profiles import Link, Profile, Profiles
     from clew.graph.query import Run
 
 
@@ -39,6 +37,7 @@ class Function:
     errors: int
     share: float
     """Of the self time of all functions of the run."""
+    profile: Profile = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -50,45 +49,42 @@ class FunctionTable:
     """The run's id."""
     name: str
     by_site: dict[int, Function]
+    links: tuple[Link, ...] = field(repr=False)
+    """Who called whom, the most calls first."""
     _by_file: dict[str, list[Function]] = field(repr=False)
 
     @classmethod
-    def of(cls, run: Run) -> FunctionTable:
+    def of(cls, run: Run, profiles: Profiles) -> FunctionTable:
         graph = run.graph
-        found = function_statistics(graph)
-        everything = sum(each.self_ns for each in found.values())
-        by_site = {site: _function(graph, each, everything) for site, each in found.items()}
+        everything = sum(each.statistics.self_ns for each in profiles.by_site.values())
+        by_site = {site: _function(graph, each, everything) for site, each in profiles.by_site.items()}
         by_file: dict[str, list[Function]] = {}
         for function in sorted(by_site.values(), key=lambda function: function.line):
             if function.file:
                 by_file.setdefault(same_file_key(function.file), []).append(function)
-        return cls(graph, run.folder, run.info.id, run.info.name, by_site, by_file)
+        return cls(graph, run.folder, run.info.id, run.info.name, by_site, profiles.links, by_file)
 
     def in_file(self, path: str) -> list[Function]:
         """By line."""
         return self._by_file.get(same_file_key(path), [])
 
-    def callers(self, function: Function) -> list[tuple[str, int]]:
-        """(label, calls of `function`) of the functions that called it, the most frequent first."""
-        calls = self.graph.calls
-        mine = self.graph.site[calls.enter] == function.site
-        caller = calls.caller[mine]
-        return self._counted(self.graph.site[caller[caller >= 0]])
+    def callers(self, function: Function) -> list[Link]:
+        """The most frequent first."""
+        return [link for link in self.links if link.callee == function.site]
 
-    def callees(self, function: Function) -> list[tuple[str, int]]:
-        """(label, calls) of the functions that it called, the most frequent first."""
-        calls = self.graph.calls
-        caller_site = np.where(calls.caller >= 0, self.graph.site[calls.caller], 0)
-        return self._counted(self.graph.site[calls.enter[caller_site == function.site]])
+    def callees(self, function: Function) -> list[Link]:
+        """The most frequent first."""
+        return [link for link in self.links if link.caller == function.site]
 
-    def _counted(self, sites: np.ndarray) -> list[tuple[str, int]]:
-        numbers: Counter[str] = Counter()
-        for site, count in zip(*np.unique(sites, return_counts=True), strict=True):
-            numbers[self.graph.sites[int(site)].label] += int(count)
-        return numbers.most_common()
+    def callee(self, site: int) -> Callee:
+        return Callee(self.graph.sites[site].module, self.graph.sites[site].qualname)
+
+    def label(self, site: int) -> str:
+        return self.graph.sites[site].label
 
 
-def _function(graph: ExecutionGraph, each: FunctionStatistics, everything: int) -> Function:
+def _function(graph: ExecutionGraph, profile: Profile, everything: int) -> Function:
+    each = profile.statistics
     site = graph.sites[each.site]
     return Function(
         site=each.site,
@@ -106,4 +102,5 @@ def _function(graph: ExecutionGraph, each: FunctionStatistics, everything: int) 
         p95_ns=each.p95_ns,
         errors=each.errors,
         share=each.self_ns / everything if everything else 0.0,
+        profile=profile,
     )

@@ -36,10 +36,12 @@ from clew.server.features import (
     diagnostics,
     document_links,
     hover,
+    inlay_hints,
     record,
     walk,
 )
 from clew.server.features.comparison import Comparison
+from clew.server.features.figures import Figures
 from clew.server.files import same_file_key
 from clew.server.positions import path_of
 from clew.server.session import Cancelled, Session, Task
@@ -70,6 +72,7 @@ class ClewServer(LanguageServer):
         self.options = protocol.ClientOptions()
         self.settings = Settings()
         self.comparison = Comparison(self)
+        self.figures = Figures(self)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clew-work")
         self._watcher: Watcher | None = None
         self._told: set[str] = set()
@@ -144,16 +147,20 @@ class ClewServer(LanguageServer):
         self.protocol.notify(protocol.RUNS_CHANGED, {})
         self.refresh_lenses()
         self.comparison.refresh()
+        self.figures.refresh()
 
     def refresh_lenses(self) -> None:
         workspace = self.client_capabilities.workspace
         if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
+        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+            self.workspace_inlay_hint_refresh(None)
 
     def shutdown(self) -> None:
         if self._watcher is not None:
             self._watcher.stop()
         self.comparison.stop()
+        self.figures.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
         super().shutdown()  # type: ignore[no-untyped-call]  # pygls has no annotation here
 
@@ -217,7 +224,7 @@ def make_server() -> ClewServer:
 
     for method in protocol.METHODS:
         server.feature(method)(_request(server, method))
-    for feature in (code_lens, hover, definition, document_links, diagnostics, configuration):
+    for feature in (code_lens, inlay_hints, hover, definition, document_links, diagnostics, configuration):
         feature.register(server)
     return server
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from clew.server.task import Cancelled, Task
 __all__ = ["Cancelled", "Fingerprint", "Session", "Task", "fingerprint_of", "run_ref"]
 
 if TYPE_CHECKING:
+    from clew.graph.ops.savings import Savings
     from clew.graph.query import Run
     from clew.server.functions import FunctionTable
     from clew.server.settings import Program
@@ -52,6 +53,10 @@ class _Open:
     good_until: float
     """Monotonic seconds, for a run that is still being recorded."""
     functions: FunctionTable | None = None
+    savings: dict[float, Savings] = field(default_factory=dict)
+    """By how many percent functions are faster."""
+    figures_lock: threading.Lock = field(default_factory=threading.Lock)
+    """Who looks at all of the run; others may ask meanwhile for what needs less."""
 
 
 class Session:
@@ -161,14 +166,50 @@ class Session:
         return self._opened(which, task).run
 
     def functions(self, which: str = "", task: Task | None = None) -> FunctionTable:
-        """What each function of a run cost."""
+        """What each function of a run cost. The first time that takes a look at all of the run."""
+        from clew.graph.figures import profiles_of
         from clew.server.functions import FunctionTable
 
         opened = self._opened(which, task)
-        with (task or Task()).hold(self._folder_lock(opened.run.folder)):
-            if opened.functions is None:
-                opened.functions = FunctionTable.of(opened.run)
+        if opened.functions is None:
+            with (task or Task()).hold(opened.figures_lock):
+                if opened.functions is None:
+                    run = opened.run
+                    found = profiles_of(run.folder, run.graph, partial(_tell, task))
+                    opened.functions = FunctionTable.of(run, found)
         return opened.functions
+
+    def functions_at_hand(self, task: Task | None = None) -> FunctionTable | None:
+        """Those of the selected run, unless to find them takes long and was not done yet."""
+        from clew.graph.figures import SMALL, kept_profiles
+        from clew.server.functions import FunctionTable
+
+        opened = self._opened("", task)
+        if opened.functions is None and len(opened.run.graph) < SMALL:
+            return self.functions("", task)
+        if opened.functions is None:
+            known = kept_profiles(opened.run.folder, opened.run.graph)
+            opened.functions = FunctionTable.of(opened.run, known) if known else None
+        return opened.functions
+
+    def savings(self, which: str, percent: float, task: Task) -> Savings:
+        """What functions being so much faster would save in a run that is over. The first time that takes as long as looking at
+        all of the run many times."""
+        from clew.graph.figures import savings_of
+
+        opened = self._opened(which, task)
+        with task.hold(opened.figures_lock):
+            if percent not in opened.savings:
+                run = opened.run
+                opened.savings[percent] = savings_of(run.folder, run.graph, percent, partial(_tell, task))
+        return opened.savings[percent]
+
+    def savings_at_hand(self, which: str, percent: float) -> Savings | None:
+        """If they were found."""
+        folder = self.folder(which)
+        with self._lock:
+            known = self._open.get(folder)
+        return known.savings.get(percent) if known else None
 
     def _opened(self, which: str, task: Task | None) -> _Open:
         from clew import open as open_run
@@ -239,6 +280,11 @@ class Session:
         for folder in sorted(base.iterdir()) if base.is_dir() else ():
             found.extend(_stat(folder / RUN_FILE))
         return tuple(found)
+
+
+def _tell(task: Task | None, what: str, done: int, size: int) -> None:
+    if task is not None:
+        task.phase(f"{what}, {100 * done // max(size, 1)} %")
 
 
 def run_ref(folder: Path, info: RunInfo | Exception) -> RunRef:

@@ -26,10 +26,26 @@ class Program(NamedTuple):
     spec: str = ""
 
 
+class Parts(tuple[str, ...]):
+    """Some of `PARTS`, in an order."""
+
+    __slots__ = ()
+
+
+PARTS = ("change", "calls", "p50", "p95", "self", "path", "whatIf", "errors")
+ALL_PARTS = Parts(PARTS)
+
+
 @dataclass(frozen=True)
 class Settings:
     code_lens: bool = True
     """`clew.codeLens.enabled`: calls and times above each recorded function."""
+    lens_parts: Parts = ALL_PARTS
+    """`clew.codeLens.parts`: what of these, in this order."""
+    what_if_percent: float = 10.0
+    """`clew.whatIf.percent`: how much faster functions are in what-ifs; 0 for none."""
+    inlay_hints: bool = True
+    """`clew.inlayHints.enabled`: time spent and waited in the lines of functions."""
     baseline: str = ""
     """`clew.baseline`: the run that others are compared with where none was chosen; "" for none."""
     compare_code_lens: bool = True
@@ -47,9 +63,16 @@ class Settings:
     programs: tuple[Program, ...] = ()
     """`clew.record.programs`: what can be recorded by name."""
 
+    def shown(self) -> tuple[object, ...]:
+        """What lenses and hints depend on, but for changes since the baseline."""
+        return self.code_lens, self.lens_parts, self.what_if_percent, self.inlay_hints, self.record_code_lens
+
 
 _PATHS = {
     "code_lens": ("codeLens", "enabled"),
+    "lens_parts": ("codeLens", "parts"),
+    "what_if_percent": ("whatIf", "percent"),
+    "inlay_hints": ("inlayHints", "enabled"),
     "baseline": ("baseline",),
     "compare_code_lens": ("compare", "codeLens"),
     "compare_diagnostics": ("compare", "diagnostics"),
@@ -91,6 +114,21 @@ def _text(value: object) -> str:
     return value.strip()
 
 
+def _parts(value: object) -> Parts:
+    if not isinstance(value, list):
+        raise ValueError
+    unknown = [part for part in value if part not in PARTS]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} as one of its entries")
+    return Parts(dict.fromkeys(value))
+
+
+def _percent(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        raise ValueError
+    return float(value)
+
+
 def _programs(value: object) -> tuple[Program, ...]:
     if not isinstance(value, list):
         raise ValueError
@@ -129,6 +167,8 @@ def _words(command: object) -> tuple[str, ...]:
 _KINDS: dict[type, tuple[str, Callable[[Any], object]]] = {
     bool: ("true or false", _truth),
     str: ("a text", _text),
+    float: ("a number from 0 to 100", _percent),
+    Parts: (f"a list of some of {', '.join(PARTS)}", _parts),
     tuple: ('a list of {"name": …, "command": …}', _programs),
 }
 """By the type of a setting's default: what is needed, and what reads it or raises ValueError."""

@@ -170,11 +170,12 @@ def _links(graph: ExecutionGraph) -> list[Link]:
     frames = find_frames(graph)
     count = frames.calls
     # A visit, a region that began in the middle of a call, is of that call, and so is what it called.
-    own = np.concatenate((np.arange(count), frames.visits.call))
-    outer = np.append(own, -1)[frames.parent]
+    own: I64 = np.concatenate((np.arange(count), frames.visits.call))
+    outer: I64 = np.append(own, -1)[frames.parent]
     called = np.flatnonzero((outer >= 0) & (own >= 0) & (outer != own))
-    called = called[(called < count) | (frames.channel.astype(np.int64)[called] >= 0)]
-    how = frames.channel[called].astype(np.int64)
+    channel: I64 = frames.channel.astype(np.int64)
+    called = called[(called < count) | (channel[called] >= 0)]
+    how = channel[called]
     caller = graph.site[calls.enter[outer[called]]].astype(np.int64)
     callee = graph.site[calls.enter[own[called]]].astype(np.int64)
     nothing = np.zeros(len(frames) - count, np.int64)
@@ -182,12 +183,12 @@ def _links(graph: ExecutionGraph) -> list[Link]:
     links = []
     for rows in _groups(caller, callee, how):
         one, those = rows[0], called[rows]
-        channel, total = int(how[one]), total_ns[those]
+        handed, total = int(how[one]), total_ns[those]
         p50, p95 = np.percentile(total, [50, 95], method="inverted_cdf").tolist()
         link = Link(
             caller=int(caller[one]),
             callee=int(callee[one]),
-            how=graph.strings[channel] if channel >= 0 else "",
+            how=graph.strings[handed] if handed >= 0 else "",
             calls=len(rows),
             total_ns=int(total.sum()),
             waiting_ns=int(waiting_ns[those].sum()),

@@ -57,6 +57,7 @@ async def load(server: ClewServer, sent: object = None) -> None:
     before, server.settings = server.settings, settings
     server.session.default_baseline = settings.baseline
     server.session.programs, server.session.spec = settings.programs, settings.record_spec
-    if (settings.code_lens, settings.record_code_lens) != (before.code_lens, before.record_code_lens):
+    if settings.shown() != before.shown():
         server.refresh_lenses()
+    server.figures.refresh()
     server.comparison.refresh()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import urllib.parse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lsprotocol import types
 
 from clew.records.errors import ClewError
-from clew.server import wording
+from clew.server.about_function import describe
+from clew.server.call_lines import call_lines
 from clew.server.codec import encode
 from clew.server.features import log_lines
 from clew.server.panel.locate import function_at
@@ -22,22 +23,39 @@ if TYPE_CHECKING:
     from clew.server.functions import Function, FunctionTable
     from clew.server.server import ClewServer
 
-NEIGHBOURS = 4
-"""Callers and callees that are named; the rest is counted."""
+
+class Spot(NamedTuple):
+    path: str
+    line: int
+    """From 1."""
+    name: str
+    """The word under the cursor."""
+    text: str
+    """Of the file."""
 
 
 def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        uri, line, link = params.text_document.uri, params.position.line, server.options.panel
+        uri, line = params.text_document.uri, params.position.line
         path = path_of(uri)
+        asked = server.client_capabilities.text_document
+        formats = asked.hover.content_format if asked and asked.hover else None
+        # Who does not say reads Markdown, as it has always been.
+        kind = (
+            types.MarkupKind.Markdown
+            if not formats or types.MarkupKind.Markdown in formats
+            else types.MarkupKind.PlainText
+        )
         try:
             if log_lines.may_be_log(server, uri):
+                kind = types.MarkupKind.Markdown
                 content = await server.work("clew", lambda task: _log_hover(server, uri, line, task))
             elif path.endswith(".py"):
-                text = server.workspace.get_text_document(uri).source
+                document = server.workspace.get_text_document(uri)
+                name, text = document.word_at_position(params.position), document.source
                 content = await server.work(
-                    "clew", lambda task: function_hover(server.session, path, line + 1, text, task, link=link)
+                    "clew", lambda task: _function_hover(server, Spot(path, line + 1, name, text), kind, task)
                 )
             else:
                 return None
@@ -45,7 +63,7 @@ def register(server: ClewServer) -> None:
             if not isinstance(error, Cancelled):
                 server.tell_once(str(error))
             return None
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, content)) if content else None
+        return types.Hover(types.MarkupContent(kind, content)) if content else None
 
 
 def _log_hover(server: ClewServer, uri: str, row: int, task: Task) -> str:
@@ -53,41 +71,46 @@ def _log_hover(server: ClewServer, uri: str, row: int, task: Task) -> str:
     return log_lines.hover(server.session, lines, row, task, link=server.options.panel) if lines is not None else ""
 
 
-def function_hover(session: Session, path: str, line: int, text: str, task: Task, *, link: bool) -> str:
-    """Markdown about the function whose `def` stands in `line` (from 1); "" when no recorded one does. With `link`, it
-    ends in one that a client with the panel carries out."""
+def _function_hover(server: ClewServer, spot: Spot, kind: types.MarkupKind, task: Task) -> str:
+    """About the function that is defined or called at a spot; "" when no recorded one is."""
+    session = server.session
     if not session.has_runs():
         return ""
-    table = session.functions("", task)
-    there = places(session, table.folder, path, text)
-    function = function_at(table, there, line)
-    if function is None:
+    table = session.functions_at_hand(task)
+    function = function_named(session, table, spot) if table is not None else None
+    if table is None or function is None:
         return ""
-    if line != there.function(function.qualname, function.line).line:
-        return ""  # in a body the hovers of other servers matter more
-    text = describe(table, function)
-    params = SliceParams(Target(function=function.label), run=table.run)
-    return f"{text}\n{command_link('What led to these calls?', 'clew.openSlice', params)}" if link else text
+    savings = session.savings_at_hand(table.run, server.settings.what_if_percent)
+    about = describe(table, function, savings)
+    if kind is types.MarkupKind.PlainText:
+        return about.plain()
+    text = about.markdown()
+    if server.options.panel:
+        params = SliceParams(Target(function=function.label), run=table.run)
+        text += f"\n{command_link('What led to these calls?', 'clew.openSlice', params)}"
+    return text
 
 
-def describe(table: FunctionTable, function: Function) -> str:
-    calls = f"{function.calls:,}" + (f" and {function.counted:,} only counted" if function.counted else "")
-    self_time = f"{wording.duration(function.self_ns)} ({wording.percent(function.share)} of the run)"
-    rows = [
-        ("calls", calls),
-        ("total", f"{wording.duration(function.total_ns)}, self {self_time}"),
-        ("per call", f"p50 {wording.duration(function.p50_ns)}, p95 {wording.duration(function.p95_ns)}"),
-        ("waiting", wording.duration(function.waiting_ns)),
-    ]
-    if function.errors:
-        rows.append(("errors", f"{wording.count(function.errors, 'call')} ended by an exception"))
-    for title, neighbours in (("callers", table.callers(function)), ("callees", table.callees(function))):
-        if neighbours:
-            named = [f"`{wording.short_label(label)}` {number:,}×" for label, number in neighbours[:NEIGHBOURS]]
-            more = len(neighbours) - NEIGHBOURS
-            rows.append((title, ", ".join(named) + (f" and {more} more" if more > 0 else "")))
-    body = "".join(f"| {name} | {value} |\n" for name, value in rows)
-    return f"`{wording.short_label(function.label)}` in run {table.name}\n\n| | |\n|---|---|\n{body}"
+def function_named(session: Session, table: FunctionTable, spot: Spot) -> Function | None:
+    """The function whose `def` stands in the line, or that is called there by the name under the cursor."""
+    there = places(session, table.folder, spot.path, spot.text)
+    function = function_at(table, there, spot.line)
+    if function is None:
+        return None
+    place = there.function(function.qualname, function.line)
+    if spot.line == place.line:
+        return function
+    # Elsewhere in a body the hovers of other servers matter more.
+    at = call_lines(spot.text)
+    if at is None or place.definition is None:
+        return None
+    module = table.graph.sites[function.site].module
+    called = {
+        link.callee
+        for link in table.callees(function)
+        if at.calls(place.definition, module, table.callee(link.callee), spot.name, spot.line)
+    }
+    return table.by_site.get(called.pop()) if len(called) == 1 else None
 
 
 def command_link(text: str, command: str, params: SliceParams) -> str:

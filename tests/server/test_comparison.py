@@ -19,6 +19,11 @@ PATIENCE = 60
 
 def make_client():
     client = make_test_lsp_client()
+
+    @client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
+    def _(_params):
+        pass
+
     client.changed = asyncio.Event()
 
     @client.feature(types.CLIENT_REGISTER_CAPABILITY)

@@ -39,6 +39,10 @@ def make_client():
     def _(params):
         client.registered = [one.method for one in params.registrations]
 
+    @client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
+    def _(_params):
+        client.hints_refreshed = True
+
     @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
     def _(_params):
         client.refreshed += 1
@@ -227,7 +231,8 @@ def change(editor, uri, text, version=2):
 
 
 FIGURES = re.compile(
-    r"(\d+) calls? · p50 [\d.]+ (?:ns|µs|ms)(?: · p95 [\d.]+ (?:ns|µs|ms))? · self <?[\d.]+ %(?: · 1 error)?"
+    r"(\d+) calls? · p50 [\d.]+ (?:ns|µs|ms)(?: · p95 [\d.]+ (?:ns|µs|ms))? · self <?[\d.]+ %"
+    r"(?: · <?[\d.]+ % of the critical path)?(?: · 10 % faster: p95 of order -<?[\d.]+ %)?(?: · 1 error)?"
 )
 
 
@@ -295,9 +300,62 @@ async def test_a_hover_tells_what_a_function_did_and_who_called_it(editor, shop,
     assert "| calls | 20 |" in text
     assert "| errors | 1 call ended by an exception |" in text
     assert "| callers | `app.order` 20× |" in text
+    assert re.search(r"```text\n( *[\d.]+ (ns|µs|ms) +\d+.*\n)+```", text) and " p95" in text and " max" in text
     assert "| callees | `Stock.lookup` 20× |" in text
     assert "command:clew.openSlice?" in text
     assert await hover(editor, uri, line_of("shop/app.py", "return item")) == ""
+
+
+async def test_a_hover_on_a_call_is_about_the_function_that_is_called(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop/app.py", "python")
+    line = line_of("shop/app.py", "return check(stock, item)")
+    at_call = await hover(
+        editor, uri, line, (shop / "shop/app.py").read_text().splitlines()[line - 1].index("check") + 2
+    )
+    assert at_call.startswith("`app.check` in run after")
+    # What `stock` is, other servers know.
+    assert await hover(editor, uri, line, 26) == ""
+
+
+async def test_a_hover_tells_who_started_what_and_what_was_waited_for(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop/stock.py", "python")
+    assert "| callers | `app.main` 1× by thread.start |" in await hover(
+        editor, uri, line_of("shop/stock.py", "def run")
+    )
+    uri = open_file(editor, shop / "shop/app.py", "python")
+    text = await hover(editor, uri, line_of("shop/app.py", "def main"))
+    assert re.search(r"\| waiting \| .* for thread\.join until `Sweeper\.run`", text)
+
+
+async def hints_of(editor, uri, first=1, last=10_000):
+    """(line from 1, label) of every inlay hint of some lines."""
+    wanted = types.Range(types.Position(first - 1, 0), types.Position(last - 1, 0))
+    found = await editor.text_document_inlay_hint_async(
+        types.InlayHintParams(types.TextDocumentIdentifier(uri), wanted)
+    )
+    return [(hint.position.line + 1, hint.label) for hint in found]
+
+
+async def test_hints_tell_the_time_of_calls_and_waits_at_their_lines(editor, shop, line_of):
+    path = shop / "shop/app.py"
+    uri = open_file(editor, path, "python")
+    hints = dict(await hints_of(editor, uri))
+    spent = {words: line_of("shop/app.py", words) for words in (
+        "return check(stock, item)", "stock.lookup(item)", "stock = Stock()", "Sweeper(stock, 17)", "asyncio.run(sell(stock))",
+    )}  # fmt: skip
+    waited = {words: line_of("shop/app.py", words) for words in ("sweeper.join()", "await asyncio.gather")}
+    assert hints.keys() == {*spent.values(), *waited.values()}
+    assert re.fullmatch(r"[\d.]+ m?s in 20 calls", hints[spent["stock.lookup(item)"]])
+    assert re.fullmatch(r"beside [\d.]+ m?s in 1 call", hints[spent["asyncio.run(sell(stock))"]])
+    assert all(re.fullmatch(r"waited [\d.]+ [µm]?s", hints[line]) for line in waited.values())
+    line = spent["stock.lookup(item)"]
+    assert await hints_of(editor, uri, line, line) == [(line, hints[line])]
+
+    # They move with their lines; a line that was edited has none.
+    change(editor, uri, "# new\n" * 3 + path.read_text().replace("stock.lookup(item)", "stock.lookup( item)"))
+    moved = dict(await hints_of(editor, uri))
+    assert moved == {number + 3: label for number, label in hints.items() if number != line}
+    change(editor, uri, path.read_text(), 3)
 
 
 async def test_error_lines_of_a_log_say_why(editor, shop):
@@ -357,7 +415,7 @@ async def test_lenses_are_of_the_selected_run(editor, shop):
     refreshed = editor.refreshed
     await ask(editor, "clew/selectRun", {"run": "before"})
     await asyncio.wait_for(editor.runs_changed.wait(), 20)
-    assert editor.refreshed == refreshed + 1
+    assert editor.refreshed > refreshed
     assert all(argument["run"].endswith("-before") for *_, argument in await lenses_of(editor, uri))
     await ask(editor, "clew/selectRun", {"run": ""})
     assert all(argument["run"].endswith("-after") for *_, argument in await lenses_of(editor, uri))
@@ -376,9 +434,11 @@ async def test_a_panel_request_is_answered_over_the_editors_connection(editor):
     loop_scope="module",
 )
 async def plain_editor(lsp_client: LanguageClient, shop):
+    capabilities = client_capabilities("neovim")
+    capabilities.text_document.hover.content_format = [types.MarkupKind.PlainText]
     result = await lsp_client.initialize_session(
         types.InitializeParams(
-            capabilities=client_capabilities("neovim"),
+            capabilities=capabilities,
             workspace_folders=[types.WorkspaceFolder(uri=shop.as_uri(), name="w")],
         )
     )
@@ -408,6 +468,17 @@ async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_
         types.ExecuteCommandParams("clew.selectRun", [{"run": "before"}])
     )
     assert (await ask(plain_editor, "clew/runs"))["selected"].endswith("-before")
+
+
+async def test_without_markdown_a_hover_is_plain_text(plain_editor, shop, line_of):
+    uri = open_file(plain_editor, shop / "shop/app.py", "python")
+    found = await plain_editor.text_document_hover_async(
+        types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line_of("shop/app.py", "def check") - 1, 5))
+    )
+    assert found.contents.kind is types.MarkupKind.PlainText
+    assert found.contents.value.startswith("app.check in run ")
+    assert "callers   app.order 20×" in found.contents.value
+    assert not re.search("[`|]|command:", found.contents.value)
 
 
 async def test_without_the_panel_a_comparison_is_told_by_a_message(plain_editor, shop):

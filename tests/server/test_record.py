@@ -37,6 +37,10 @@ def workspace(tmp_path_factory):
 def make_client():
     client = make_test_lsp_client()
 
+    @client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
+    def _(_params):
+        pass
+
     @client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
     def _(params):
         client.asked = [action.title for action in params.actions]

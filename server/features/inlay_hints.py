@@ -1,0 +1,145 @@
+"""Inlay hints: at a line of a recorded function that calls another one, how long that took; at one that waits, how long.
+
+Invariant: a hint stands at the very line that was recorded, wherever that is now, or nowhere: the text that ran has to be
+known, and the line to be the only one in question.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from lsprotocol import types
+
+from clew.records.errors import ClewError
+from clew.records.match import plain_qualname
+from clew.server import wording
+from clew.server.call_lines import CallLines, call_lines
+from clew.server.outline import Definition, outline
+from clew.server.positions import path_of, utf16_length
+from clew.server.present import Places, places
+from clew.server.session import Cancelled, Session, Task
+
+if TYPE_CHECKING:
+    from clew.graph.ops.profiles import Link, Wait
+    from clew.server.functions import Function, FunctionTable
+    from clew.server.server import ClewServer
+
+LEAST_NS = 1_000
+"""Waiting that is less in all is not worth a word."""
+
+
+def register(server: ClewServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    async def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
+        path = path_of(params.text_document.uri)
+        if not path.endswith(".py") or not server.settings.inlay_hints:
+            return []
+        text = server.workspace.get_text_document(params.text_document.uri).source
+        first, last = params.range.start.line + 1, params.range.end.line + 1
+        try:
+            return await server.work(
+                "clew: inlay hints", lambda task: line_hints(server.session, path, text, (first, last), task)
+            )
+        except ClewError as error:
+            if not isinstance(error, Cancelled):
+                server.tell_once(str(error))
+            return []
+
+
+class _Hint(NamedTuple):
+    label: str
+    tooltip: str
+
+
+def line_hints(session: Session, path: str, text: str, lines: tuple[int, int], task: Task) -> list[types.InlayHint]:
+    """Of the lines (from 1) from the first to the last one."""
+    if not session.has_runs():
+        return []
+    table = session.functions_at_hand(task)
+    functions = table.in_file(path) if table is not None else []
+    if table is None or not functions:
+        return []
+    there = places(session, table.folder, path, text)
+    at = call_lines(there.recorded) if there.recorded is not None else None
+    if at is None or there.recorded is None:
+        return []
+    before = outline(there.recorded) or {}
+    found: dict[int, list[_Hint]] = {}
+    for function in functions:
+        definition = _definition(before.get(plain_qualname(function.qualname), []), function)
+        if definition is not None and _is_near(there, definition, lines):
+            for line, hint in _of_function(table, at, definition, function):
+                now = there.line(line)
+                if now.state != "stale" and lines[0] <= now.line <= lines[1]:
+                    found.setdefault(now.line, []).append(hint)
+    shown = text.splitlines()
+    return [_inlay(line, shown[line - 1], hints) for line, hints in sorted(found.items()) if line <= len(shown)]
+
+
+def _definition(named: list[Definition], function: Function) -> Definition | None:
+    here = [one for one in named if one.first_line == function.line]
+    return here[0] if len(here) == 1 else None
+
+
+def _is_near(there: Places, definition: Definition, lines: tuple[int, int]) -> bool:
+    """May a line of the function be among these? What lies between its ends may have been moved anywhere."""
+    first, last = there.line(definition.line), there.line(definition.end_line)
+    if "stale" in (first.state, last.state):
+        return True
+    return first.line <= lines[1] and last.line >= lines[0]
+
+
+def _of_function(
+    table: FunctionTable, at: CallLines, definition: Definition, function: Function
+) -> list[tuple[int, _Hint]]:
+    """With the lines as they were recorded."""
+    module = table.graph.sites[function.site].module
+    callees = table.callees(function)
+    by_line: dict[int, list[Link]] = {}
+    for link in callees:
+        line = at.of_callee(definition, module, table.callee(link.callee))
+        if line is not None:
+            by_line.setdefault(line, []).append(link)
+    hints = [(line, _spent(table, links)) for line, links in by_line.items()]
+    recorded = [table.callee(link.callee) for link in callees]
+    waits: dict[int, list[Wait]] = {}
+    for wait in function.profile.waits:
+        line = at.of_wait(definition, module, wait.through, recorded) if wait.through else None
+        if line is not None:
+            waits.setdefault(line, []).append(wait)
+    long = {line: those for line, those in waits.items() if sum(wait.total_ns for wait in those) >= LEAST_NS}
+    return hints + [(line, _waited(table, those)) for line, those in long.items()]
+
+
+def _spent(table: FunctionTable, links: list[Link]) -> _Hint:
+    calls, total = sum(link.calls for link in links), sum(link.total_ns for link in links)
+    beside = "beside " if any(link.how for link in links) else ""
+    said = "\n".join(_about(table, link) for link in links)
+    return _Hint(f"{beside}{wording.duration(total)} in {wording.count(calls, 'call')}", said)
+
+
+def _about(table: FunctionTable, link: Link) -> str:
+    per_call = f"p50 {wording.duration(link.p50_ns)}, p95 {wording.duration(link.p95_ns)}"
+    waiting = f", of which {wording.duration(link.waiting_ns)} waiting" if link.waiting_ns else ""
+    by = f"; by {link.how}" if link.how else ""
+    name = wording.short_label(table.label(link.callee))
+    return f"{name}: {wording.count(link.calls, 'call')}, {per_call}, {wording.duration(link.total_ns)} in all{waiting}{by}"
+
+
+def _waited(table: FunctionTable, waits: list[Wait]) -> _Hint:
+    total = sum(wait.total_ns for wait in waits)
+    said = [
+        f"waited {wording.count(wait.count, 'time')} for {wait.channel}, {wording.duration(wait.total_ns)} in all"
+        + (f", until {wording.short_label(table.label(wait.source))}" if wait.source else "")
+        for wait in waits
+    ]
+    return _Hint(f"waited {wording.duration(total)}", "\n".join(said))
+
+
+def _inlay(line: int, text: str, hints: list[_Hint]) -> types.InlayHint:
+    return types.InlayHint(
+        position=types.Position(line - 1, utf16_length(text)),
+        label=" · ".join(hint.label for hint in hints),
+        tooltip="\n".join(hint.tooltip for hint in hints),
+        padding_left=True,
+    )
