@@ -217,6 +217,21 @@ describe("folding", () => {
   });
 });
 
+test("a fold is called equal only where its times are, and what could not be tested and differs does not fold", () => {
+  const both = (before: number, after: number) => ({ before: times(1, before), after: times(1, after) });
+  const named = (p: number | null, before: number, after: number): string[] => {
+    const one = flow(call("root", ""), ...["a", "b"].map((id) => call(id, "root", { p, times: both(before, after) })));
+    return foldEqual(one, significance(one, STRICT), NONE)
+      .calls.slice(1)
+      .map((each) => each.name);
+  };
+  expect(named(0.5, 1e6, 1.01e6)).toEqual(["2 equal calls"]);
+  expect(named(0.5, 1e6, 3e6)).toEqual(["2 calls, none surely slower"]);
+  expect(named(null, 1e6, 1.01e6)).toEqual(["2 equal calls"]);
+  expect(named(null, 1e6, 3e6)).toEqual(["a", "b"]);
+  expect(named(null, 3e6, 1e6)).toEqual(["a", "b"]);
+});
+
 describe("what is significant", () => {
   const one = flow(
     call("root", ""),

@@ -7,6 +7,9 @@
 import { type Flow, type FlowCall, isMoved, makeFlow, type Side, SIDES, together } from "./flow";
 import type { Significance } from "./significance";
 
+/** Folded calls whose times together differ by no more than this share are called equal. */
+const CLOSE = 0.1;
+
 /** Neighbours of one name, with the same calls below, as one call each. */
 export function groupRepeats(flow: Flow, opened: ReadonlySet<string>): Flow {
   const shapes = shapesOf(flow);
@@ -41,7 +44,9 @@ export function groupRepeats(flow: Flow, opened: ReadonlySet<string>): Flow {
 /** Stretches in which nothing changed, by what is significant now: whole subtrees, and chains of calls that lead to a change. */
 export function foldEqual(flow: Flow, found: Significance, opened: ReadonlySet<string>): Flow {
   const calm = (call: FlowCall): boolean =>
-    call.status === "both" && !isMoved(call) && !call.members.some((one) => found.calls.has(one.id));
+    call.status === "both" &&
+    !isMoved(call) &&
+    !call.members.some((one) => found.calls.has(one.id) || found.untested.has(one.id));
   const equal = new Set<string>();
   for (const call of [...flow.calls].reverse()) {
     const children = flow.children.get(call.id) ?? [];
@@ -148,7 +153,7 @@ function folded(first: FlowCall, held: readonly FlowCall[], roots: readonly Flow
   return {
     ...first,
     id: equalId(first),
-    name: `${members.length} equal calls`,
+    name: foldedName(members),
     channel: roots.length === 1 ? first.channel : "",
     parent,
     times: { before: together(held, "before", edge("before")), after: together(held, "after", edge("after")) },
@@ -158,6 +163,13 @@ function folded(first: FlowCall, held: readonly FlowCall[], roots: readonly Flow
     kind: "equal",
     members,
   };
+}
+
+/** No test says that times are equal: only that they are not surely different. */
+function foldedName(members: readonly FlowCall[]): string {
+  const [before, after] = SIDES.map((side) => members.reduce((sum, one) => sum + (one.times[side]?.ownNs ?? 0), 0));
+  const isClose = Math.abs((after ?? 0) - (before ?? 0)) <= CLOSE * (before ?? 0);
+  return isClose ? `${members.length} equal calls` : `${members.length} calls, none surely slower`;
 }
 
 /** The calls as a flow: who called whom, by what holds the callers now. */

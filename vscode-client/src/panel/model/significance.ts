@@ -28,12 +28,15 @@ export interface Significance {
   unsure: readonly FlowCall[];
   /** Calls that surely grew, but by less. */
   small: number;
+  /** Calls that differ by as much, one way or the other, and could not be tested. */
+  untested: ReadonlySet<string>;
 }
 
 export function significance(flow: Flow, threshold: Threshold): Significance {
   const least = threshold.slower * OF_RESPONSE * flow.response.before;
   const calls = new Set<string>();
   const edges = new Set<string>();
+  const untested = new Set<string>();
   const unsure: FlowCall[] = [];
   let [tested, small] = [0, 0];
   for (const call of flow.calls) {
@@ -42,6 +45,7 @@ export function significance(flow: Flow, threshold: Threshold): Significance {
     const enough = (from: number, to: number): boolean => to - from > Math.max(threshold.slower * from, least);
     const grew = enough(before.ownNs, after.ownNs);
     if (call.p !== null) tested += 1;
+    else if (grew || enough(after.ownNs, before.ownNs)) untested.add(call.id);
     if (call.p !== null && call.p <= threshold.alpha) {
       if (grew) calls.add(call.id);
       else if (after.ownNs > before.ownNs) small += 1;
@@ -51,7 +55,7 @@ export function significance(flow: Flow, threshold: Threshold): Significance {
     }
   }
   unsure.sort((a, b) => growth(b) - growth(a));
-  return { calls, edges, tested, unsure, small };
+  return { calls, edges, tested, unsure, small, untested };
 }
 
 /** Of its own time, all of it for a call that only one side has. */

@@ -9,6 +9,8 @@ export interface DrawingControls {
   turn: (to: Direction) => void;
   zoom: (factor: number) => void;
   fit: () => void;
+  /** Where something was taken apart. */
+  foldAgain: (() => void) | undefined;
   sides:
     | {
         synced: boolean;
@@ -20,7 +22,7 @@ export interface DrawingControls {
     | undefined;
 }
 
-export function drawingControls({ direction, turn, zoom, fit, sides }: DrawingControls): TemplateResult {
+export function drawingControls({ direction, turn, zoom, fit, foldAgain, sides }: DrawingControls): TemplateResult {
   const button = (name: "minus" | "plus" | "fit" | "down" | "right", title: string, run: () => void): TemplateResult =>
     html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
   const other = direction === "down" ? "right" : "down";
@@ -31,6 +33,7 @@ export function drawingControls({ direction, turn, zoom, fit, sides }: DrawingCo
             <span title=${sides.hidden}>${checkbox("All lines", sides.allLines, sides.showAll)}</span>`
         : nothing
     }
+    ${foldAgain ? html`<button type="button" title="Fold what was taken apart (x)" @click=${foldAgain}>Fold again</button>` : nothing}
     ${button(other, other === "right" ? "Draw from left to right" : "Draw from top to bottom", () => {
       turn(other);
     })}

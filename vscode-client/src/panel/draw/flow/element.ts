@@ -74,6 +74,8 @@ export class FlowElement extends LitElement {
   private focused = "";
   private hovered = "";
   private hiddenLines = 0;
+  /** Was the keyboard in the picture that makes way for another? */
+  private refocus = false;
   private readonly stage = new Stage(this, () => {
     this.seen();
   });
@@ -125,6 +127,7 @@ export class FlowElement extends LitElement {
   protected override willUpdate(changed: PropertyValues<this>): void {
     const { flow, found } = this;
     if (changed.has("mode")) {
+      this.refocus = this.contains(document.activeElement);
       const before = changed.get("mode");
       if (before) this.keep(before);
       this.player.goTo(0);
@@ -184,6 +187,8 @@ export class FlowElement extends LitElement {
     if (!this.prepared) return;
     this.settle(changed.has("mode"));
     if (changed.has("selected")) this.showSelection();
+    if (this.refocus) this.focusNode();
+    this.refocus = false;
     this.seen();
   }
 
@@ -285,11 +290,7 @@ export class FlowElement extends LitElement {
     }
   }
 
-  get hasOpened(): boolean {
-    return this.opened.size > 0;
-  }
-
-  /** Folds again what was taken apart: what holds the chosen call, or all. */
+  /** Folds again what was taken apart. */
   closeAll(): void {
     if (this.opened.size === 0) return;
     this.keep(this.mode);
@@ -364,6 +365,10 @@ export class FlowElement extends LitElement {
       <svg class="canvas" role="group" aria-roledescription="graph" aria-label=${words || this.label}>
         <g class="content">${prepared && drawing ? this.content(name, drawing, prepared) : nothing}</g>
       </svg>
+      ${drawing?.boxes.length === 0 ? html`<p class="empty-side">There are no requests of this flow ${words}.</p>` : nothing}
+      <span class="far-word" aria-hidden="true"
+        >${drawing ? `${count(drawing.labels.length, "time")} not shown: zoom in` : nothing}</span
+      >
       <clew-minimap
         .drawing=${drawing}
         .look=${(id: string) => this.look(id)}
@@ -432,6 +437,12 @@ export class FlowElement extends LitElement {
       fit: () => {
         this.fit();
       },
+      foldAgain:
+        this.opened.size > 0
+          ? () => {
+              this.closeAll();
+            }
+          : undefined,
       sides:
         this.mode === "sides"
           ? {

@@ -15,7 +15,7 @@ export function flowLegend(): TemplateResult {
       ${row(box("before"), "− only before")} ${row(box("after"), "+ only after")}
       ${row(bars(""), "an edge: the longer its bar, the longer it takes, before and after")}
       ${row(bars("sure"), "▲ it surely got slower")} ${row(box("both sure"), "▲ itself, without what it calls")}
-      ${row(box("equal"), "equal on both sides, folded")}
+      ${row(box("equal"), "folded: on both sides, none surely slower")}
       ${row(svg`<g class="join"><path d="M2 3V11H30" /><circle cx="30" cy="11" r="2.5" /></g>`, "waiting for the last of several")}
       ${row(svg`<path class="correspondence strong" d="M2 7H32" />`, "the same call on both sides")}
     </ul>

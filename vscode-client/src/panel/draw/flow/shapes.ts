@@ -179,7 +179,7 @@ export function callTitle(call: FlowCall, look: Pick<FlowLook, "found">): string
   const only = call.status === "both" ? "" : `only ${call.status}`;
   const holds =
     call.kind === "equal"
-      ? `${count(call.members.length, "call")} that are equal on both sides; Enter takes them apart`
+      ? `${count(call.members.length, "call")} of both sides, none surely slower itself; Enter takes them apart`
       : call.kind === "repeats"
         ? `${count(call.members.length, "call")} of this name; Enter takes them apart`
         : "";
