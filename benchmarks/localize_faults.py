@@ -1,28 +1,43 @@
 """Faults of known places, put into traces of healthy requests: what `localize.py` and its test measure with.
 
 Four kinds: `delay` (the network of one service: each message to and from it, and each query it makes), `cpu` (calls of one
-service stall now and then), `exception` (visits of one service end early, with an error logged there or by those who called)
-and `return` (visits return early and wrongly, most often without a word, and callers go on or give up). Service, size, share
-of visits, numbers of requests, mix of requests, the instant from which on it is so (in half of the cases the first), and the
-noise of a busy machine on all services are drawn. Invariant: a case is its seed.
+service stall now and then), `exception` and `return`. Service, size, share of visits, numbers of requests, mix of requests, the
+instant from which on it is so (in half of the cases the first), and the noise of a busy machine on all services are drawn.
+
+Structural faults are as one gets them by changing a method of a running program, so that it throws or returns too early: they
+sit at one place in the code of one service. Whichever visit comes to that place goes wrong there (in three of four cases each,
+else those with certain data); visits that take another way through the service do not. The place is a step that a visit was
+seen to take (a call or a log, with equal chance). An exception ends the visit there; most often the framework says so, in the
+same words for every service. A wrong return ends the visit, or leaves out only what that step would have done; most often
+nobody says so. What the code of a caller does about an error or a wrong value is drawn once per case and operation: it fails
+itself, in the framework's words; or it says something, stops, both, or neither; and its own answer is wrong, too, or not.
+
+Invariant: a case is its seed.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from clew.compare.visits import Side, two_sides
+from clew.compare.visits import Mask, Side, two_sides
 from clew.graph.ops.flows import Flows
 
 KINDS = ("delay", "cpu", "exception", "return")
 LATENCY = ("delay", "cpu")
+Trace = Literal["speaks", "silent", "none"]
+"""What a structural fault leaves in the visits of its own service: something that is said, only what is missing, or nothing."""
+UNHANDLED = "ERROR dispatcher: handler threw exception \0"
+"""What the framework logs, of every service in the same words."""
 LEAST_VISITED = 4
 """Requests with the faulty service that a case has at least, once the fault is there."""
+LEAST_WRONG = 2
+"""Visits that a structural fault makes go wrong at least."""
 OTHER_DAY = 0.25
 """Share of the cases whose reference is of the day before or after."""
 LATEST = 0.7
@@ -39,6 +54,10 @@ class Case:
     """Is the reference of the same day? Another day is another deployment, which differs by itself."""
     reference: Flows
     suspect: Flows
+    visits: int
+    """Of the service that go wrong; of structural faults."""
+    trace: Trace | None
+    """Of structural faults."""
 
 
 def make_case(periods: list[Flows], kind: str, seed: int) -> Case:
@@ -52,20 +71,38 @@ def make_case(periods: list[Flows], kind: str, seed: int) -> Case:
         service = int(chance.choice(services))
         onset = chance.uniform(0, LATEST) if chance.random() < 0.5 else 0.0
         there = after.start_ns >= np.quantile(after.start_ns, onset)
-        if len(np.unique(seen.request[(seen.service == service) & there[seen.request]])) >= LEAST_VISITED:
+        if len(np.unique(seen.request[(seen.service == service) & there[seen.request]])) < LEAST_VISITED:
+            continue
+        edits = [_Edit() for _ in range(len(after))]
+        _noise(after, edits, chance)
+        bad = [edit if late else _Edit() for edit, late in zip(edits, there, strict=True)]
+        if kind in LATENCY:
+            {"delay": _delay, "cpu": _cpu}[kind](seen, service, bad, chance)
+            planted = None
             break
+        planted = {"exception": _exception, "return": _return}[kind](seen, service, bad, there, chance)
+        if planted.visits >= LEAST_WRONG:
+            break
+    same_day = before.runs[0] is after.runs[0]
+    visits, trace = (planted.visits, planted.trace) if planted is not None else (0, None)
+    return Case(kind, sides.services[service], onset, same_day, before, _rebuilt(after, edits), visits, trace)
+
+
+def make_healthy(periods: list[Flows], seed: int) -> tuple[Flows, Flows]:
+    """Two parts of one healthy period, with another mix of requests and a busy machine, but without a fault."""
+    chance = np.random.default_rng([seed, len(KINDS)])
+    before, after = _two_parts(periods, chance, other_day=0.0)
     edits = [_Edit() for _ in range(len(after))]
     _noise(after, edits, chance)
-    fault = {"delay": _delay, "cpu": _cpu, "exception": _exception, "return": _return}[kind]
-    fault(seen, service, [edit if bad else _Edit() for edit, bad in zip(edits, there, strict=True)], chance)
-    same_day = before.runs[0] is after.runs[0]
-    return Case(kind, sides.services[service], onset, same_day, before, _rebuilt(after, edits))
+    return before, _rebuilt(after, edits)
 
 
-def _two_parts(periods: list[Flows], chance: np.random.Generator) -> tuple[Flows, Flows]:
+def _two_parts(
+    periods: list[Flows], chance: np.random.Generator, *, other_day: float = OTHER_DAY
+) -> tuple[Flows, Flows]:
     order = chance.permutation(len(periods))
     one, other = periods[order[0]], periods[order[1 % len(periods)]]
-    if chance.random() < OTHER_DAY:
+    if chance.random() < other_day:
         pools = np.arange(len(one)), np.arange(len(other))
     else:
         other = one
@@ -146,52 +183,123 @@ def _cpu(seen: Side, service: int, edits: list[_Edit], chance: np.random.Generat
             edits[seen.request[call]].inserted.append((_inside(flows, call), size * chance.lognormal(0, 0.6)))
 
 
-def _exception(seen: Side, service: int, edits: list[_Edit], chance: np.random.Generator) -> None:
-    share, loud, flagged = chance.uniform(0.3, 1.0), chance.random() < 0.85, chance.random() < 0.3
-    ends, tells = chance.random() < 0.7, chance.random() < 0.6
-    for request, calls in _visits(seen, service).items():
+def _exception(seen: Side, service: int, edits: list[_Edit], there: Mask, chance: np.random.Generator) -> _Planted:
+    loud, flagged, reactions = chance.random() < 0.85, chance.random() < 0.3, _Reactions(chance)
+    planted = _Planted()
+    for request, call, place in _reached(seen, service, there, chance):
         edit = edits[request]
-        for call in calls:
-            if chance.random() < share:
-                _cut(seen, edit, request, call, chance.random())
-                if loud:
-                    edit.logs.append((call, "ERROR planted exception at \0", 40))
-                if flagged:
-                    edit.failed.add(call - int(seen.flows.first[request]))
-                _callers(seen, edit, request, call, ends=ends, tells=tells, level=40)
+        if call - int(seen.flows.first[request]) in edit.dropped:
+            continue
+        gone = _drop(seen, edit, request, call, place.instant - 1)
+        if loud:
+            edit.logs.append((call, UNHANDLED, 40))
+        if flagged:
+            edit.failed.add(call - int(seen.flows.first[request]))
+        planted.add(gone=gone, says=loud or flagged)
+        _callers(seen, edit, request, call, reactions, raised=True)
+    return planted
 
 
-def _return(seen: Side, service: int, edits: list[_Edit], chance: np.random.Generator) -> None:
-    share, speaks = chance.uniform(0.3, 1.0), chance.random() < 0.3
-    ends, tells = chance.random() < 0.5, chance.random() < 0.5
-    for request, calls in _visits(seen, service).items():
+def _return(seen: Side, service: int, edits: list[_Edit], there: Mask, chance: np.random.Generator) -> _Planted:
+    ends, speaks, reactions = chance.random() < 0.6, chance.random() < 0.3, _Reactions(chance)
+    raises = chance.random() < 0.2  # what is returned makes the service's own code fail
+    planted = _Planted()
+    for request, call, place in _reached(seen, service, there, chance):
         edit = edits[request]
-        for call in calls:
-            if chance.random() < share:
-                _cut(seen, edit, request, call, 0.3 * chance.random())
-                if speaks:
-                    edit.logs.append((call, "planted other message \0", 20))
-                _callers(seen, edit, request, call, ends=ends, tells=tells, level=30)
+        if call - int(seen.flows.first[request]) in edit.dropped:
+            continue
+        if ends or raises:
+            gone = _drop(seen, edit, request, call, place.instant - 1)
+        elif place.call >= 0:
+            gone = _drop(seen, edit, request, place.call, place.instant)
+        else:
+            edit.silent.add(place.log)
+            gone = 1
+        if raises:
+            edit.logs.append((call, UNHANDLED, 40))
+        elif speaks:
+            edit.logs.append((call, "planted other message \0", 20))
+        planted.add(gone=gone, says=raises or speaks)
+        _callers(seen, edit, request, call, reactions, raised=raises)
+    return planted
 
 
-def _cut(seen: Side, edit: _Edit, request: int, call: int, part: float) -> None:
-    """The visit ends after a part of its time: what it would have called and logged later is missing."""
+class _Planted:
+    """What is to be seen of a structural fault in the visits of its own service."""
+
+    def __init__(self) -> None:
+        self.visits, self.gone, self.says = 0, 0, False
+
+    def add(self, *, gone: int, says: bool) -> None:
+        self.visits += 1
+        self.gone += gone
+        self.says |= says
+
+    @property
+    def trace(self) -> Trace:
+        return "speaks" if self.says else "silent" if self.gone else "none"
+
+
+class _Point(NamedTuple):
+    """Where in a visit the place in the code is."""
+
+    instant: float
+    """Since the request's begin, ns."""
+    call: int
+    """The call that begins there, or -1, and the log that is written there, or -1."""
+    log: int
+
+
+def _reached(seen: Side, service: int, there: Mask, chance: np.random.Generator) -> list[tuple[int, int, _Point]]:
+    """A place in the service's code, and which visits come there: of each the request, its first call, and when. The
+    place is the n-th call or log of one name, of one operation or of all that do the same."""
+    visits = [(request, call) for request, calls in _visits(seen, service).items() for call in calls if there[request]]
+    points = [_points(seen, request, call) for request, call in visits]
+    drawn = int(chance.integers(len(visits)))
+    names = list(points[drawn])
+    name = names[int(chance.integers(len(names)))]
+    operation = int(seen.label[visits[drawn][1]]) if chance.random() < 0.8 else -1
+    share = 1.0 if chance.random() < 0.75 else chance.uniform(0.2, 0.9)
+    return [
+        (request, call, of[name])
+        for (request, call), of in zip(visits, points, strict=True)
+        if name in of and (operation in (-1, int(seen.label[call]))) and chance.random() < share
+    ]
+
+
+def _points(seen: Side, request: int, call: int) -> dict[tuple[str, int, int], _Point]:
+    """The steps of a visit: its own calls and logs, each named by its kind, its label or template, and the how many-th."""
     flows = seen.flows
-    start = float(flows.begin_ns[call])
-    _drop(seen, edit, request, call, start + part * float(flows.total_ns[call]))
+    at = flows.places(request)
+    own = [place for place in range(call, at.stop) if seen.visit[place] == seen.visit[call]]
+    steps = [(float(flows.begin_ns[place]), "call", int(seen.label[place]), place, -1) for place in own]
+    graph = flows.runs[flows.run[request]].graph
+    zero = int(graph.ts[flows.event[at.start]])
+    for place in own:
+        for log in range(*np.searchsorted(flows.log_call, [place, place + 1]).tolist()):
+            instant = float(graph.ts[flows.log_event[log]] - zero)
+            steps.append((instant, "log", int(seen.template[log]), -1, log))
+    steps.sort()
+    found: dict[tuple[str, int, int], _Point] = {}
+    times: Counter[tuple[str, int]] = Counter()
+    for instant, kind, code, place, log in steps:
+        times[kind, code] += 1
+        found[kind, code, times[kind, code]] = _Point(max(instant, float(flows.begin_ns[call])), place, log)
+    return found
 
 
-def _drop(seen: Side, edit: _Edit, request: int, call: int, after: float) -> None:
-    """Of a visit what begins after an instant, but for calls around it."""
+def _drop(seen: Side, edit: _Edit, request: int, call: int, after: float) -> int:
+    """Of a visit what begins after an instant, but for calls around it; how much of it is of the service itself."""
     flows, first = seen.flows, int(seen.flows.first[request])
     at = flows.places(request)
-    below = {call}
+    below, own = {call}, 0
     for place in range(call + 1, at.stop):
         if int(seen.parent[place]) in below:
             gone = seen.parent[place] - first in edit.dropped
             if gone or float(flows.begin_ns[place]) > after:
                 if place - first not in edit.dropped and not gone:
                     edit.inserted.append((float(flows.begin_ns[place]), -float(flows.total_ns[place])))
+                own += place - first not in edit.dropped and seen.service[place] == seen.service[call]
                 edit.dropped.add(place - first)
             below.add(place)
     low, high = np.searchsorted(flows.log_call, [at.start, at.stop])
@@ -199,21 +307,58 @@ def _drop(seen: Side, edit: _Edit, request: int, call: int, after: float) -> Non
     zero = int(graph.ts[flows.event[first]])
     for log in range(low, high):
         if int(flows.log_call[log]) in below and int(graph.ts[flows.log_event[log]]) - zero > after:
+            own += log not in edit.silent and seen.service[flows.log_call[log]] == seen.service[call]
             edit.silent.add(log)
+    return own
 
 
-def _callers(seen: Side, edit: _Edit, request: int, call: int, *, ends: bool, tells: bool, level: int) -> None:
-    """Whoever called it stops there, or says so."""
-    flows, first = seen.flows, int(seen.flows.first[request])
+class _Reactions:
+    """What the code of each caller does about an answer, the same at each time: drawn when first asked."""
+
+    def __init__(self, chance: np.random.Generator) -> None:
+        self.chance, self.known = chance, dict[tuple[int, bool], _Reaction]()
+
+    def of(self, operation: int, *, raised: bool) -> _Reaction:
+        """Of an operation to whom an error is answered, or a wrong value."""
+        if (operation, raised) not in self.known:
+            chance = self.chance
+            fails = chance.random() < (0.7 if raised else 0.35)
+            if fails:
+                reaction = _Reaction(ends=True, level=40 if chance.random() < 0.85 else 0, raises=True, wrong=True)
+            else:
+                level = int(chance.choice([0, 20, 30, 40], p=[0.4, 0.2, 0.2, 0.2]))
+                reaction = _Reaction(chance.random() < 0.5, level, raises=False, wrong=chance.random() < 0.5)
+            self.known[operation, raised] = reaction
+        return self.known[operation, raised]
+
+
+class _Reaction(NamedTuple):
+    ends: bool
+    """Does it stop there?"""
+    level: int
+    """Of what it logs about it; 0 for nothing."""
+    raises: bool
+    """Does it end with an error itself?"""
+    wrong: bool
+    """Is its own answer wrong, too?"""
+
+
+def _callers(seen: Side, edit: _Edit, request: int, call: int, reactions: _Reactions, *, raised: bool) -> None:
+    """Those who wait for the answer, from the nearest to the farthest, until one makes up for it."""
+    flows = seen.flows
     inner, outer = call, int(seen.parent[call])
     done = float(flows.begin_ns[call] + flows.total_ns[call])
-    while outer >= 0 and (ends or tells):
+    while outer >= 0:
         if seen.enters[inner]:
             above = int(seen.entries[seen.visit[outer]])
-            if ends:
+            reaction = reactions.of(int(seen.label[above]), raised=raised)
+            if reaction.ends:
                 _drop(seen, edit, request, above, done)
-            if tells and seen.parent[above] >= 0 and outer - first not in edit.dropped:
-                edit.logs.append((above, "planted: there was no answer for \0", level))
+            if reaction.level and seen.parent[above] >= 0:
+                edit.logs.append((above, UNHANDLED if reaction.raises else "planted: no answer for \0", reaction.level))
+            if not reaction.wrong:
+                return
+            raised = reaction.raises
         inner, outer = outer, int(seen.parent[outer])
 
 

@@ -5,8 +5,8 @@ sort, request by request. How surprising a visit is, is its most surprising feat
 over its share before, less one bit, as another mix of requests doubles shares, too. Words, not whole messages: a message with
 other values in it is new, but its words are known; and what a service or its neighbours said in other visits is less of a
 surprise. Errors (logged, raised, or calls named after one) count by those visits that have them, not by the mean of all; and
-what visits with errors did in the reference is no example to follow. Invariant: one cause is blamed once. Of the surprising
-visits of a request the first to end is blamed, since who called it, or was called later, had to do with what it did.
+what visits with errors did in the reference is no example to follow. Invariant: one cause is blamed once. What an earlier
+surprise explains, of a visit that ended before in the same request, is blamed on its place instead (`causes.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from clew.compare.evidence import Evidence, Kind, shares_differ, weight
+from clew.compare.causes import Surprises, find_causes
+from clew.compare.evidence import Evidence, Kind, share_is_new, weight
 from clew.compare.statistics import F64, I64
 from clew.compare.visits import Mask, Side, Sides
 from clew.graph.ops.flow_columns import ERROR
@@ -34,8 +35,8 @@ OWN_WORD = 2.0
 """How much more an error counts than other surprises: the program itself says that something is wrong."""
 MIX = 1.0
 """Bits that another mix of requests may make."""
-DOUBT = 2.0
-"""Bits that the best of many tests has by chance."""
+DOUBT = 1.0
+"""Bits that the best of many features has by chance."""
 PRIOR = 2.0
 """Requests that what is known of other visits counts for."""
 PRIOR_ERRORS = 1.0
@@ -44,12 +45,10 @@ ELSEWHERE = 0.5
 """How far a share in all requests speaks for a visit's."""
 LEAST = 0.05
 """Bits below which a feature is none."""
-EARLIER = 0.5
-"""What was at least this part as surprising and ended before explains a visit …"""
-EXPLAINED = 0.2
-"""… but for this part of its surprise."""
-_WORD = re.compile(r"(?<![\w\0])(?<![=:])(?<![=:][\s\"'\[({<])(?<![=:]\s[\"'\[({<])[^\W\d_]{2,}(?![\w\0])")
-"""A run of letters, not beside a parameter and not the value behind a `key=` or `key: `."""
+_WORD = re.compile(
+    r"(?<![\w\0])(?<!\0-)(?<![=:])(?<![=:][\s\"'\[({<])(?<![=:]\s[\"'\[({<])[^\W\d_]{2,}(?![\w\0])(?!-\0)"
+)
+"""A run of letters, not beside a parameter, also where a hyphen joins them, and not the value behind a `key=` or `key: `."""
 _TROUBLE = re.compile(r"error|exception|fail(?!over)", re.IGNORECASE)
 _DATES = frozenset((
     "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
@@ -149,27 +148,21 @@ def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
     seen = _seen(sides, words)
     shares, pair = _shares(seen, half)
     surprise, reason = _surprise(seen[1], shares, pair)
-    blamed = _blamed(seen[1], surprise)
+    is_error = np.isin(shares.feature % len(FEATURES), ERRORS)[reason]
+    means = _Means(seen[1], reason, is_error, reasons=len(shares.sort), places=len(sides.places))
+    cause, explained = _causes(seen[1], shares, surprise, reason, half)
+    blamed = surprise * (1 - explained)
+    surprising = np.flatnonzero(surprise > 0)
+    bits, errors = means.of(surprising, blamed[surprising])
+    for place in np.unique(cause[cause >= 0]).tolist():
+        visits = np.flatnonzero(cause == place)
+        # Several consequences of one cause do not add up: as surprising as the most surprising.
+        bits[place] += means.of(visits, (surprise * explained)[visits])[0].max()
     side = sides.suspect
-    size = len(sides.places)
-    is_error = np.isin(shares.feature % len(FEATURES), ERRORS)[reason] & (surprise > 0)
-    requests, of = np.unique(seen[1].request * size + seen[1].place, return_inverse=True)
-    worst = np.zeros(len(requests))
-    np.maximum.at(worst, of, np.where(is_error, 0.0, blamed))
-    # Requests that begin alike by themselves: what one type of many does is no less of a surprise for it.
-    root = side.label[side.flows.first[requests // size]]
-    types, of = np.unique(root * size + requests % size, return_inverse=True)
-    bits = np.zeros(size)
-    np.maximum.at(bits, types % size, np.bincount(of, worst) / np.bincount(of))
-    affected = np.bincount(reason[is_error], minlength=len(shares.sort))
-    errors = np.bincount(reason[is_error], blamed[is_error], len(shares.sort)) / np.maximum(affected, 1)
-    most_of = np.zeros(size)
-    np.maximum.at(most_of, seen[1].place[is_error], errors[reason[is_error]])
-    bits += most_of
     evidence: dict[int, list[Evidence]] = {}
     for place in np.flatnonzero(bits > 0).tolist():
         visits = np.flatnonzero((seen[1].place == place) & (blamed > 0))
-        parts = np.bincount(reason[visits], blamed[visits], len(shares.sort)) / max(len(visits), 1)
+        parts = np.bincount(reason[visits], blamed[visits], len(shares.sort)) / len(visits)
         parts = np.where(np.bincount(reason[visits[is_error[visits]]], minlength=len(parts)) > 0, errors, parts)
         chosen = np.argsort(-parts, kind="stable")[:most]
         chosen = chosen[parts[chosen] > 0]
@@ -242,22 +235,24 @@ def _shares(seen: tuple[_Seen, _Seen], half: float) -> tuple[_Shares, I64]:
     sort, feature = numbers // width, numbers % width
     is_error = np.isin(feature % len(FEATURES), ERRORS)
     sorts = int(max(those.sort.max(initial=0) for those in seen)) + 1
-    counts, found = [], []
+    counts: list[F64] = []
+    found: list[F64] = []
     for those, number in zip(seen, own, strict=True):
-        counts.append(np.bincount(those.sort, those.weight, sorts)[sort])
-        found.append(np.bincount(number, those.weight[those.visit], len(numbers)))
+        counts.append(np.asarray(np.bincount(those.sort, those.weight, sorts)[sort], np.float64))
+        found.append(np.asarray(np.bincount(number, those.weight[those.visit], len(numbers)), np.float64))
     # Of the reference, what visits without errors did.
     fine = seen[0].fine
     counts[0] = np.where(is_error, counts[0], np.bincount(seen[0].sort[fine], seen[0].weight[fine], sorts)[sort])
     use = is_error[own[0]] | fine[seen[0].visit]
-    found[0] = np.bincount(own[0][use], seen[0].weight[seen[0].visit][use], len(numbers))
+    had = np.bincount(own[0][use], seen[0].weight[seen[0].visit][use], len(numbers))
+    found[0] = np.asarray(had, np.float64)
     n, m = counts[0], counts[1]
     # Of visits that the reference has none of, everything is new; only errors say something.
     known = ((n > 0) | is_error) & (m > 0)
     before, after = (np.clip(x / np.maximum(many, 1), 0, 1) for x, many in zip(found, (n, m), strict=True))
     prior = np.where(is_error, _rarity(seen[0]), _elsewhere(seen, own, feature, len(numbers)))
     trusted = np.where(is_error, PRIOR_ERRORS, PRIOR)
-    bits = np.where(n > 0, shares_differ(before, n, after, m), shares_differ(prior, trusted, after, m)) - DOUBT
+    bits = share_is_new((found[0], n), (found[1], m), expected=prior, trust=trusted) - DOUBT
     # Half a request for and against: what was never seen is not impossible. How rare errors are, says so already.
     half_one = np.where(is_error, 0.0, 0.5)
     usual = (found[0] + trusted * prior + half_one) / (n + trusted + 2 * half_one)
@@ -270,9 +265,11 @@ def _shares(seen: tuple[_Seen, _Seen], half: float) -> tuple[_Shares, I64]:
 
 
 def _rarity(reference: _Seen) -> float:
-    """In which share of all visits there is an error."""
+    """In which share of the visits of a sort there is an error, on average over sorts: those that have any have many."""
     bad = np.unique(reference.visit[np.isin(reference.feature % len(FEATURES), ERRORS)])
-    return (len(bad) + 0.5) / (len(reference.sort) + 1)
+    visits = np.bincount(reference.sort)
+    shares = np.bincount(reference.sort[bad], minlength=len(visits))[visits > 0] / visits[visits > 0]
+    return float((shares.sum() + 0.5) / (len(shares) + 1))
 
 
 def _elsewhere(seen: tuple[_Seen, _Seen], own: tuple[I64, I64], feature: I64, size: int) -> F64:
@@ -319,24 +316,48 @@ def _surprise(seen: _Seen, shares: _Shares, pair: I64) -> tuple[F64, I64]:
     return surprise, reason
 
 
-def _blamed(seen: _Seen, surprise: F64) -> F64:
-    """Surprise as far as no other place's, which was about as large and ended before in the same request, explains it."""
+class _Means:
+    """What visits are blamed for, as bits of their places."""
+
+    def __init__(self, seen: _Seen, reason: I64, is_error: Mask, *, reasons: int, places: int) -> None:
+        self.place, self.reason, self.is_error = seen.place, reason, is_error
+        self.reasons, self.places = reasons, places
+        requests, self.request = np.unique(seen.request * places + seen.place, return_inverse=True)
+        # Requests that begin alike by themselves: what one type of many does is no less of a surprise for it.
+        root = seen.side.label[seen.side.flows.first[requests // places]]
+        types, self.type = np.unique(root * places + requests % places, return_inverse=True)
+        self.place_of_type, self.sizes = types % places, np.bincount(self.type)
+
+    def of(self, visits: I64, bits: F64) -> tuple[F64, F64]:
+        """Per place the bits of some visits: the mean over requests, and of errors over the visits that have them; and per
+        reason those of errors."""
+        reason, errors = self.reason[visits], self.is_error[visits]
+        worst = np.zeros(len(self.type))
+        np.maximum.at(worst, self.request[visits], np.where(errors, 0.0, bits))
+        found, most = np.zeros((2, self.places))
+        np.maximum.at(found, self.place_of_type, np.bincount(self.type, worst) / self.sizes)
+        having = np.bincount(reason[errors], minlength=self.reasons)
+        of_error = np.bincount(reason[errors], bits[errors], self.reasons) / np.maximum(having, 1)
+        np.maximum.at(most, self.place[visits[errors]], of_error[reason[errors]])
+        return found + most, of_error
+
+
+def _causes(seen: _Seen, shares: _Shares, surprise: F64, reason: I64, half: float) -> tuple[I64, F64]:
+    """Per visit the place because of which it is as it is, or -1, and the part of its surprise that this explains."""
     flows, entries = seen.side.flows, seen.side.entries
     ends = (flows.begin_ns + flows.total_ns)[entries]
-    blamed = np.zeros(len(entries))
-    request = -1
-    worst: dict[int, float] = {}
-    chosen = np.flatnonzero(surprise > 0)
+    visits = np.flatnonzero(surprise > 0)
     # What is inside ends before what is around it, also where both end at one time.
-    order = chosen[np.lexsort((-entries[chosen], ends[chosen], seen.request[chosen]))]
-    for visit in order.tolist():
-        if seen.request[visit] != request:
-            request, worst = int(seen.request[visit]), {}
-        place, bits = int(seen.place[visit]), float(surprise[visit])
-        others = max((most for other, most in worst.items() if other != place), default=0.0)
-        blamed[visit] = bits * (EXPLAINED if others >= EARLIER * bits else 1.0)
-        worst[place] = max(worst.get(place, 0.0), bits)
-    return blamed
+    visits = visits[np.lexsort((-entries[visits], ends[visits], seen.request[visits]))]
+    many, share = shares.requests_before, np.where(shares.absent > shares.present, 1 - shares.before, shares.before)
+    by_sort = {sort: set(seen.request[seen.sort == sort].tolist()) for sort in np.unique(seen.sort[visits]).tolist()}
+    could = {number: by_sort[int(shares.sort[number])] for number in np.unique(reason[visits]).tolist()}
+    found = Surprises(
+        seen.request[visits], seen.place[visits], reason[visits], could, many, share * many, weight(shares.bits, half)
+    )
+    cause, part = np.full(len(surprise), -1, np.int64), np.zeros(len(surprise))
+    cause[visits], part[visits] = find_causes(found)
+    return cause, part
 
 
 def _piece(sides: Sides, words: _Words, shares: _Shares, number: int, *, bits: float, call: int) -> Evidence:

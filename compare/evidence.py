@@ -99,3 +99,18 @@ def shares_differ(share_before: F64, n: F64, share_after: F64, m: F64) -> F64:
         both = np.where(n + m > 0, (n * share_before + m * share_after) / (n + m), 0.0)
         bits = n * relative_entropy(share_before, both) + m * relative_entropy(share_after, both)
     return np.nan_to_num(bits)
+
+
+def share_is_new(before: tuple[F64, F64], after: tuple[F64, F64], *, expected: F64, trust: F64) -> F64:
+    """Bits: how much better so many out of so many `after` are explained by a share of their own, about which nothing is known,
+    than by the share `before`, which without its observations would be `expected`, as sure as of `trust` of them.
+
+    The Bayes factor of two beta-binomial models. Where something is known to be always or never so, a few observations do,
+    of which a test of two samples makes nothing."""
+    from scipy.special import betaln
+
+    (k, n), (found, m) = (np.minimum(before[0], before[1]), before[1]), (np.minimum(after[0], after[1]), after[1])
+    yes, no = trust * expected + k, trust * (1 - expected) + n - k
+    same = betaln(yes + found, no + m - found) - betaln(yes, no)
+    other = betaln(0.5 + found, 0.5 + m - found) - betaln(0.5, 0.5)
+    return np.asarray((other - same) / np.log(2))

@@ -63,8 +63,9 @@ class Thresholds:
             f"and the surprise at calls, errors and words in logs that it did not use to have, or has no longer. Each is "
             f"weighted by how sure the difference is: by half at {self.half:g} bits (odds of {2**self.half:,.0f} to 1), by "
             f"less below; nothing is dropped for being uncertain. Growth counts against the place's time and "
-            f"{self.floor:.0%} of its requests' time. Time that callees explain is theirs, and so is what a caller does "
-            f"because of a callee. Nobody knows when it began: bits are the mean over {len(ONSETS)} instants of the run, "
+            f"{self.floor:.0%} of its requests' time. Time that callees explain is theirs, and so is what others do "
+            f"because of something surprising earlier in the same request. Nobody knows when it began: bits are the mean "
+            f"over {len(ONSETS)} instants of the run, "
             f"each with the requests after it."
         )
 

@@ -186,6 +186,7 @@ def test_thresholds_are_options_and_unknown_ones_are_refused(tmp_path):
         ("Order \0 not found", ["Order", "not", "found"]),
         ("route=Berlin to=[Paris, Rome] by train", ["route", "to", "Rome", "by", "train"]),
         ("status: Wrong Mon a\0b", ["status"]),
+        ("order \0-acbf-\0 of route-planner fee-\0", ["order", "of", "route", "planner"]),
     ],
 )
 def test_words_are_the_programs_not_the_data(template, words):
