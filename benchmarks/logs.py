@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -51,17 +52,20 @@ def write(path: Path, graph: ExecutionGraph, messages: Messages, megabytes: int)
 
 
 def index(path: Path) -> dict[str, Any]:
-    """Medians of paired rounds."""
+    """Medians of paired rounds, of processor time."""
     both = []
     for _ in range(ROUNDS):
-        theirs, _ = timed(lambda: subprocess.run(["grep", "-c", "ERROR", path], check=True, capture_output=True))
-        file = LogFile(path)
-        ours, _ = timed(file.refresh)
-        both.append((ours, theirs))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(["grep", "-c", "ERROR", path], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        file, begin = LogFile(path), time.process_time()
+        file.refresh()
+        theirs = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        both.append((time.process_time() - begin, theirs))
     ours, theirs = (statistics.median(side) for side in zip(*both, strict=True))
     return {
-        "name": "logs.index", "MB": round(path.stat().st_size / 1e6), "lines": len(file), "s": round(ours, 3),
-        "grep s": round(theirs, 3), "ratio": round(ours / theirs, 1),
+        "name": "logs.index", "MB": round(path.stat().st_size / 1e6), "lines": len(file), "CPU s": round(ours, 3),
+        "grep CPU s": round(theirs, 3), "ratio": round(ours / theirs, 1),
     }  # fmt: skip
 
 
@@ -86,7 +90,7 @@ def find(
             hits += bool(same or answer.count > len(answer.events))
         quantiles = statistics.quantiles(taken, n=100)
         found[name] = {"p50 ms": round(quantiles[49], 2), "p95 ms": round(quantiles[94], 2), "found": hits / lines}
-    bad = sum(bool(find_line(graph, f"2001-01-01 {form}").events) for form in map(file.line, chosen))
+    bad = sum(bool(find_line(graph, f"2001-01-01{line[10:]}").events) for line in map(file.line, chosen))
     return {
         "name": "logs.find", "events": len(graph), "lines": lines, **found, "foreign lines found": bad, "bar ms": BAR_MS,
         "met": bad == 0 and all(one["p95 ms"] <= BAR_MS and one["found"] == 1 for one in found.values()),

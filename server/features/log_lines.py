@@ -25,6 +25,8 @@ MAX_LENSES = 500
 SAME_MOMENT_NS = 1_000_000
 SHOWN_STEPS, SHOWN_OTHERS, SHOWN_CANDIDATES = 5, 3, 4
 MAX_MESSAGE = 2000
+WALKED_STEPS = 100
+"""Of a longer chain a hover does not look for the root."""
 
 
 def may_be_log(server: ClewServer, uri: str) -> bool:
@@ -107,7 +109,7 @@ def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool) -
         return ""
     graph, event = written.run.graph, written.event
     task.phase("walking back")
-    steps = why(graph, event)
+    steps = why(graph, event, steps_at_most=WALKED_STEPS)
     told = chain_of(graph, steps, shown=sorted({*range(min(len(steps), SHOWN_STEPS + 1)), len(steps) - 1}))
     place = graph.location(event)
     head = [
@@ -118,7 +120,9 @@ def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool) -
     if "\n" in text or event_title(graph, event).endswith("…"):
         head.append(_block(text))
     because = [f"{number}. {markdown(step.title)}" for number, step in enumerate(told[1 : SHOWN_STEPS + 1], 1)]
-    if len(steps) > SHOWN_STEPS + 1:
+    if len(steps) > WALKED_STEPS:
+        because.append("\nand more steps before that")
+    elif len(steps) > SHOWN_STEPS + 1:
         more = wording.count(len(steps) - SHOWN_STEPS - 1, "more step")
         because.append(f"\nand {more} to the root: {markdown(told[-1].title)}")
     parts = [*head, f"{extent(written, task)} led to it" + (":" if because else "."), "\n".join(because)]
