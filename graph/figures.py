@@ -27,7 +27,7 @@ from clew.records.alive import is_abandoned
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "figures"
 SMALL = 200_000
 """Events of a run whose figures are found as fast as they would be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from lsprotocol import types
@@ -34,3 +35,13 @@ def location_of(path: str, line: int) -> types.Location:
 
 def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def def_range(line: int, text: str, qualname: str) -> types.Range:
+    """Of a function's name after `def` in a line (from 1); of all of its text where it is not there, as in a lambda's."""
+    name = qualname.rpartition(".")[2]
+    found = re.search(rf"\bdef\s+({re.escape(name)})\b", text) if name else None
+    if found is None:
+        return line_range(line, utf16_length(text) - utf16_length(text.lstrip()), utf16_length(text))
+    start = utf16_length(text[: found.start(1)])
+    return line_range(line, start, start + utf16_length(name))

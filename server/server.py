@@ -29,6 +29,7 @@ from clew.records.run import workspace_of
 from clew.server import handlers, protocol
 from clew.server.codec import decode
 from clew.server.features import (
+    call_hierarchy,
     code_lens,
     commands,
     configuration,
@@ -43,7 +44,8 @@ from clew.server.features import (
 from clew.server.features.comparison import Comparison
 from clew.server.features.figures import Figures
 from clew.server.files import same_file_key
-from clew.server.positions import path_of
+from clew.server.panel.locate import present
+from clew.server.positions import line_range, path_of, uri_of
 from clew.server.session import Cancelled, Session, Task
 from clew.server.settings import Settings
 from clew.server.watch import Watcher
@@ -104,6 +106,21 @@ class ClewServer(LanguageServer):
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         self.window_show_message(types.ShowMessageParams(type=kind, message=message))
+
+    async def show_recorded(self, place: protocol.Location, run: str) -> None:
+        """Moves the editor to where a place of a run stands now, where the client can; says so where it is gone."""
+        window = self.client_capabilities.window
+        if not (window and window.show_document and window.show_document.support):
+            return
+        params = protocol.PresentParams(place, run)
+        now = await self.work("clew", lambda _: present(self.session, params))
+        if now.state == "stale" and now.message:
+            self.tell(now.message)
+        await self.window_show_document_async(
+            types.ShowDocumentParams(
+                uri=uri_of(place.path), take_focus=True, selection=line_range(now.location.line, 0, 0)
+            )
+        )
 
     def text_of(self, path: str) -> str | None:
         """The unsaved text of an open file."""
@@ -224,7 +241,9 @@ def make_server() -> ClewServer:
 
     for method in protocol.METHODS:
         server.feature(method)(_request(server, method))
-    for feature in (code_lens, inlay_hints, hover, definition, document_links, diagnostics, configuration):
+    for feature in (
+        call_hierarchy, code_lens, inlay_hints, hover, definition, document_links, diagnostics, configuration,
+    ):  # fmt: skip
         feature.register(server)
     return server
 

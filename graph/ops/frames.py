@@ -79,6 +79,8 @@ class Frames:
     """Per frame: what opened it, as the place of its name in the graph's strings; -1 for a plain call."""
     delay: I64
     """Per frame, ns."""
+    edge: I64
+    """Per region the edge by which it hangs, -1 for none."""
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -110,6 +112,20 @@ class Frames:
         result = self.visit[region]
         result[mine] = self.where.number[call[mine]]
         return result
+
+
+def began_requests(frames: Frames) -> tuple[I64, I32, I64]:
+    """Requests' calls that hang on nothing, as no flow is part of the program's own, but that something began all the same: the
+    frames, those that what is around them hangs on, and the edges by which."""
+    graph, regions = frames.graph, frames.graph.regions
+    request = np.flatnonzero((regions.kind == RegionKind.REQUEST) & (regions.parent >= 0))
+    call = graph.call[regions.opener[request]].astype(np.int64)
+    request, call = request[call >= 0], call[call >= 0]
+    inside = graph.region[call] == request
+    frame, around = frames.where.number[call[inside]].astype(np.int64), regions.parent[request[inside]]
+    began = (frames.parent[frame] < 0) & (frames.hung[around] >= 0) & (frames.edge[around] >= 0)
+    frame, around = frame[began], around[began]
+    return frame, frames.hung[around], frames.edge[around]
 
 
 def find_frames(graph: ExecutionGraph) -> Frames:
@@ -152,7 +168,7 @@ def find_frames(graph: ExecutionGraph) -> Frames:
     channel[tops] = graph.edge_channel[edge[region]]
     delay = np.zeros(frames, np.int64)
     _delays(graph, _tops(graph, visits, tops, region), cause, delay)
-    return Frames(graph, where, visits, visit, hung, parent, channel, delay)
+    return Frames(graph, where, visits, visit, hung, parent, channel, delay, edge)
 
 
 def _visits(graph: ExecutionGraph, number: I32) -> tuple[Visits, I32]:

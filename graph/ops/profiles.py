@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.model import ExecutionGraph
-from clew.graph.ops.frames import find_frames
+from clew.graph.ops.frames import began_requests, find_frames
 from clew.graph.ops.retiming import join_rows
 from clew.graph.ops.statistics import FunctionStatistics, function_statistics
 from clew.graph.progress import Progress, nobody
@@ -171,9 +171,12 @@ def _links(graph: ExecutionGraph) -> list[Link]:
     count = frames.calls
     # A visit, a region that began in the middle of a call, is of that call, and so is what it called.
     own: I64 = np.concatenate((np.arange(count), frames.visits.call))
-    outer: I64 = np.append(own, -1)[frames.parent]
+    parent, channel = frames.parent.astype(np.int64), frames.channel.astype(np.int64)
+    # A request is no part of the flow of whoever began it, but was begun all the same.
+    begun, by, edge = began_requests(frames)
+    parent[begun], channel[begun] = by, graph.edge_channel[edge]
+    outer: I64 = np.append(own, -1)[parent]
     called = np.flatnonzero((outer >= 0) & (own >= 0) & (outer != own))
-    channel: I64 = frames.channel.astype(np.int64)
     called = called[(called < count) | (channel[called] >= 0)]
     how = channel[called]
     caller = graph.site[calls.enter[outer[called]]].astype(np.int64)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from clew.records.errors import ClewError
-from clew.server.codec import decode, encode
+from clew.server.codec import decode
 from clew.server.handlers import HANDLERS
-from clew.server.positions import line_range, uri_of
 from clew.server.protocol import (
     METHODS,
     ChooseBaselineParams,
@@ -79,13 +78,8 @@ async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
         return
     server.tell("\n← ".join(step.title for step in result.chain))
     root = next((step.location for step in reversed(result.chain) if step.location), None)
-    window = server.client_capabilities.window
-    if root is not None and window and window.show_document and window.show_document.support:
-        there = await _answer(server, "clew: why", "clew/present", {"location": encode(root), "run": result.run.id})
-        line = there.location.line if there else root.line
-        await server.window_show_document_async(
-            types.ShowDocumentParams(uri=uri_of(root.path), take_focus=True, selection=line_range(line, 0, 0))
-        )
+    if root is not None:
+        await server.show_recorded(root, result.run.id)
 
 
 async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from clew.server.codec import encode
 from clew.server.files import same_file_key
 from clew.server.line_map import lines_of
 from clew.server.outline import Definition
-from clew.server.positions import line_range, location_of, path_of, uri_of, utf16_length
+from clew.server.positions import def_range, line_range, location_of, path_of, uri_of
 from clew.server.present import Places, places
 from clew.server.protocol import CompareParams, LocalizeParams
 from clew.server.session import Cancelled, Session, fingerprint_of
@@ -248,7 +247,7 @@ def diagnostic(finding: Finding, texts: _Texts) -> list[types.Diagnostic]:
     related = [(words, other, texts.find(other)) for words, other in finding.related]
     return [
         types.Diagnostic(
-            range=_name_range(*found),
+            range=def_range(found[0].line, found[1], found[0].qualname),
             message=finding.sentence,
             severity=types.DiagnosticSeverity.Information,
             source=SOURCE,
@@ -260,13 +259,3 @@ def diagnostic(finding: Finding, texts: _Texts) -> list[types.Diagnostic]:
             ],
         )
     ]
-
-
-def _name_range(definition: Definition, line: str) -> types.Range:
-    """Of the name after `def`; of the whole line for a lambda."""
-    name = definition.qualname.rpartition(".")[2]
-    found = re.search(rf"\bdef\s+({re.escape(name)})\b", line)
-    if found is None:
-        return line_range(definition.line, utf16_length(line) - utf16_length(line.lstrip()), utf16_length(line))
-    start = utf16_length(line[: found.start(1)])
-    return line_range(definition.line, start, start + utf16_length(name))

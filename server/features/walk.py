@@ -12,7 +12,6 @@ from lsprotocol import types
 from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.codec import decode
-from clew.server.positions import line_range, uri_of
 from clew.server.protocol import WalkParams, WalkResult
 from clew.server.session import Cancelled
 from clew.server.walker import STEPS, Walker
@@ -53,11 +52,8 @@ async def _make(server: ClewServer, step: Any) -> None:
         return
     server.tell(told(result))
     place = result.card.location if result.card and result.moved else None
-    window = server.client_capabilities.window
-    if place is not None and window and window.show_document and window.show_document.support:
-        await server.window_show_document_async(
-            types.ShowDocumentParams(uri=uri_of(place.path), take_focus=True, selection=line_range(place.line, 0, 0))
-        )
+    if place is not None:
+        await server.show_recorded(place, result.run.id)
 
 
 def told(result: WalkResult) -> str:

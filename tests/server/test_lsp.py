@@ -342,11 +342,13 @@ async def test_hints_tell_the_time_of_calls_and_waits_at_their_lines(editor, sho
     hints = dict(await hints_of(editor, uri))
     spent = {words: line_of("shop/app.py", words) for words in (
         "return check(stock, item)", "stock.lookup(item)", "stock = Stock()", "Sweeper(stock, 17)", "asyncio.run(sell(stock))",
+        "create_task(order(stock, item)",
     )}  # fmt: skip
     waited = {words: line_of("shop/app.py", words) for words in ("sweeper.join()", "await asyncio.gather")}
     assert hints.keys() == {*spent.values(), *waited.values()}
     assert re.fullmatch(r"[\d.]+ m?s in 20 calls", hints[spent["stock.lookup(item)"]])
     assert re.fullmatch(r"beside [\d.]+ m?s in 1 call", hints[spent["asyncio.run(sell(stock))"]])
+    assert re.fullmatch(r"beside [\d.]+ m?s in 20 calls", hints[spent["create_task(order(stock, item)"]])
     assert all(re.fullmatch(r"waited [\d.]+ [µm]?s", hints[line]) for line in waited.values())
     line = spent["stock.lookup(item)"]
     assert await hints_of(editor, uri, line, line) == [(line, hints[line])]

@@ -39,6 +39,8 @@ export async function reveal(location: Location, stale = ""): Promise<void> {
     selection: new vscode.Range(start, start),
   });
   editor.revealRange(new vscode.Range(start, start), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  // The line's end may be out of sight.
+  if (stale) vscode.window.setStatusBarMessage(`clew: ${stale}`, STALE_SHOWN_MS);
   const after = {
     contentText: `  stale: ${stale}`,
     color: new vscode.ThemeColor("editorWarning.foreground"),
