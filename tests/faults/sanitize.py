@@ -55,6 +55,7 @@ TESTS = [
     "tests/graph/test_gather.py",
     "tests/graph/test_dominators.py",
     "tests/graph/test_path_walk.py",
+    "tests/graph/test_savings.py",
     "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
     "tests/graph/test_bars.py",
