@@ -48,7 +48,7 @@ def test_a_module_that_fails_is_named_and_the_others_work(browse, expect, views)
     expect(page.locator(".own")).to_contain_text("draws.js: no such row")
     page.get_by_role("button", name="Slowest calls").click()
     expect(page.locator(".own tbody tr").first).to_be_visible()
-    page.get_by_role("button", name="Why").click()
+    page.get_by_role("button", name="Why", exact=True).click()
     expect(page.locator(".step").first).to_contain_text("Write request failed")
 
 

@@ -17,6 +17,7 @@ const PLACES: Place[] = [
   place("slice", { target: { text: "Write request failed: 50% & more" }, run: "r", level: "module" }),
   place("slice", { target: { location: { path: "/a b/c.py", line: 7 } }, direction: "forward", maxNodes: 600 }),
   place("slice", { target: { event: 0 }, showPath: true }, { flow: "right", search: "lookup" }),
+  place("slice", { target: { line: "2026-11-21 12:00:00 ERROR  x & y" } }),
   place("path", { target: { function: "pkg.mod:Class.method" }, level: "process" }),
   place("diff", { before: "one", after: "two", level: "module", maxRows: 500 }),
   place("patterns", { run: "r", strand: "worker", calls: 5, times: 3, maxPatterns: 90 }),

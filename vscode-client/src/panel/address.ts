@@ -3,7 +3,7 @@
  *
  * Invariant: Back and Forward of the browser and of the panel are the same steps.
  */
-import { current, savedTrail, startTrail, type Trail } from "./model/trail";
+import { current, onward, savedTrail, startTrail, type Trail } from "./model/trail";
 
 export class AddressBar {
   private trail: Trail | undefined;
@@ -17,6 +17,7 @@ export class AddressBar {
 
   saved(): Trail {
     this.trail = this.arrived(window.history.state);
+    window.history.replaceState(this.trail, "");
     return this.trail;
   }
 
@@ -36,7 +37,7 @@ export class AddressBar {
   private arrived(state: unknown): Trail {
     const shown = window.location.hash.slice(1);
     const kept = savedTrail(state);
-    if (!kept || current(kept) !== shown) return startTrail(shown);
+    if (!kept || current(kept) !== shown) return this.trail ? onward(this.trail, shown) : startTrail(shown);
     const further = this.trail?.states[kept.at] === shown ? this.trail.states : kept.states;
     return { states: further, at: kept.at };
   }

@@ -7,6 +7,7 @@ import { html, nothing, render } from "lit";
 import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
 import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
 import type { SettingsMessage } from "../shared/wire";
+import { Copying } from "./copying";
 import { drawHeader, type HeaderActions } from "./draw/header";
 import { helpDialog } from "./draw/help";
 import { asking, notice } from "./draw/parts";
@@ -38,6 +39,7 @@ const SLOW_MS = 700;
 
 export class Panel implements HeaderActions {
   readonly store = new Store(DEFAULT_MAX_NODES, startingPlace(viewKinds()));
+  readonly copying: Copying;
   levels: readonly string[] = LEVELS;
   trail: Trail = startTrail("");
   private readonly views = new Map<string, View>();
@@ -58,6 +60,7 @@ export class Panel implements HeaderActions {
     private readonly root: HTMLElement,
     private readonly transport: Transport,
   ) {
+    this.copying = new Copying(this.store, root, !transport.hasEditor);
     this.store.subscribe(() => {
       this.render();
     });
@@ -383,6 +386,7 @@ export class Panel implements HeaderActions {
     } else if (going && this.kinds.some((kind) => kind.key === event.key)) {
       this.showView(this.kinds.find((kind) => kind.key === event.key)?.name ?? "");
     } else if (event.key === "g") this.going = true;
+    else if (event.key === "Escape" && this.store.state.copyable) this.copying.close();
     else if (event.key === "Escape" && this.store.state.helpShown) this.showHelp(false);
     else if (event.key === "Escape" && this.store.state.source) this.store.update({ source: undefined });
     else if (event.key === "/") this.root.querySelector<HTMLInputElement>("#search")?.focus();

@@ -4,6 +4,7 @@
  * Invariant: the state is replaced, never changed in place, and listeners run once per turn however often it is.
  */
 import type { RunRef, SourceResult } from "../shared/protocol";
+import type { Choice } from "./draw/copyMenu";
 import type { Place } from "./model/place";
 
 export interface Shared {
@@ -25,6 +26,10 @@ export interface Shared {
   /** The source in the drawer, in a browser. */
   source: { line: number; answer: SourceResult } | undefined;
   helpShown: boolean;
+  /** What can be copied, while that is asked. */
+  copyable: readonly Choice[] | undefined;
+  /** What was done, for a moment. */
+  said: string;
   maxNodes: number;
 }
 
@@ -47,6 +52,8 @@ export class Store {
       slow: false,
       source: undefined,
       helpShown: false,
+      copyable: undefined,
+      said: "",
       maxNodes,
     };
   }

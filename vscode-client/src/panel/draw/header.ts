@@ -5,6 +5,7 @@ import { askedOf, decode, DEFAULT_LEVEL, type Place } from "../model/place";
 import { moved, type Trail } from "../model/trail";
 import type { Shared } from "../store";
 import type { View, ViewKind } from "../views/view";
+import { type Choice, copyMenu } from "./copyMenu";
 import { icon } from "./icons";
 import { runOptions } from "./runs";
 
@@ -23,6 +24,7 @@ export interface HeaderActions {
   move(by: number): void;
   pickRun(run: string): Promise<void>;
   showHelp(shown: boolean): void;
+  readonly copying: { toggle(): void; copy(choice: Choice): Promise<void> };
 }
 
 /** Steps of the way back that are named. */
@@ -64,7 +66,17 @@ export function drawHeader(state: Readonly<Shared>, actions: HeaderActions): Tem
       }
       ${kind && kind.levels !== "none" ? levelPicker(place, kind, actions) : nothing} ${view?.controls?.() ?? nothing}
       <span class="room"></span>
+      <output class="said" role="status">${state.said}</output>
       ${view ? searchBox(place, view, actions) : nothing}
+      ${copyMenu(
+        state.copyable,
+        () => {
+          actions.copying.toggle();
+        },
+        (choice) => {
+          void actions.copying.copy(choice);
+        },
+      )}
       <button
         type="button"
         class="quiet"

@@ -119,7 +119,7 @@ export function passed<T extends object>(): Field<T> {
 
 /** Where a slice or a path starts. */
 export const target: Field<Target> = {
-  put: (words, { event, text: part, function: name, location }) => {
+  put: (words, { event, text: part, function: name, location, line: logged }) => {
     const put = (word: string, value: string | number | null | undefined): void => {
       if (value !== undefined && value !== null && value !== "") words.set(word, String(value));
     };
@@ -128,6 +128,7 @@ export const target: Field<Target> = {
     put("function", name);
     put("file", location?.path);
     put("line", location?.line);
+    put("logged", logged);
   },
   take: (words) => {
     const event = wholeNumber(words.get("event"));
@@ -136,26 +137,30 @@ export const target: Field<Target> = {
     if (part) return { text: part };
     const name = words.get("function");
     if (name) return { function: name };
+    const logged = words.get("logged");
+    if (logged) return { line: logged };
     const path = words.get("file");
     const line = wholeNumber(words.get("line"));
     return path && line !== undefined ? { location: { path, line } } : undefined;
   },
   valid: (value) => {
     if (!isObject(value)) return undefined;
-    const { event, text: part, function: name, location } = value;
+    const { event, text: part, function: name, location, line: logged } = value;
     if (typeof event === "number" && Number.isSafeInteger(event) && event >= 0) return { event };
     if (typeof part === "string" && part) return { text: part };
     if (typeof name === "string" && name) return { function: name };
+    if (typeof logged === "string" && logged) return { line: logged };
     if (!isObject(location) || typeof location.path !== "string" || typeof location.line !== "number") return undefined;
     return { location: { path: location.path, line: location.line } };
   },
 };
 
 /** What a target says, in words. */
-export function describeTarget({ event, text: part, function: name, location }: Target): string {
+export function describeTarget({ event, text: part, function: name, location, line: logged }: Target): string {
   if (event !== undefined && event !== null) return `event ${event}`;
   if (part) return `“${part}”`;
   if (name) return name;
+  if (logged) return `“${logged.trim()}”`;
   if (location) return `${location.path.slice(location.path.lastIndexOf("/") + 1)}:${location.line}`;
   return "the newest error";
 }
