@@ -16,7 +16,7 @@ from clew.server.features import log_lines
 from clew.server.panel.locate import function_at
 from clew.server.positions import path_of
 from clew.server.present import places
-from clew.server.protocol import SliceParams, Target
+from clew.server.protocol import SliceParams, Target, WalkParams
 from clew.server.session import Cancelled, Session, Task
 
 if TYPE_CHECKING:
@@ -87,7 +87,12 @@ def _function_hover(server: ClewServer, spot: Spot, kind: types.MarkupKind, task
     text = about.markdown()
     if server.options.panel:
         params = SliceParams(Target(function=function.label), run=table.run)
-        text += f"\n{command_link('What led to these calls?', 'clew.openSlice', params)}"
+        walk = WalkParams(Target(function=function.label), run=table.run, pick="last")
+        links = (
+            command_link("What led to these calls?", "clew.openSlice", params),
+            command_link("Walk from the last one", "clew.walk.start", walk),
+        )
+        text += f"\n{' · '.join(links)}"
     return text
 
 
@@ -113,6 +118,6 @@ def function_named(session: Session, table: FunctionTable, spot: Spot) -> Functi
     return table.by_site.get(called.pop()) if len(called) == 1 else None
 
 
-def command_link(text: str, command: str, params: SliceParams) -> str:
+def command_link(text: str, command: str, params: SliceParams | WalkParams) -> str:
     argument = urllib.parse.quote(json.dumps([encode(params)]))
     return f"[{text}](command:{command}?{argument})"

@@ -18,8 +18,14 @@ import type { PanelHost } from "./panel";
 import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runs";
 import { askQuestions } from "./wizard";
+import type { Walking } from "./walking";
 
-export function registerCommands(server: Server, panel: PanelHost, recorder: Recorder): vscode.Disposable {
+export function registerCommands(
+  server: Server,
+  panel: PanelHost,
+  recorder: Recorder,
+  walking: Walking,
+): vscode.Disposable {
   const commands: Record<string, (...values: never[]) => unknown> = {
     "clew.openPanel": async () => {
       if (await server.start(false)) panel.open();
@@ -58,6 +64,7 @@ export function registerCommands(server: Server, panel: PanelHost, recorder: Rec
     "clew.analyseErrors": () => analyse(server, panel, "errors"),
     "clew.analysePath": () => analyse(server, panel, "path"),
     "clew.analyseRegression": () => analyse(server, panel, "regression"),
+    ...walking.commands(),
     "clew.restartServer": () => server.restart(),
     "clew.showOutput": () => {
       server.output.show();

@@ -12,13 +12,15 @@ import { PanelHost } from "./panel";
 import { onInterpreterChanged } from "./python";
 import { Recorder } from "./recording";
 import { RunStatus } from "./runs";
+import { Walking } from "./walking";
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const server = new Server();
   const panel = new PanelHost(context.extensionUri, server);
   const recorder = new Recorder(server, context.workspaceState);
-  const commands = registerCommands(server, panel, recorder);
-  context.subscriptions.push(panel, new RunStatus(server), recorder, commands, server);
+  const walking = new Walking(server, panel);
+  const commands = registerCommands(server, panel, recorder, walking);
+  context.subscriptions.push(panel, new RunStatus(server), recorder, walking, commands, server);
 
   context.subscriptions.push(vscode.window.registerTerminalLinkProvider(new LoggedLinks(server)));
 

@@ -7,6 +7,7 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { HostMessage, Location, RevealMessage } from "../shared/protocol";
+import type { Walk } from "../shared/walk";
 import { type FromPanel, isRequest, type ToPanel } from "../shared/wire";
 import { folderWithRuns, type Server } from "./client";
 import { forgetOwnMove, isOwnMove, reveal } from "./reveal";
@@ -16,6 +17,9 @@ const VIEW_TYPE = "clew.panel";
 const CURSOR_DELAY_MS = 150;
 
 export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializer {
+  private readonly walkedThere = new vscode.EventEmitter<Walk | null>();
+  /** A step was made in the panel, or the walk was ended there. */
+  readonly onWalked = this.walkedThere.event;
   private panel: vscode.WebviewPanel | undefined;
   private listening = false;
   private waiting: ToPanel[] = [];
@@ -54,6 +58,11 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
     if (message) this.send(message);
   }
 
+  /** Lets the panel, if it is there, show a step that was made here; null: the walk was ended. */
+  walked(walk: Walk | null): void {
+    if (this.panel) this.send({ type: "walked", walk });
+  }
+
   deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
     panel.webview.options = this.webviewOptions();
     this.adopt(panel);
@@ -63,6 +72,7 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
   dispose(): void {
     clearTimeout(this.cursorTimer);
     this.panel?.dispose();
+    this.walkedThere.dispose();
     vscode.Disposable.from(...this.subscriptions).dispose();
   }
 
@@ -104,7 +114,8 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
       this.asked.delete(message.id);
       cancelling.dispose();
       void panel.webview.postMessage(answer);
-    } else if (message.type === "reveal") await this.reveal(message);
+    } else if (message.type === "walked") this.walkedThere.fire(message.walk);
+    else if (message.type === "reveal") await this.reveal(message);
     else if (message.type === "cancel") this.asked.get(message.id)?.cancel();
     else {
       this.listening = true;

@@ -6,8 +6,9 @@
 import { html, nothing, render } from "lit";
 import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
 import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
-import type { SettingsMessage } from "../shared/wire";
 import { Copying } from "./copying";
+import { standing } from "../shared/walk";
+import type { SettingsMessage, WalkedMessage } from "../shared/wire";
 import { drawHeader, type HeaderActions } from "./draw/header";
 import { helpDialog } from "./draw/help";
 import { asking, notice } from "./draw/parts";
@@ -15,6 +16,7 @@ import { isRun } from "./draw/runs";
 import { gapPattern } from "./draw/shapes";
 import { showMarkedLine, sourceDrawer } from "./draw/source";
 import { loadOwn } from "./kinds/own";
+import { walkBar } from "./draw/walkBar";
 import { Answers } from "./model/answers";
 import {
   askedOf,
@@ -29,6 +31,7 @@ import {
 import { current, instead, moved, onward, startTrail, type Trail } from "./model/trail";
 import { Store } from "./store";
 import type { Transport } from "./transport";
+import { Walker } from "./walker";
 import { type Context, type View, type ViewKind, viewKinds } from "./views/view";
 
 /** What may be chosen before the server has said what there is. */
@@ -42,6 +45,14 @@ export class Panel implements HeaderActions {
   readonly copying: Copying;
   levels: readonly string[] = LEVELS;
   trail: Trail = startTrail("");
+  readonly walker = new Walker({
+    store: this.store,
+    ask: (params) => this.request("clew/walk", params),
+    show: (walk) => {
+      if (!this.transport.walked(walk)) this.reveal(walk?.result.card?.location ?? null);
+    },
+    select: (selection) => this.view?.select(selection),
+  });
   private readonly views = new Map<string, View>();
   private readonly answers = new Answers();
   /** Ends what is under way for the present question. */
@@ -120,6 +131,11 @@ export class Panel implements HeaderActions {
     const next = this.kinds.find((kind) => kind.name === name);
     const { kind } = this;
     if (!next || !kind) return;
+    const { walk } = this.store.state;
+    if (walk && name === "walk") {
+      this.go(name, { target: { event: standing(walk) }, run: walk.result.run.id });
+      return;
+    }
     this.go(name, next.following?.(kind.name, askedOf(place, kind)) ?? askedOf(place, next));
   }
 
@@ -236,9 +252,11 @@ export class Panel implements HeaderActions {
 
   private contextOf(kind: ViewKind): Context {
     const { store } = this;
+    const { walker } = this;
     const question = (): object => askedOf(store.state.place, kind);
     return {
       store,
+      walker,
       get question() {
         return question();
       },
@@ -272,6 +290,16 @@ export class Panel implements HeaderActions {
     if (!location) return;
     if (this.transport.hasEditor) this.transport.reveal(location, this.run);
     else void this.showSource(location);
+  }
+
+  private async walkFromSelected(): Promise<void> {
+    const event = this.view?.event?.();
+    if (event === undefined) return;
+    try {
+      await this.walker.start({ target: { event }, run: this.run });
+    } catch (error) {
+      this.store.update({ error: messageOf(error) });
+    }
   }
 
   private async loadRuns(): Promise<void> {
@@ -310,13 +338,16 @@ export class Panel implements HeaderActions {
     } else this.store.update({ error: `There is no view called “${place.view}” in this workspace.` });
   }
 
-  private async receive(message: HostMessage | SettingsMessage): Promise<void> {
+  private async receive(message: HostMessage | SettingsMessage | WalkedMessage): Promise<void> {
     switch (message.type) {
       case "settings":
         this.store.update({ maxNodes: message.maxNodes });
         break;
       case "open":
         this.open(message.view, message.params);
+        break;
+      case "walked":
+        this.walker.adopt(message.walk);
         break;
       case "cursor":
         await this.followCursor(message.location);
@@ -392,13 +423,15 @@ export class Panel implements HeaderActions {
     else if (event.key === "/") this.root.querySelector<HTMLInputElement>("#search")?.focus();
     else if (event.key === "?") this.showHelp(!this.store.state.helpShown);
     else if (event.key === "n" || event.key === "N") this.view?.nextMatch?.(event.key === "n" ? 1 : -1);
+    else if (event.key === "w" && this.view?.event?.() !== undefined) void this.walkFromSelected();
+    else if (this.view?.key?.(event)) event.preventDefault();
     else if (event.key.startsWith("Arrow") && event.target === document.body) this.view?.focus();
-    else if (!this.view?.key?.(event)) return;
+    else return;
     event.preventDefault();
   }
 
   private render(): void {
-    const { busy, slow, notes, error, source, helpShown, workspace } = this.store.state;
+    const { busy, slow, notes, error, source, helpShown, workspace, walk } = this.store.state;
     render(
       html`
         <svg class="definitions" aria-hidden="true"><defs>${gapPattern()}</defs></svg>
@@ -432,6 +465,13 @@ export class Panel implements HeaderActions {
                   this.answers.forget();
                   void this.loadRuns().then(() => this.ask());
                 },
+              })
+            : nothing
+        }
+        ${
+          walk
+            ? walkBar(walk, this.walker, this.kind?.name === "walk", () => {
+                this.showView("walk");
               })
             : nothing
         }

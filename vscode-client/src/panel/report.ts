@@ -27,6 +27,10 @@ class ReportTransport implements Transport {
     // The panel's own drawer shows the source.
   }
 
+  walked(): boolean {
+    return false;
+  }
+
   listen(): void {
     // Nothing changes in a file.
   }

@@ -5,6 +5,7 @@
  */
 import type { RunRef, SourceResult } from "../shared/protocol";
 import type { Choice } from "./draw/copyMenu";
+import type { Walk } from "../shared/walk";
 import type { Place } from "./model/place";
 
 export interface Shared {
@@ -31,6 +32,8 @@ export interface Shared {
   /** What was done, for a moment. */
   said: string;
   maxNodes: number;
+  /** The walk that is under way, which all views show. */
+  walk: Walk | undefined;
 }
 
 export class Store {
@@ -55,6 +58,7 @@ export class Store {
       copyable: undefined,
       said: "",
       maxNodes,
+      walk: undefined,
     };
   }
 

@@ -6,7 +6,8 @@
 import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
 import { AddressBar } from "./address";
 import { savedTrail, type Trail } from "./model/trail";
-import { type FromPanel, isAnswer, type SettingsMessage, type ToPanel } from "../shared/wire";
+import type { Walk } from "../shared/walk";
+import { type FromPanel, isAnswer, type SettingsMessage, type ToPanel, type WalkedMessage } from "../shared/wire";
 
 export interface Transport {
   /** Is there an editor beside the panel that shows source? */
@@ -21,8 +22,10 @@ export interface Transport {
   ): Promise<Methods[M]["result"]>;
   /** Shows a recorded place of a run. */
   reveal(location: Location, run: string): void;
+  /** Tells the host of a step, which shows the place; false where there is no host. */
+  walked(walk: Walk | null): boolean;
   /** Starts listening; nothing is delivered before. */
-  listen(listener: (message: HostMessage | SettingsMessage) => void): void;
+  listen(listener: (message: HostMessage | SettingsMessage | WalkedMessage) => void): void;
   /** The way to what is shown, to be shown again after a reload. */
   save(trail: Trail, isNewPlace: boolean): void;
   saved(): Trail | undefined;
@@ -91,7 +94,12 @@ class EditorTransport implements Transport {
     this.api.postMessage({ type: "reveal", location, run });
   }
 
-  listen(listener: (message: HostMessage | SettingsMessage) => void): void {
+  walked(walk: Walk | null): boolean {
+    this.api.postMessage({ type: "walked", walk });
+    return true;
+  }
+
+  listen(listener: (message: HostMessage | SettingsMessage | WalkedMessage) => void): void {
     window.addEventListener("message", (event: MessageEvent<ToPanel>) => {
       const message = event.data;
       if (!isAnswer(message)) {
@@ -165,7 +173,11 @@ class BrowserTransport implements Transport {
     // The panel's own drawer shows the source.
   }
 
-  listen(listener: (message: HostMessage | SettingsMessage) => void): void {
+  walked(): boolean {
+    return false;
+  }
+
+  listen(listener: (message: HostMessage | SettingsMessage | WalkedMessage) => void): void {
     const events = new EventSource(`events?token=${encodeURIComponent(this.token)}`);
     events.addEventListener("runsChanged", () => {
       listener({ type: "runsChanged" });

@@ -1,4 +1,5 @@
 /** What goes between the webview and its host besides `HostMessage` and `PanelMessage`: requests and their answers. */
+import type { Walk } from "./walk";
 import type { HostMessage, Method, Methods, PanelMessage } from "./protocol";
 
 export interface Request<M extends Method = Method> {
@@ -27,8 +28,14 @@ export interface CancelMessage {
   id: number;
 }
 
-export type ToPanel = HostMessage | SettingsMessage | Answer;
-export type FromPanel = PanelMessage | CancelMessage | Request;
+/** Both ways: a step was made over there; null: the walk was ended. */
+export interface WalkedMessage {
+  type: "walked";
+  walk: Walk | null;
+}
+
+export type ToPanel = HostMessage | SettingsMessage | WalkedMessage | Answer;
+export type FromPanel = PanelMessage | CancelMessage | WalkedMessage | Request;
 
 export function isRequest(message: FromPanel): message is Request {
   return "method" in message;

@@ -39,6 +39,7 @@ const NOTICEABLE_MS = 300;
 export class GraphElement extends LitElement {
   static override properties = {
     graph: { attribute: false },
+    placed: { attribute: false },
     selected: { attribute: false },
     found: { attribute: false },
     showPath: { attribute: false },
@@ -47,6 +48,8 @@ export class GraphElement extends LitElement {
   };
 
   declare graph: PanelGraph | undefined;
+  /** Where its boxes are, for a graph that grows in place: nothing is laid out, coalesced or fitted then, and arrows are the view's. */
+  declare placed: Layout | undefined;
   declare selected: readonly string[];
   declare found: readonly string[];
   declare showPath: boolean;
@@ -100,7 +103,7 @@ export class GraphElement extends LitElement {
     if (canvas instanceof SVGSVGElement && content instanceof SVGGElement) this.viewport.attach(canvas, content);
     if (changed.has("graph")) {
       this.opened.clear();
-      this.fitted = false;
+      this.fitted &&= this.placed !== undefined;
     }
     if (changed.has("graph") || changed.has("flow")) void this.lay(changed.has("flow"));
     if (changed.has("selected")) this.showSelection();
@@ -112,7 +115,7 @@ export class GraphElement extends LitElement {
 
   /** Shows all of the graph. */
   fit(): void {
-    if (this.layout) this.viewport.fit({ x: 0, y: 0, width: this.layout.width, height: this.layout.height });
+    if (this.layout) this.viewport.fit(frame(this.layout.boxes));
   }
 
   /** Moves the keyboard's focus to a box: the selected one, else the one focused last, else where reading starts. */
@@ -139,13 +142,14 @@ export class GraphElement extends LitElement {
     const graph = this.graph;
     if (!graph) return;
     this.measure = measurer(this);
-    const shown = coalesce(graph, LAYOUT_LIMIT, this.opened);
+    const { placed } = this;
+    const shown = placed ? graph : coalesce(graph, LAYOUT_LIMIT, this.opened);
     const slow = setTimeout(() => {
       this.laying = true;
       this.requestUpdate();
     }, NOTICEABLE_MS);
     try {
-      const layout = await this.layouts.layout(layoutInput(shown, this.actualFlow, this.measure));
+      const layout = placed ?? (await this.layouts.layout(layoutInput(shown, this.actualFlow, this.measure)));
       // The graph may have left the page meanwhile, with its size.
       if (!layout || !this.isConnected) return;
       this.problem = "";
@@ -170,7 +174,7 @@ export class GraphElement extends LitElement {
   private home(): void {
     const layout = this.layout;
     if (!layout || !this.shown) return;
-    const all = { x: 0, y: 0, width: layout.width, height: layout.height };
+    const all = this.placed ? frame(layout.boxes) : { x: 0, y: 0, width: layout.width, height: layout.height };
     const chain = new Set(this.shown.nodes.filter((node) => node.onChain || node.root).map((node) => node.id));
     const first = start(this.shown);
     const chained = frame(layout.boxes.filter((box) => chain.has(box.id)));
@@ -201,6 +205,7 @@ export class GraphElement extends LitElement {
   private key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const current = this.focused || this.selected[0];
+    if (isArrow(event.key) && this.placed) return;
     if (isArrow(event.key) && this.shown && this.layout) {
       const next =
         current === undefined || current === "" ? start(this.shown) : step(this.shown, this.layout, current, event.key);
@@ -291,13 +296,17 @@ export class GraphElement extends LitElement {
     ): TemplateResult =>
       html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
     return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
-      ${button(
-        flow === "down" ? "right" : "down",
-        flow === "down" ? "Draw from left to right" : "Draw from top to bottom",
-        () => {
-          this.dispatchEvent(new CustomEvent("clew-flow", { detail: flow === "down" ? "right" : "down" }));
-        },
-      )}
+      ${
+        this.placed
+          ? nothing
+          : button(
+              flow === "down" ? "right" : "down",
+              flow === "down" ? "Draw from left to right" : "Draw from top to bottom",
+              () => {
+                this.dispatchEvent(new CustomEvent("clew-flow", { detail: flow === "down" ? "right" : "down" }));
+              },
+            )
+      }
       ${button("minus", "Zoom out (−)", () => {
         this.zoomBy(1 / 1.3);
       })}

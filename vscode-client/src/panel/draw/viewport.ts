@@ -93,7 +93,10 @@ export class Viewport {
     else if (whole) {
       const inside = (low: number, size: number, all: number): number =>
         Math.min(0.75, Math.max(0.25, (low + size / 2) / all));
-      const at = { x: inside(anchor.x, anchor.width, whole.width), y: inside(anchor.y, anchor.height, whole.height) };
+      const at = {
+        x: inside(anchor.x - whole.x, anchor.width, whole.width),
+        y: inside(anchor.y - whole.y, anchor.height, whole.height),
+      };
       this.show(anchor, COMFORTABLE, at);
     }
   }

@@ -1,5 +1,6 @@
 /** All views, in the order of their tabs. The first one is shown where nothing is asked. */
 import "./slice";
+import "./walk";
 import "./path";
 import "./diff";
 import "./compare";

@@ -5,7 +5,7 @@ import type { Flow, Point, Route } from "./types";
 export function curve(route: Route, flow: Flow): string {
   const [first, ...rest] = route.points;
   if (!first) return "";
-  if (route.loop) return `M${point(first)}C${rest.map(point).join(" ")}`;
+  if (route.bends) return `M${point(first)}C${rest.map(point).join(" ")}`;
   const parts = [`M${point(first)}`];
   let [x, y] = first;
   for (const [toX, toY] of rest) {

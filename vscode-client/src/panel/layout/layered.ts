@@ -104,7 +104,7 @@ function layPart(part: Part, input: LayoutInput): LaidPart {
   }
   for (const link of part.links) {
     const box = link.source === link.target ? byId.get(link.source) : undefined;
-    if (box) routes.push({ id: link.id, points: loop(box), loop: true });
+    if (box) routes.push({ id: link.id, points: loop(box), bends: true });
   }
   return { boxes, routes, width: size.width, height: size.height };
 }

@@ -37,8 +37,8 @@ export interface Route {
   id: string;
   /** From the source's border to the target's. */
   points: Point[];
-  /** From a box to itself. */
-  loop?: true;
+  /** One cubic piece of four points: from a box to itself, or around what is between its ends. */
+  bends?: true;
 }
 
 export interface Layout {

@@ -94,6 +94,12 @@ export class SliceView implements View<SliceQuestion, Answer> {
     return this.answer?.result.run.id;
   }
 
+  event(): number | undefined {
+    const [id] = this.selected;
+    const event = id === undefined ? -1 : (this.answer?.graph.byId.get(id)?.firstEvent ?? -1);
+    return event >= 0 ? event : undefined;
+  }
+
   found(): { matches: number; all: number } {
     return { matches: this.matches().length, all: this.answer?.graph.nodes.length ?? 0 };
   }

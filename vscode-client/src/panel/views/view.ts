@@ -9,6 +9,7 @@ import type { Location, Method, Methods } from "../../shared/protocol";
 import type { Place } from "../model/place";
 import type { Question } from "../model/question";
 import type { Store } from "../store";
+import type { Walker } from "../walker";
 
 /** What is selected from outside: a function of the source, by label and place. */
 export interface Selection {
@@ -63,6 +64,8 @@ export interface View<Q extends object = object, Answer = never> {
   controls?(): TemplateResult;
   /** Keys that the view answers itself; false for one it does not know. */
   key?(event: KeyboardEvent): boolean;
+  /** The event of what is selected, from which a walk can begin. */
+  event?(): number | undefined;
   /** What the search box found, or undefined for a view without one. */
   found?(): { matches: number; all: number } | undefined;
   /** Goes to the next (1) or previous (-1) match. */
@@ -86,6 +89,8 @@ export interface Context<Q extends object = object> {
   go(view: string, question: object): void;
   /** Remembers what this view is asked without asking it. */
   remember(question: Q): void;
+  /** The walk, which goes on in all views. */
+  readonly walker: Walker;
   /** Changes what all views share. */
   look(change: Partial<Pick<Place, "flow" | "search">>): void;
 }

@@ -1,0 +1,109 @@
+"""Walking from an error line to its root by keys alone: in the real editor, and in the browser's panel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+WALK_ITEM = '.statusbar-item[id="clew.clew.walk"]'
+
+BEHIND_A_LINE = """text => [...document.querySelectorAll('.view-line span')]
+    .some(part => getComputedStyle(part, '::after').content.replaceAll('\u00a0', ' ').includes(text))"""
+
+
+@pytest.fixture(scope="module")
+def chain(recorded):
+    """What `clew walk` comes by from the error line to the root."""
+    command = [sys.executable, "-m", "clew", "walk", "--at", f"{recorded.log_path}:{recorded.log_line}", "--json"]
+    command += ["--steps", ",".join(["cause"] * 30)]
+    done = subprocess.run(command, cwd=recorded.folder, capture_output=True, text=True, check=True, timeout=60)
+    cards = [answer["card"] for answer in json.loads(done.stdout) if answer["moved"]]
+    assert any("mark_deleted" in card["title"] for card in cards)
+    return cards
+
+
+def test_keys_lead_from_the_error_line_to_the_root_and_the_editor_follows(editor, expect, chain):
+    item = editor.page.locator(WALK_ITEM)
+    editor.open(editor.recorded.log_path, editor.recorded.log_line)
+    editor.focus_text()
+    editor.command("Clew: Walk from Here")
+    expect(item).to_contain_text("Write request failed")
+    editor.wait_for_cursor("server.py", editor.recorded.logging_line)
+    editor.focus_text()
+    for card in chain[1:]:
+        editor.page.keyboard.press("Control+Alt+ArrowLeft")
+        editor.wait_for_cursor(card["location"]["path"].rsplit("/", 1)[-1], card["location"]["line"])
+        # What is known of the event stands behind its line.
+        editor.page.wait_for_function(BEHIND_A_LINE, arg=card["title"][:20])
+    editor.page.keyboard.press("Control+Alt+ArrowLeft")
+    expect(editor.page.locator(".statusbar-item", has_text="no cause of it was recorded").first).to_be_visible()
+    editor.focus_text()
+    editor.page.keyboard.press("Escape")
+    expect(item).to_have_count(0)
+
+
+def test_the_panel_lights_up_what_is_walked_in_the_editor_and_back(editor, expect, chain):
+    editor.open(editor.recorded.log_path, editor.recorded.log_line)
+    editor.focus_text()
+    editor.command("Clew: Walk from Here")
+    editor.page.locator(WALK_ITEM).click()
+    panel = editor.panel
+    expect(panel.locator("g.node.selected")).to_contain_text("Write request")
+    editor.page.keyboard.press("Control+1")
+    editor.focus_text()
+    editor.page.keyboard.press("Control+Alt+ArrowLeft")
+    expect(panel.locator(".walk-title b")).to_have_text(chain[1]["title"])
+    expect(panel.locator("g.node.selected .steps")).to_contain_text("2")
+    # A step in the panel moves the editor.
+    panel.locator(".walk-way", has_text="Cause").click()
+    expect(editor.page.locator(WALK_ITEM)).to_contain_text(chain[2]["title"][:40])
+    panel.get_by_role("button", name="End the walk").click()
+    expect(editor.page.locator(WALK_ITEM)).to_have_count(0)
+    expect(panel.locator(".walk-bar")).to_have_count(0)
+
+
+def places(page):
+    return {node.get_attribute("data-id"): node.get_attribute("transform") for node in page.locator("g.node").all()}
+
+
+def test_in_the_browser_arrows_walk_to_the_root_and_nothing_moves(browse, expect, chain):
+    page = browse("view=walk&text=Write+request+failed&run=failed-write")
+    expect(page.locator("g.node.selected")).to_contain_text("Write request")
+    before = places(page)
+    for number in range(2, len(chain) + 1):
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("g.node.selected .steps")).to_contain_text(str(number))
+        now = places(page)
+        assert {node: now[node] for node in before} == before
+        before = now
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".walk-said.stopped")).to_contain_text("no cause of it was recorded")
+    page.keyboard.press("Backspace")
+    expect(page.locator(".walk-crumbs [aria-current=step]")).to_have_count(1)
+    # The walk goes on in other views, and a link to it leads there again.
+    page.get_by_role("button", name="Why", exact=True).click()
+    expect(page.locator(".walk-bar .walk-title")).to_be_visible()
+    page.get_by_role("button", name="Show the walk").click()
+    expect(page.locator("g.node.selected")).to_have_count(1)
+    title = page.locator(".walk-title b").inner_text()
+    page.reload()
+    expect(page.locator(".walk-title b")).to_have_text(title)
+
+
+def test_a_walk_begins_at_a_box_of_another_view_by_w(browse, expect):
+    page = browse("text=Write+request+failed&run=failed-write")
+    page.locator("g.node.root").click()
+    expect(page.locator("g.node.selected")).to_have_count(1)
+    page.keyboard.press("w")
+    expect(page.locator(".walk-bar .walk-title")).to_be_visible()
+    page.get_by_role("button", name="End the walk").click()
+    expect(page.locator(".walk-bar")).to_have_count(0)
+
+
+def test_a_walk_fits_a_narrow_window(browse, expect):
+    page = browse("view=walk&text=Write+request+failed&run=failed-write", width=420, height=800)
+    expect(page.locator("g.node").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
