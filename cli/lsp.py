@@ -7,7 +7,7 @@ import click
 
 @click.command()
 @click.option("--stdio", is_flag=True, help="Talk over stdin and stdout, which is what it does anyway.")
-def lsp(stdio: bool) -> None:
+def lsp(stdio: bool) -> int:
     """Start the language server. Editors do this; it speaks the Language Server Protocol over stdin and stdout.
 
     \b
@@ -19,4 +19,4 @@ def lsp(stdio: bool) -> None:
     """
     from clew.server.server import serve_stdio
 
-    serve_stdio()
+    return serve_stdio()

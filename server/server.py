@@ -78,6 +78,10 @@ class ClewServer(LanguageServer):
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clew-work")
         self._watcher: Watcher | None = None
         self._told: set[str] = set()
+        self._tasks: set[Task] = set()
+        """Under way."""
+        self.may_exit = False
+        """The client has said that it will end the server."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def work(self, title: str, function: Callable[[Task], T], *, apart: bool = False) -> T:
@@ -85,18 +89,18 @@ class ClewServer(LanguageServer):
         likes. Raises what it raises; when the request is cancelled, so is the task."""
         loop = asyncio.get_running_loop()
         task = Task(lambda what: _from_thread(loop, progress.phase, what))
+        self._tasks.add(task)
         progress = Progress(self, title, task)
         bar = asyncio.create_task(progress.show())
         bar.add_done_callback(_log_failure)
         try:
-            if apart:
-                return await loop.run_in_executor(None, function, task)
-            return await loop.run_in_executor(self._workers, task.run, function)
+            return await loop.run_in_executor(None if apart else self._workers, function, task)
         except asyncio.CancelledError:
             task.cancel()
             raise
         finally:
             progress.end()
+            self._tasks.discard(task)
 
     def tell_once(self, message: str) -> None:
         """A message for the user, unless they have seen it: features are asked again at every keystroke."""
@@ -173,7 +177,13 @@ class ClewServer(LanguageServer):
         if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
             self.workspace_inlay_hint_refresh(None)
 
+    def give_up(self) -> None:
+        """Nobody waits for anything any more."""
+        for task in list(self._tasks):
+            task.cancel()
+
     def shutdown(self) -> None:
+        self.give_up()
         if self._watcher is not None:
             self._watcher.stop()
         self.comparison.stop()
@@ -239,6 +249,11 @@ def make_server() -> ClewServer:
         server.watch()
         await configuration.begin(server)
 
+    @server.feature(types.SHUTDOWN)
+    def shutdown(_params: None) -> None:
+        server.may_exit = True
+        server.give_up()
+
     for method in protocol.METHODS:
         server.feature(method)(_request(server, method))
     for feature in (
@@ -302,8 +317,11 @@ class _WithoutUserErrors(logging.Filter):
         return not (record.exc_info and isinstance(record.exc_info[1], RequestFailed | JsonRpcRequestCancelled))
 
 
-def serve_stdio() -> None:
-    """Until the client says `exit` or hangs up. stdout is the protocol's; the log goes to stderr."""
+def serve_stdio() -> int:
+    """Until the client says `exit` or hangs up; the exit code, which is not 0 when it did so without `shutdown`. stdout is the
+    protocol's; the log goes to stderr."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls.protocol.json_rpc").addFilter(_WithoutUserErrors())
-    make_server().start_io()
+    server = make_server()
+    server.start_io()
+    return 0 if server.may_exit else 1

@@ -1,21 +1,19 @@
 """One piece of work for a request: what it does now, and whether it is still wanted.
 
-Work looks whether it is wanted between its phases, and is interrupted within them: what takes seconds ends with the call of C
-that it is in. Invariant: nothing but `Cancelled` comes out of work that was interrupted, and nothing is thrown after its end.
-What it keeps for others must hold wherever it stops, as it must when the process is killed.
+Work looks whether it is wanted between its phases. Sections that only calculate are interrupted where they are: what takes
+seconds ends with the call of C that it is in. Invariant: nothing but `Cancelled` comes out of a section that was interrupted,
+nothing is thrown after its end, and never into what an import does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TypeVar
 
 from clew.records.errors import ClewError
-
-T = TypeVar("T")
 
 LOOK_SECONDS = 0.05
 """Between two looks at whether the work is still wanted, while it waits for a lock."""
@@ -47,10 +45,26 @@ class Task:
 
     def cancel(self) -> None:
         with self._lock:
-            # Once: a second one might arrive behind the work's end.
-            if self._thread is not None and not self._cancelled.is_set():
-                _throw(self._thread, _Interrupted)
+            first = not self._cancelled.is_set()
             self._cancelled.set()
+            # Once: a second one might arrive behind the section's end.
+            if first:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        """Under the lock. What is imported at the moment is imported first: the import system does not bear it otherwise."""
+        if self._thread is None:
+            return
+        if _is_importing(self._thread):
+            timer = threading.Timer(LOOK_SECONDS, self._interrupt_later)
+            timer.daemon = True
+            timer.start()
+        else:
+            _throw(self._thread, _Interrupted)
+
+    def _interrupt_later(self) -> None:
+        with self._lock:
+            self._interrupt()
 
     def phase(self, what: str) -> None:
         """Between two phases of the work. Raises `Cancelled` when nobody waits any more."""
@@ -63,17 +77,19 @@ class Task:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def run(self, work: Callable[[Task], T]) -> T:
-        """`work(self)` in this thread, to its end or until it is cancelled: then it raises `Cancelled`."""
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """A section that calculates and does nothing else: it takes no lock and writes no file. Raises `Cancelled` out of its
+        middle when nobody waits any more."""
+        self.check()
         try:
-            with self._interruptible():
-                self.check()
-                return work(self)
+            with self._interrupted_from_others():
+                yield
         except _Interrupted:
             raise Cancelled from None
 
     @contextlib.contextmanager
-    def _interruptible(self) -> Iterator[None]:
+    def _interrupted_from_others(self) -> Iterator[None]:
         with self._lock:
             self._thread = threading.get_ident()
         try:
@@ -83,6 +99,7 @@ class Task:
                 # From here on nothing is thrown, and what was thrown and has not arrived is taken back.
                 _throw(threading.get_ident(), None)
                 self._thread = None
+            self.check()
 
     def hold(self, lock: threading.Lock) -> contextlib.AbstractContextManager[None]:
         """The lock, for as long as the `with` lasts. Raises `Cancelled` when nobody waits for the work any more."""
@@ -97,6 +114,15 @@ def _held(lock: threading.Lock, task: Task) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _is_importing(thread: int) -> bool:
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _throw(thread: int, what: type[BaseException] | None) -> None:

@@ -68,11 +68,13 @@ def compared(session: Session, params: CompareParams, task: Task) -> Compared:
     if known is not None and known[0] == question:
         return known[1]
     task.phase("following requests")
-    flows = [_flows(side, params) for side in sides]
+    with task.interruptible():
+        flows = [_flows(side, params) for side in sides]
     if params.request and not any(len(side) for side in flows):
         raise _no_such_request(before + after, params.request)
     task.phase("comparing")
-    found = Compared(before, after, compare(flows[0], flows[1], Thresholds(**asdict(params.thresholds))))
+    with task.interruptible():
+        found = Compared(before, after, compare(flows[0], flows[1], Thresholds(**asdict(params.thresholds))))
     _LAST[session] = question, found
     return found
 

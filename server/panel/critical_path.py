@@ -45,10 +45,12 @@ def find_path(session: Session, params: CriticalPathParams, task: Task) -> tuple
     found = find_target(session, params.run, params.target, task)
     graph = found.run.graph
     task.phase("slicing")
-    slice_ = slice_events(graph, [found.event])
+    with task.interruptible():
+        slice_ = slice_events(graph, [found.event])
     task.phase("walking the critical path")
     since = _call_begin(graph, found.event, params.target)
-    return found, critical_path(graph, slice_, params.level, since_ns=since)
+    with task.interruptible():
+        return found, critical_path(graph, slice_, params.level, since_ns=since)
 
 
 def path_result(session: Session, found: Found, path: CriticalPath, params: CriticalPathParams) -> CriticalPathResult:

@@ -22,7 +22,8 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
         )
     before, after = session.open(params.before, task), session.open(params.after, task)
     task.phase("aggregating")
-    old, new = aggregate(before.graph, params.level), aggregate(after.graph, params.level)
+    with task.interruptible():
+        old, new = aggregate(before.graph, params.level), aggregate(after.graph, params.level)
     task.phase("comparing")
     found = graph_diff.diff(old, new)
     limit = max(1, min(params.maxRows, MAX_ROWS))

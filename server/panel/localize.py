@@ -37,14 +37,16 @@ def localize_view(session: Session, params: LocalizeParams, task: Task) -> Local
     sides = [[session.open(name, task) for name in names] for names in (params.suspect, params.reference)]
     task.phase("following requests")
     names = [params.request] if params.request else None
-    suspect, reference = (Flows.of(runs, names=names) if runs else None for runs in sides)
+    with task.interruptible():
+        suspect, reference = (Flows.of(runs, names=names) if runs else None for runs in sides)
     assert suspect is not None
     if params.request and not len(suspect):
         known = sorted(set(Flows.of(sides[0]).names))
         there = f"there are {', '.join(known)}" if known else "there are none at all"
         raise ClewError(f"no suspect run has a request of the name {params.request!r}; {there}")
     task.phase("comparing")
-    found = localize(suspect, reference, Thresholds(**asdict(params.thresholds)))
+    with task.interruptible():
+        found = localize(suspect, reference, Thresholds(**asdict(params.thresholds)))
     limit = max(1, min(params.maxSuspects, MAX_SUSPECTS))
     return LocalizeResult(
         suspect=[session.ref(run) for run in sides[0]],

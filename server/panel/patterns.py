@@ -49,9 +49,11 @@ def patterns_view(session: Session, params: PatternsParams, task: Task) -> Patte
     task.phase("looking at when")
     graph, of = run.graph, found.activations
     chosen = _chosen(found, params.pattern)
-    where = _Where(found, params)
+    with task.interruptible():
+        where = _Where(found, params)
     task.phase("counting moves")
-    drawn = diagram(of, *(found.occurrences(chosen.number) if chosen else (np.zeros(0, np.int64),) * 2))
+    with task.interruptible():
+        drawn = diagram(of, *(found.occurrences(chosen.number) if chosen else (np.zeros(0, np.int64),) * 2))
     places = _places(graph) if params.level == "function" else {}
     moves = sorted(drawn.moves, key=lambda move: (-move.inside, -move.times, move.source, move.target))
     ids = [row.id for row in found.rows]
@@ -106,9 +108,10 @@ def _found(run: Run, params: PatternsParams, task: Task) -> Patterns:
         return known[1]
     task.phase("finding what repeats")
     strands = strands_named(run.graph, params.strand)
-    found = find_patterns(
-        run.graph, strands, params.level, calls=params.calls, times=params.times, widest=params.widest, top=top
-    )
+    with task.interruptible():
+        found = find_patterns(
+            run.graph, strands, params.level, calls=params.calls, times=params.times, widest=params.widest, top=top
+        )
     _LAST[run] = question, found
     return found
 

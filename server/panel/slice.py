@@ -39,17 +39,20 @@ def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult
         return _nothing(session, params, str(nothing), task)
     run, graph = found.run, found.run.graph
     task.phase("slicing")
-    slice_ = slice_events(graph, found.events, params.direction)
+    with task.interruptible():
+        slice_ = slice_events(graph, found.events, params.direction)
     limit = max(1, min(params.maxNodes, MAX_NODES))
     task.phase("walking back")
-    steps = why(graph, found.event)
-    focus = Focus(found.events, steps, critical_path(graph, slice_))
+    with task.interruptible():
+        steps = why(graph, found.event)
+        focus = Focus(found.events, steps, critical_path(graph, slice_))
     task.phase("aggregating")
-    gone = missing(graph, touching(graph, slice_.holds))
-    if params.level == EVENT:
-        drawing = draw_events(slice_, focus, gone, limit)
-    else:
-        drawing = draw_labels(aggregate(slice_, params.level).by_label(), slice_, focus, gone, limit)
+    with task.interruptible():
+        gone = missing(graph, touching(graph, slice_.holds))
+        if params.level == EVENT:
+            drawing = draw_events(slice_, focus, gone, limit)
+        else:
+            drawing = draw_labels(aggregate(slice_, params.level).by_label(), slice_, focus, gone, limit)
     shown = {node.id for node in drawing.nodes}
 
     def shown_node(event: int) -> str:

@@ -50,7 +50,11 @@ def make_client():
 
 
 @pytest_lsp.fixture(
-    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
+    # A pytest that the server starts is no worker of the one that runs this.
+    config=ClientServerConfig(
+        server_command=["env", "-u", "PYTEST_XDIST_WORKER", sys.executable, "-m", "clew", "lsp"],
+        client_factory=make_client,
+    ),
     loop_scope="module",
 )
 async def client(lsp_client: LanguageClient, workspace):

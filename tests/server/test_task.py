@@ -1,5 +1,6 @@
 """Work that is cancelled stops at once, wherever it is, and nothing reaches what its thread does afterwards."""
 
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,14 +13,15 @@ from clew.server.task import Cancelled, Task
 def spin(task):
     """Python that never looks whether it is wanted."""
     number = 0
-    while True:
-        number += 1
+    with task.interruptible():
+        while True:
+            number += 1
 
 
 def test_work_that_never_looks_is_interrupted():
     with ThreadPoolExecutor(1) as workers:
         task = Task()
-        future = workers.submit(task.run, spin)
+        future = workers.submit(spin, task)
         time.sleep(0.05)
         task.cancel()
         with pytest.raises(Cancelled):
@@ -29,26 +31,56 @@ def test_work_that_never_looks_is_interrupted():
 
 def test_those_who_handle_errors_do_not_swallow_an_interruption():
     def stubborn(task):
-        while True:
-            try:
-                spin(task)
-            except Exception:
-                continue
+        with task.interruptible():
+            while True:
+                try:
+                    time.sleep(0.001)
+                except Exception:
+                    continue
 
     with ThreadPoolExecutor(1) as workers:
         task = Task()
-        future = workers.submit(task.run, stubborn)
+        future = workers.submit(stubborn, task)
         time.sleep(0.05)
         task.cancel()
         with pytest.raises(Cancelled):
             future.result(30)
 
 
-def test_work_that_was_cancelled_before_it_began_does_not_begin():
+def test_a_section_of_work_that_was_cancelled_before_does_not_begin():
     task = Task()
     task.cancel()
-    with pytest.raises(Cancelled):
-        task.run(lambda _task: pytest.fail("it began"))
+    with pytest.raises(Cancelled), task.interruptible():
+        pytest.fail("it began")
+
+
+def test_an_import_is_finished_first(tmp_path, monkeypatch):
+    """The import system would never again import what it was interrupted in."""
+    (tmp_path / "takes_a_while.py").write_text("import time\nfor _ in range(300):\n    time.sleep(0.001)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def work(task):
+        with task.interruptible():
+            import takes_a_while
+
+            assert takes_a_while.time
+            while True:
+                pass
+
+    with ThreadPoolExecutor(1) as workers:
+        task = Task()
+        future = workers.submit(work, task)
+        time.sleep(0.05)
+        task.cancel()
+        with pytest.raises(Cancelled):
+            future.result(30)
+    assert "takes_a_while" in sys.modules
+    del sys.modules["takes_a_while"]
+
+
+def count(task):
+    with task.interruptible():
+        return sum(range(200))
 
 
 def test_what_comes_after_the_work_is_never_interrupted():
@@ -56,7 +88,7 @@ def test_what_comes_after_the_work_is_never_interrupted():
     with ThreadPoolExecutor(1) as workers:
         for attempt in range(300):
             task = Task()
-            future = workers.submit(task.run, lambda _task: sum(range(200)))
+            future = workers.submit(count, task)
             for _ in range(attempt % 50):
                 pass
             task.cancel()
@@ -77,11 +109,11 @@ def test_a_lock_that_another_holds_is_not_waited_for_in_vain():
 
     with ThreadPoolExecutor(1) as workers:
         task = Task()
-        future = workers.submit(task.run, work)
+        future = workers.submit(work, task)
         time.sleep(0.05)
         task.cancel()
         with pytest.raises(Cancelled):
             future.result(30)
         lock.release()
-        assert workers.submit(Task().run, work).result(30) == "held"
+        assert workers.submit(work, Task()).result(30) == "held"
         assert not lock.locked()
