@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 CLIENT := vscode-client
 SAY = @printf '\n\033[1m== %s\033[0m\n'
 
-.PHONY: help setup demo test lint types imports unit sanitize sanitize-all sanitize-threads fuzz soak cpython cpython-all package packages client panel vsix e2e bench clean
+.PHONY: help setup demo test lint types imports unit sanitize sanitize-all sanitize-threads fuzz soak cpython cpython-all package packages client panel vsix e2e pictures bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -113,6 +113,11 @@ panel: server/static/index.html ## build the panel
 vsix: panel ## build the VS Code extension's package
 	$(SAY) "vscode-client/*.vsix"
 	@cd $(CLIENT) && npm run --silent vsix
+
+pictures: setup ## the pictures in docs/images, of each view in both themes
+	$(SAY) "Pictures of the panel"
+	@bash tests/e2e/install.sh
+	@CLEW_PICTURES=docs/images $(BIN)/pytest -m e2e tests/e2e/test_browser.py -k pictures
 
 bench: setup ## the benchmarks, each beside a peer
 	$(SAY) "Recording"

@@ -17,6 +17,7 @@ from clew.records.errors import ClewError
 
 LOOK_SECONDS = 0.05
 """Between two looks at whether the work is still wanted, while it waits for a lock."""
+JUMPS = 1000
 
 
 class Cancelled(ClewError):
@@ -42,6 +43,7 @@ class Task:
         self._lock = threading.Lock()
         self._thread: int | None = None
         """Of the work, while it may be interrupted."""
+        self._thrown = False
 
     def cancel(self) -> None:
         with self._lock:
@@ -60,6 +62,7 @@ class Task:
             timer.daemon = True
             timer.start()
         else:
+            self._thrown = True
             _throw(self._thread, _Interrupted)
 
     def _interrupt_later(self) -> None:
@@ -92,13 +95,21 @@ class Task:
     def _interrupted_from_others(self) -> Iterator[None]:
         with self._lock:
             self._thread = threading.get_ident()
+        arrived = False
         try:
             yield
+        except _Interrupted:
+            arrived = True
+            raise
         finally:
             with self._lock:
-                # From here on nothing is thrown, and what was thrown and has not arrived is taken back.
-                _throw(threading.get_ident(), None)
+                # From here on nothing is thrown.
                 self._thread = None
+            if self._thrown and not arrived:
+                # What was thrown arrives at one of the next jumps. It cannot be taken back: the interpreter would look for it
+                # for ever.
+                for _ in range(JUMPS):
+                    pass
             self.check()
 
     def hold(self, lock: threading.Lock) -> contextlib.AbstractContextManager[None]:
@@ -125,7 +136,6 @@ def _is_importing(thread: int) -> bool:
     return False
 
 
-def _throw(thread: int, what: type[BaseException] | None) -> None:
+def _throw(thread: int, what: type[BaseException]) -> None:
     if hasattr(ctypes, "pythonapi"):  # CPython's; elsewhere work ends at its next phase
-        thrown = None if what is None else ctypes.py_object(what)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), thrown)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(what))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 
 def test_the_chain_of_an_error_leads_through_several_processes(browse, expect):
@@ -297,25 +299,37 @@ def test_it_fits_a_narrow_window(browse, expect):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_pictures_for_people(browse, expect):
-    """Kept in artifacts/, to be looked at."""
-    from pathlib import Path
+PICTURES = (
+    ("why", "text=Write+request+failed", "g.node"),
+    ("why-critical-path", "text=Write+request+failed&path=shown", "section.path tbody tr"),
+    ("why-modules", "text=Write+request+failed&level=module", "g.node"),
+    ("path", "view=path&text=Write+request+failed", ".segments tbody tr"),
+    ("diff", "view=diff&before=before&after=after", "g.node"),
+    ("requests", "view=compare&before=shop-before&after=shop-after", ".flow svg, g.node"),
+    ("sides", "view=compare&before=shop-before&after=shop-after&flows=sides", ".flow svg, g.node"),
+    ("walk", "view=walk&text=Write+request+failed", "g.node"),
+    ("suspects", "view=suspects&before=shop-before&after=shop-after", ".suspect-rows tbody tr"),
+    ("patterns", "view=patterns&run=after", "tbody tr"),
+    ("timeline", "view=timeline&run=after", "canvas"),
+    ("guide", "view=wizard&analysis=errors", ".choice"),
+)
+"""Name, question, and what there is once it is drawn."""
 
+
+def test_pictures_for_people(browse, expect):
+    """Kept in artifacts/, to be looked at; small ones of them in the folder that CLEW_PICTURES names (`make pictures`)."""
     folder = Path(__file__).parents[2] / "artifacts"
     folder.mkdir(exist_ok=True)
+    small = os.environ.get("CLEW_PICTURES")
     for dark in (False, True):
         theme = "dark" if dark else "light"
-        for name, state, ready in (
-            ("why", "text=Write+request+failed", "g.node"),
-            ("why-critical-path", "text=Write+request+failed&path=shown", "section.path tbody tr"),
-            ("why-modules", "text=Write+request+failed&level=module", "g.node"),
-            ("path", "view=path&text=Write+request+failed", ".segments tbody tr"),
-            ("diff", "view=diff&before=before&after=after", "g.node"),
-        ):
-            page = browse(state, dark=dark)
+        for name, state, ready in PICTURES:
+            page = browse(state, dark=dark, **({"width": 1180, "height": 720} if small else {}))
             expect(page.locator(ready).first).to_be_visible()
-            page.wait_for_timeout(400)
+            page.wait_for_timeout(1500 if small else 400)
             page.screenshot(path=str(folder / f"browser-{name}-{theme}.png"))
+            if small:
+                page.screenshot(path=str(Path(small) / f"{name}-{theme}.jpg"), type="jpeg", quality=70)
 
 
 def test_a_guide_asks_and_tells_what_it_found_step_by_step(browse, expect):

@@ -117,3 +117,24 @@ def test_a_lock_that_another_holds_is_not_waited_for_in_vain():
         lock.release()
         assert workers.submit(work, Task()).result(30) == "held"
         assert not lock.locked()
+
+
+def test_sections_leave_nothing_for_the_interpreter_to_look_for():
+    """A thread with a trace function would hang: CPython looks for an exception that was taken back for ever."""
+    for _ in range(3):
+        with Task().interruptible():
+            pass
+    lines = []
+
+    def trace(frame, event, argument):
+        sys.settrace(None)
+        lines.append(event)
+        sys.settrace(trace)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        count(Task())
+    finally:
+        sys.settrace(None)
+    assert "return" in lines
