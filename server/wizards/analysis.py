@@ -81,6 +81,20 @@ class Analysis:
         )  # fmt: skip
 
 
+class OfOneRun(Analysis):
+    """An analysis whose first question is which run."""
+
+    @property
+    def run(self) -> Run:
+        return self.session.open(self.answers[0])
+
+    def which_run(self) -> Question:
+        return Question("Which run?", lambda _task: run_choices(self.session, self.session.runs().selected))
+
+    def preamble(self) -> str:
+        return f"run = clew.open({literal(self.run.info.id)})"
+
+
 def run_choices(session: Session, first: str = "", without: str = "") -> list[WizardChoice]:
     """The workspace's runs, newest first but for the one to begin with. Raises `NothingFound`."""
     runs = [run for run in session.runs().runs if run.id != without]

@@ -21,19 +21,18 @@ from clew.server.protocol import CompareParams, LocalizeParams, SliceParams, Tar
 from clew.server.session import Task
 from clew.server.wizards.analysis import (
     MAX_ROWS,
-    Analysis,
     Found,
     NothingFound,
+    OfOneRun,
     Question,
     flows_of,
     literal,
     location,
-    run_choices,
 )
 
 if TYPE_CHECKING:
     from clew.graph.event import Event
-    from clew.graph.query import EventQuery, Run
+    from clew.graph.query import EventQuery
 
 LEVELS = ("ERROR", "WARNING")
 """What is looked for, the first that there is; then functions that ended by an exception."""
@@ -41,13 +40,13 @@ RAISED = "raised"
 MAX_TEXT = 120
 
 
-class Errors(Analysis):
+class Errors(OfOneRun):
     name: ClassVar[str] = "errors"
     title: ClassVar[str] = "Error log analysis"
 
     def questions(self) -> Sequence[Question]:
         return (
-            Question("Which run?", lambda _task: run_choices(self.session, self.session.runs().selected)),
+            self.which_run(),
             Question("Which error?", self._choices),
             Question("Which of its occurrences?", self._occurrences),
         )
@@ -61,14 +60,7 @@ class Errors(Analysis):
             ("Suspects", self._suspects),
         )
 
-    def preamble(self) -> str:
-        return f"run = clew.open({literal(self.run.info.id)})"
-
     # --- what is chosen -----------------------------------------------------------------------------------------------
-    @property
-    def run(self) -> Run:
-        return self.session.open(self.answers[0])
-
     @cached_property
     def level(self) -> str:
         """The gravest level that there are log lines of, else `RAISED`."""

@@ -18,19 +18,17 @@ from clew.server.protocol import CriticalPathParams, Target, WizardChoice, Wizar
 from clew.server.session import Task
 from clew.server.wizards.analysis import (
     MAX_ROWS,
-    Analysis,
     Found,
     NothingFound,
+    OfOneRun,
     Question,
     flows_of,
     literal,
     location,
-    run_choices,
 )
 
 if TYPE_CHECKING:
     from clew.graph.ops.critical_path import Segment
-    from clew.graph.query import Run
 
 QUANTILES = {"slowest": 1.0, "p95": 0.95, "typical": 0.5}
 PATHS = 50
@@ -41,13 +39,13 @@ ASKED = 3
 """Functions of which that is asked."""
 
 
-class Paths(Analysis):
+class Paths(OfOneRun):
     name: ClassVar[str] = "path"
     title: ClassVar[str] = "Critical path analysis"
 
     def questions(self) -> Sequence[Question]:
         return (
-            Question("Which run?", lambda _task: run_choices(self.session, self.session.runs().selected)),
+            self.which_run(),
             Question("Which requests?", self._names),
             Question("Which of them?", self._which),
         )
@@ -61,14 +59,7 @@ class Paths(Analysis):
             ("What would make it faster", self._what_if),
         )
 
-    def preamble(self) -> str:
-        return f"run = clew.open({literal(self.run.info.id)})"
-
     # --- what is chosen -----------------------------------------------------------------------------------------------
-    @property
-    def run(self) -> Run:
-        return self.session.open(self.answers[0])
-
     def _flows(self, task: Task) -> Flows:
         """Of the chosen name."""
         flows = flows_of(self.run, task)

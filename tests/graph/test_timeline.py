@@ -39,7 +39,10 @@ def test_a_call_is_found_by_strand_depth_and_time(handed):
     graph = handed.graph()
     timeline = Timeline.of(graph)
     zero = 100 - graph.at("ts", 0)  # times count from the run's start
-    at = lambda ns: ns - zero  # noqa: E731
+
+    def at(ns):
+        return ns - zero
+
     assert spot_of(graph, timeline, 0, 1, at(3200)) == ("app:make", at(3200), at(3500))
     assert spot_of(graph, timeline, 0, 2, at(3260)) == ("app:part", at(3250), at(3350))
     # An end is not part of its call.
