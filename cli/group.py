@@ -23,7 +23,7 @@ COMMANDS = {
     "why": Entry("clew.cli.why", "Walk back from a log line to its cause."),
     "walk": Entry("clew.cli.walk", "Walk from event to event: causes, effects, what is around."),
     "diff": Entry("clew.cli.diff", "Say what changed between runs: which functions, which requests."),
-    "analyse": Entry("clew.cli.analyse", "Analyse errors, critical paths or a regression, guided by a few questions."),
+    "analyse": Entry("clew.cli.analyse", "Analyse errors, critical paths or a regression, guided."),
     "patterns": Entry("clew.cli.patterns", "Show what threads and tasks do again and again."),
     "localize": Entry("clew.cli.localize", "Rank the services and functions to look at, with reasons."),
     "slice": Entry("clew.cli.slice", "List everything that led to some events, or followed from them."),

@@ -71,7 +71,12 @@ def line_map(old: str, new: str) -> LineMap:
     def tokens(text: str, of: Outline | None) -> list[int]:
         rows = [row.rstrip() for row in lines_of(text)]
         scopes = _scopes(of, len(rows)) if by_function else [""] * len(rows)
-        return [numbers.setdefault(token, len(numbers)) for token in zip(rows, scopes, strict=True)]
+        found = []
+        for row, scope in zip(rows, scopes, strict=True):
+            # Where a function ends, a blank line or a comment is its own or not by what stands below.
+            token = (row, scope if row and not row.lstrip().startswith("#") else "")
+            found.append(numbers.setdefault(token, len(numbers)))
+        return found
 
     first, second = tokens(old, before), tokens(new, after)
     forward, backward = [0] * (len(first) + 1), [0] * (len(second) + 1)
