@@ -55,7 +55,10 @@ export class Server implements vscode.Disposable {
     }
     const client = this.client;
     if (!client) throw new Error("The clew server was stopped.");
-    return client.sendRequest<Methods[M]["result"]>(method, params, token);
+    // A token that is undefined would be taken for a second parameter.
+    return token
+      ? client.sendRequest<Methods[M]["result"]>(method, params, token)
+      : client.sendRequest<Methods[M]["result"]>(method, params);
   }
 
   dispose(): void {
