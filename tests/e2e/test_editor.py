@@ -206,7 +206,7 @@ def test_the_lens_of_a_slower_function_opens_its_requests_in_the_panel(editor, e
     show_compared(editor, expect).first.click()
     expect(editor.panel.locator(".compare-rows tr.selected").first).to_contain_text("slower")
     expect(editor.panel.locator(".facts li", has_text="Stock.lookup")).to_be_visible()
-    expect(editor.panel.locator("g.nodes g", has_text="Stock.lookup").first).to_be_visible()
+    expect(editor.panel.locator("g.flow-call.sure", has_text="Stock.lookup")).to_be_visible()
     stop_comparing(editor)
 
 
