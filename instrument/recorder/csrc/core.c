@@ -3,8 +3,9 @@
  * layout.h is the file format, clock.h the time stamps, store.h the file, chunks.h whose a part of it is, opening.h how
  * files and threads begin and end, records.h the records, budget.h what they may cost, counting.h what is counted instead,
  * slab.h the memory of probes, probes.h these, operands.h what adapters put into the standard library: strands.h, handles.h
- * and tasks.h into asyncio, queues.h into queues, watched_streams.h into sockets and pipes, of which transfers.h and
- * courses.h know which bytes went from whom to whom. They are one translation unit, so that a probe's whole path is inlined.
+ * and tasks.h into asyncio, queues.h and simple_queues.h into queues, watched_streams.h into sockets and pipes, of which
+ * transfers.h and courses.h know which bytes went from whom to whom. They are one translation unit, so that a probe's whole
+ * path is inlined.
  *
  * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
  * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
@@ -31,6 +32,7 @@
 #include "queues.h"
 #include "records.h"
 #include "signals.h"
+#include "simple_queues.h"
 #include "tasks.h"
 #include "watched_streams.h"
 
