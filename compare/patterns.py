@@ -18,11 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.compare.activations import RAISED, Activations, activations_of
+from clew.compare.occurrences import Occurrences
 from clew.compare.outlines import Line, Outlines
 from clew.compare.sequitur import I64, infer
 from clew.compare.shapes import Shapes, shapes_of
 from clew.compare.siblings import Mask, Rows, rows_of
 from clew.compare.successions import Succession, successions
+from clew.compare.transitions import Diagram, diagram
 from clew.graph.arrays import expand
 from clew.graph.columns import Table, table_of
 from clew.graph.levels import LabelFunction
@@ -152,6 +154,23 @@ class Patterns:
         is_there[self.places(number)] = True
         at = np.flatnonzero(is_there[self.shapes.place])
         return at, at + int(self.shapes.size[self.inside(number)[:-1]].sum())
+
+    @cached_property
+    def _timed(self) -> dict[int, Occurrences]:
+        return {}
+
+    def timed(self, number: int) -> Occurrences:
+        """When it occurs; kept, so that every further look at it is quick."""
+        if number not in self._timed:
+            sizes = self.shapes.size[self.inside(number)[:-1]]
+            offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+            self._timed[number] = Occurrences(self.activations, self.occurrences(number)[0], offsets)
+        return self._timed[number]
+
+    @cached_property
+    def diagram(self) -> Diagram:
+        """What happens right after what, in all strands; see `clew.compare.transitions`."""
+        return diagram(self.activations)
 
     def outline(self, number: int, most: int = 100) -> list[Line]:
         """Its calls, a line for equal ones in a row, callers before what they call."""

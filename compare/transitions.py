@@ -5,11 +5,12 @@ Invariant: a strand's moves are one fewer than its beginnings and ends, and its 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from clew.compare.activations import Activations
+from clew.compare.activations import WAYS, Activations
 from clew.compare.sequitur import I64
 
 End = Literal["returned", "raised", "suspended", "unfinished"]
@@ -26,47 +27,59 @@ class State(NamedTuple):
     """Until the strand's next state, summed."""
 
 
-class Move(NamedTuple):
-    source: int
-    """Number of a state,"""
-    target: int
-    """and of the one after it."""
-    times: int
-    inside: int
-    """How many of these are within occurrences of the pattern."""
+@dataclass(frozen=True, eq=False)
+class Diagram:
+    """Of all strands. Moves are columns, by their source and target."""
 
-
-class Diagram(NamedTuple):
     states: tuple[State, ...]
-    moves: tuple[Move, ...]
+    of: Activations
+    code: I64
+    """Per state its symbol in `of.sequence()`."""
+    source: I64
+    """Per move the number of a state,"""
+    target: I64
+    """and of the one after it."""
+    times: I64
+
+    def inside(self, first: I64, last: I64) -> tuple[I64, I64]:
+        """How often states, and moves, are within occurrences of a pattern, told by the first and last activation of each
+        side by side. Occurrences are all alike."""
+        states, moves = np.zeros(len(self.states), np.int64), np.zeros(len(self.times), np.int64)
+        if not len(first):
+            return states, moves
+        one = np.searchsorted(self.code, self._symbols(int(first[0]), int(last[0])))
+        np.add.at(states, one, len(first))
+        pairs = self.source * len(self.states) + self.target
+        np.add.at(moves, np.searchsorted(pairs, one[:-1] * len(self.states) + one[1:]), len(first))
+        return states, moves
+
+    def _symbols(self, first: int, last: int) -> I64:
+        """Of activations side by side, and what is in them."""
+        of, rows = self.of, slice(first, last + int(self.of.size[last]))
+        made = np.zeros(2 * (rows.stop - first), np.int64)
+        label, way = np.divmod(of.what[rows], WAYS)
+        made[of.opens[rows] - of.opens[first]] = label * 6 + way // 4
+        made[of.closes[rows] - of.opens[first]] = label * 6 + 2 + way % 4
+        return made
 
 
-def diagram(of: Activations, first: I64, last: I64) -> Diagram:
-    """Of all strands; a pattern is told by the first and last activation of each occurrence, which are all alike."""
+def diagram(of: Activations) -> Diagram:
     sequence = of.sequence()
     ts = np.zeros(len(sequence), np.int64)
     ts[of.opens], ts[of.closes] = of.begin_ns, of.end_ns
     symbols = 6 * len(of.labels)
+    seen = np.bincount(sequence[sequence < symbols], minlength=symbols)
+    code = np.flatnonzero(seen)
+    number = np.cumsum(seen > 0) - 1
     # Between strands is no move.
     moves = (sequence[1:] < symbols) & (sequence[:-1] < symbols)
-    source, target = sequence[:-1][moves].astype(np.int64), sequence[1:][moves]
-    took = np.bincount(source, (ts[1:] - ts[:-1])[moves], symbols).astype(np.int64)
-    pairs, count = np.unique(source * symbols + target, return_counts=True)
-    inside = np.zeros(len(pairs), np.int64)
-    if len(first):
-        one = sequence[of.opens[first[0]] : of.closes[last[0]] + 1].astype(np.int64)
-        within, times = np.unique(one[:-1] * symbols + one[1:], return_counts=True)
-        inside[np.searchsorted(pairs, within)] = times * len(first)
-    seen = np.bincount(sequence[sequence < symbols], minlength=symbols)
-    used = np.flatnonzero(seen)
-    number = np.cumsum(seen > 0) - 1
+    source, target = number[sequence[:-1][moves]], number[sequence[1:][moves]]
+    took = np.bincount(source, (ts[1:] - ts[:-1])[moves], len(code)).astype(np.int64)
+    pairs, times = np.unique(source * len(code) + target, return_counts=True)
     whats: tuple[What, ...] = ("entered", "resumed", *ENDS)
-    states = (State(of.labels[code // 6], whats[code % 6], int(seen[code]), int(took[code])) for code in used.tolist())
-    steps = zip(
-        number[pairs // symbols].tolist(),
-        number[pairs % symbols].tolist(),
-        count.tolist(),
-        inside.tolist(),
-        strict=True,
+    states = tuple(
+        State(of.labels[symbol // 6], whats[symbol % 6], int(seen[symbol]), ns)
+        for symbol, ns in zip(code.tolist(), took.tolist(), strict=True)
     )
-    return Diagram(tuple(states), tuple(Move(*step) for step in steps))
+    many = max(len(code), 1)
+    return Diagram(states, of, code, pairs // many, pairs % many, times)

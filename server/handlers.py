@@ -63,6 +63,26 @@ def _patterns(session: Session, params: protocol.PatternsParams, task: Task) -> 
     return patterns_view(session, params, task)
 
 
+def _pattern_times(session: Session, params: protocol.PatternTimesParams, task: Task) -> protocol.PatternTimesResult:
+    from clew.server.panel.pattern_looks import pattern_times
+
+    return pattern_times(session, params, task)
+
+
+def _pattern_occurrence(
+    session: Session, params: protocol.PatternOccurrenceParams, task: Task
+) -> protocol.PatternOccurrenceResult:
+    from clew.server.panel.pattern_looks import pattern_occurrence
+
+    return pattern_occurrence(session, params, task)
+
+
+def _pattern_diagram(session: Session, params: protocol.PatternsParams, task: Task) -> protocol.PatternDiagram:
+    from clew.server.panel.pattern_looks import pattern_diagram
+
+    return pattern_diagram(session, params, task)
+
+
 def _timeline(session: Session, params: protocol.TimelineParams, task: Task) -> protocol.TimelineResult:
     from clew.server.panel.timeline import timeline_view
 
@@ -160,6 +180,9 @@ HANDLERS: dict[str, Handler] = {
     "clew/compare": _compare,
     "clew/localize": _localize,
     "clew/patterns": _patterns,
+    "clew/patternTimes": _pattern_times,
+    "clew/patternOccurrence": _pattern_occurrence,
+    "clew/patternDiagram": _pattern_diagram,
     "clew/timeline": _timeline,
     "clew/timelineTile": _timeline_tile,
     "clew/timelineArrows": _timeline_arrows,

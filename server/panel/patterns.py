@@ -1,4 +1,4 @@
-"""The patterns view: what threads and tasks do again and again, when, what follows what, and the diagram of moves."""
+"""The patterns view: what threads and tasks do again and again, when, and what follows what."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from clew.compare.patterns import Pattern, Patterns, find_patterns
 from clew.compare.sequitur import I64
-from clew.compare.transitions import diagram
 from clew.graph.execute import strands_named
 from clew.graph.levels import RUNTIME, level_names
 from clew.graph.model import ExecutionGraph
@@ -19,11 +18,9 @@ from clew.server.panel.target import nothing_recorded
 from clew.server.protocol import (
     Location,
     PatternLine,
-    PatternMove,
     PatternRow,
     PatternsParams,
     PatternsResult,
-    PatternState,
     PatternStrand,
     PatternStretch,
     PatternSuccession,
@@ -35,7 +32,6 @@ MAX_STRETCHES = 2000
 MAX_LINES = 60
 MAX_STRANDS = 200
 MAX_SUCCESSIONS = 400
-MAX_MOVES = 1000
 
 _Question = tuple[str, str, int, int, int, int]
 _LAST: WeakKeyDictionary[Run, tuple[_Question, Patterns]] = WeakKeyDictionary()
@@ -45,17 +41,13 @@ _LAST: WeakKeyDictionary[Run, tuple[_Question, Patterns]] = WeakKeyDictionary()
 def patterns_view(session: Session, params: PatternsParams, task: Task) -> PatternsResult:
     """Raises `ClewError` for a strand, a pattern or a level that is not there."""
     run = session.open(params.run, task)
-    found = _found(run, params, task)
+    found = patterns_of(run, params, task)
     task.phase("looking at when")
     graph, of = run.graph, found.activations
-    chosen = _chosen(found, params.pattern)
+    chosen = chosen_of(found, params.pattern)
     with task.interruptible():
         where = _Where(found, params)
-    task.phase("counting moves")
-    with task.interruptible():
-        drawn = diagram(of, *(found.occurrences(chosen.number) if chosen else (np.zeros(0, np.int64),) * 2))
-    places = _places(graph) if params.level == "function" else {}
-    moves = sorted(drawn.moves, key=lambda move: (-move.inside, -move.times, move.source, move.target))
+    places = places_of(graph) if params.level == "function" else {}
     ids = [row.id for row in found.rows]
     message = ""
     if not of.events:
@@ -81,26 +73,14 @@ def patterns_view(session: Session, params: PatternsParams, task: Task) -> Patte
             for step in found.successions[:MAX_SUCCESSIONS]
         ],
         pattern=chosen.id if chosen else "",
-        states=[
-            PatternState(
-                state.label,
-                state.what,
-                state.times,
-                float(state.ns),
-                state.ns / found.span_ns if found.span_ns else 0.0,
-                places.get(state.label),
-            )
-            for state in drawn.states
-        ],
-        moves=[PatternMove(*move) for move in moves[:MAX_MOVES]],
-        hiddenMoves=max(0, len(moves) - MAX_MOVES),
         fromNs=float(where.begin),
         toNs=float(where.end),
         message=message,
     )
 
 
-def _found(run: Run, params: PatternsParams, task: Task) -> Patterns:
+def patterns_of(run: Run, params: PatternsParams, task: Task) -> Patterns:
+    """Raises `ClewError` for a strand or a level that is not there."""
     top = max(1, min(params.maxPatterns, MAX_PATTERNS))
     question = (params.strand, params.level, params.calls, params.times, params.widest, top)
     known = _LAST.get(run)
@@ -116,7 +96,8 @@ def _found(run: Run, params: PatternsParams, task: Task) -> Patterns:
     return found
 
 
-def _chosen(found: Patterns, which: str) -> Pattern | None:
+def chosen_of(found: Patterns, which: str) -> Pattern | None:
+    """The one that is asked for, the first where none is. Raises `ClewError` for one that is not there."""
     if not which:
         return next(iter(found.rows), None)
     for row in found.rows:
@@ -219,7 +200,7 @@ def _row(found: Patterns, row: Pattern, where: _Where, places: dict[str, Locatio
     )
 
 
-def _places(graph: ExecutionGraph) -> dict[str, Location]:
+def places_of(graph: ExecutionGraph) -> dict[str, Location]:
     """Where functions are, by their labels."""
     return {
         site.label: Location(site.file, site.line)

@@ -47,12 +47,20 @@ from clew.server.protocol.own import ViewsResult as ViewsResult
 from clew.server.protocol.paths import CriticalPathParams as CriticalPathParams
 from clew.server.protocol.paths import CriticalPathResult as CriticalPathResult
 from clew.server.protocol.paths import PathSegment as PathSegment
+from clew.server.protocol.pattern_looks import PatternDiagram as PatternDiagram
+from clew.server.protocol.pattern_looks import PatternInside as PatternInside
+from clew.server.protocol.pattern_looks import PatternLane as PatternLane
+from clew.server.protocol.pattern_looks import PatternMove as PatternMove
+from clew.server.protocol.pattern_looks import PatternOccurrence as PatternOccurrence
+from clew.server.protocol.pattern_looks import PatternOccurrenceParams as PatternOccurrenceParams
+from clew.server.protocol.pattern_looks import PatternOccurrenceResult as PatternOccurrenceResult
+from clew.server.protocol.pattern_looks import PatternState as PatternState
+from clew.server.protocol.pattern_looks import PatternTimesParams as PatternTimesParams
+from clew.server.protocol.pattern_looks import PatternTimesResult as PatternTimesResult
 from clew.server.protocol.patterns import PatternLine as PatternLine
-from clew.server.protocol.patterns import PatternMove as PatternMove
 from clew.server.protocol.patterns import PatternRow as PatternRow
 from clew.server.protocol.patterns import PatternsParams as PatternsParams
 from clew.server.protocol.patterns import PatternsResult as PatternsResult
-from clew.server.protocol.patterns import PatternState as PatternState
 from clew.server.protocol.patterns import PatternStrand as PatternStrand
 from clew.server.protocol.patterns import PatternStretch as PatternStretch
 from clew.server.protocol.patterns import PatternSuccession as PatternSuccession
@@ -125,6 +133,9 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/compare": (CompareParams, CompareResult),
     "clew/localize": (LocalizeParams, LocalizeResult),
     "clew/patterns": (PatternsParams, PatternsResult),
+    "clew/patternTimes": (PatternTimesParams, PatternTimesResult),
+    "clew/patternOccurrence": (PatternOccurrenceParams, PatternOccurrenceResult),
+    "clew/patternDiagram": (PatternsParams, PatternDiagram),
     "clew/timeline": (TimelineParams, TimelineResult),
     "clew/timelineTile": (TimelineTileParams, TimelineTileResult),
     "clew/timelineArrows": (TimelineArrowsParams, TimelineArrowsResult),

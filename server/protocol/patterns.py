@@ -23,7 +23,7 @@ class PatternsParams:
     """and has at most so many calls side by side."""
     maxPatterns: int = 50
     pattern: str = ""
-    """Whose moves the diagram tells apart, by `PatternRow.id`; "" for the first row's."""
+    """Which one is looked at closer, by `PatternRow.id`; "" for the first row's."""
     fromNs: float = 0.0
     """Stretches from here on; since the run's start,"""
     toNs: float = 0.0
@@ -113,32 +113,6 @@ class PatternSuccession:
 
 
 @dataclass(frozen=True)
-class PatternState:
-    """A node of the diagram: a function's beginning or end."""
-
-    label: str
-    what: Literal["entered", "resumed", "returned", "raised", "suspended", "unfinished"]
-    count: int
-    ns: float
-    """Until the next state, summed."""
-    share: float
-    """Of the time of all strands."""
-    location: Location | None = None
-
-
-@dataclass(frozen=True)
-class PatternMove:
-    """An edge of the diagram: one state came right after another."""
-
-    source: int
-    """Place in `states`."""
-    target: int
-    count: int
-    inside: int
-    """How many of these within occurrences of `PatternsResult.pattern`."""
-
-
-@dataclass(frozen=True)
 class PatternsResult:
     run: RunRef
     level: str
@@ -158,11 +132,7 @@ class PatternsResult:
     successions: list[PatternSuccession]
     """The most frequent first."""
     pattern: str
-    """Whose moves the diagram tells apart; "" for none."""
-    states: list[PatternState]
-    moves: list[PatternMove]
-    hiddenMoves: int
-    """Rarer ones that were left out."""
+    """The one that was asked for, or the first; "" for none."""
     fromNs: float
     toNs: float
     message: str = ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ from hypothesis import strategies as st
 
 import clew
 from clew.compare.patterns import Thresholds, find_patterns
-from clew.compare.transitions import diagram
 from clew.graph.build import build
 from clew.graph.nodes import QueryError
 
@@ -228,15 +229,41 @@ def test_the_diagram_has_every_move_and_tells_those_of_a_pattern(make_run):
     graph, _ = build(loop(make_run, rounds=14))
     found = find_patterns(graph, [0])
     of = found.activations
-    drawn = diagram(of, *found.occurrences(0))
-    assert sum(move.times for move in drawn.moves) == 2 * len(of) - 1
+    drawn = found.diagram
+    assert drawn.times.sum() == 2 * len(of) - 1
     assert sum(state.times for state in drawn.states) == 2 * len(of)
     assert sum(state.ns for state in drawn.states) == of.end_ns.max() - of.begin_ns.min()
-    moves = {(drawn.states[move.source], drawn.states[move.target]): move for move in drawn.moves}
-    named = {(a.label, a.what, b.label, b.what): move for (a, b), move in moves.items()}
-    assert named["app:read", "entered", "app:read", "returned"].times == 14
-    assert named["app:read", "entered", "app:read", "returned"].inside == 12
-    assert named["app:b", "returned", "app:log", "entered"].inside == 0
+    in_states, in_moves = drawn.inside(*found.occurrences(0))
+    ends = zip(drawn.source.tolist(), drawn.target.tolist(), strict=True)
+    named = {
+        (drawn.states[a].label, drawn.states[a].what, drawn.states[b].label, drawn.states[b].what): move
+        for move, (a, b) in enumerate(ends)
+    }
+    read = named["app:read", "entered", "app:read", "returned"]
+    assert (drawn.times[read], in_moves[read]) == (14, 12)
+    assert in_moves[named["app:b", "returned", "app:log", "entered"]] == 0
+    counted = {(state.label, state.what): times for state, times in zip(drawn.states, in_states.tolist(), strict=True)}
+    assert counted["app:read", "entered"] == 12 and counted["app:main", "entered"] == 0
+
+
+@given(strands)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_moves_and_states_of_a_pattern_are_those_of_its_text_times_its_count(make_run, forests):
+    found = find_patterns(graph := recorded(make_run, forests), [strand.index for strand in graph.strands], calls=1)
+    of, drawn = found.activations, found.diagram
+    sequence = of.sequence().tolist()
+    for row in found.rows:
+        first, last = found.occurrences(row.number)
+        states, moves = drawn.inside(first, last)
+        symbols, steps = Counter(), Counter()
+        for one, other in zip(first, last, strict=True):
+            part = sequence[of.opens[one] : of.closes[other] + 1]
+            symbols.update(part)
+            steps.update(pairwise(part))
+        code = drawn.code.tolist()
+        assert {code[at]: times for at, times in enumerate(states.tolist()) if times} == symbols
+        ends = zip(drawn.source.tolist(), drawn.target.tolist(), moves.tolist(), strict=True)
+        assert {(code[a], code[b]): times for a, b, times in ends if times} == steps
 
 
 def test_deep_recursion_is_no_deeper_than_memory(make_run):

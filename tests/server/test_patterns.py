@@ -1,4 +1,4 @@
-"""The patterns view: bounded, with where and when each pattern is, what follows it, and the diagram of moves."""
+"""The patterns view: bounded, with where and when each pattern is, what follows it, and closer looks at one of them."""
 
 from __future__ import annotations
 
@@ -58,9 +58,14 @@ def test_patterns_come_with_their_calls_and_times(session):
     assert [strand["strand"] for strand in found["strands"]] == ["MainThread", "worker"]
 
 
+def look(session, method, **params):
+    return answer(session, f"clew/{method}", {"run": "loop", **params})
+
+
 def test_the_diagram_tells_the_moves_of_one_pattern_apart(session):
-    found = ask(session)
-    assert found["pattern"] == found["patterns"][0]["id"]
+    rows = ask(session)["patterns"]
+    found = look(session, "patternDiagram")
+    assert found["pattern"] == rows[0]["id"]
     states = found["states"]
     moves = {
         (states[move["source"]]["label"], states[move["target"]]["label"]): (move["count"], move["inside"])
@@ -68,10 +73,66 @@ def test_the_diagram_tells_the_moves_of_one_pattern_apart(session):
         if states[move["target"]]["what"] == "entered"
     }
     assert moves["app:a", "app:retry"] == (20, 0) and moves["app:step", "app:store"] == (100, 80)
-    other = ask(session, pattern=found["patterns"][1]["id"])
+    reads = next(state for state in states if (state["label"], state["what"]) == ("app:read", "entered"))
+    assert (reads["count"], reads["inside"]) == (100, 80)
+    other = look(session, "patternDiagram", pattern=rows[1]["id"])
     inside = {move["source"]: move["inside"] for move in other["moves"] if states[move["source"]]["what"] == "raised"}
     assert list(inside.values()) == [20]
     assert sum(state["share"] for state in states) == pytest.approx(1)
+    ends = [[(move["source"], move["target"]) for move in one["moves"]] for one in (found, other)]
+    assert ends[0] == ends[1], "drawn alike, whichever pattern is looked at"
+
+
+def test_a_large_diagram_keeps_the_pattern_and_what_has_most_time(session, monkeypatch):
+    monkeypatch.setattr("clew.server.panel.pattern_looks.MAX_STATES", 4)
+    monkeypatch.setattr("clew.server.panel.pattern_looks.MAX_MOVES", 3)
+    found = look(session, "patternDiagram")
+    assert len(found["states"]) == 4 and all(state["inside"] for state in found["states"])
+    assert len(found["moves"]) <= 3 and found["hiddenStates"] == 6 and found["hiddenMoves"] > 0
+    assert all(0 <= move[end] < 4 for move in found["moves"] for end in ("source", "target"))
+
+
+def test_the_whole_run_as_a_window_has_all_of_every_pattern(session):
+    rows = ask(session)["patterns"]
+    found = look(session, "patternTimes", bins=50)
+    assert [(one["id"], one["count"], one["ns"]) for one in found["inside"]] == [
+        (row["id"], row["count"], row["totalNs"]) for row in rows
+    ]
+    assert [one["share"] for one in found["inside"]] == pytest.approx([row["share"] for row in rows])
+    assert sum(found["whole"]) == sum(sum(lane["ns"]) for lane in found["lanes"]) == rows[0]["totalNs"]
+    assert {lane["name"]: sum(lane["begun"]) for lane in found["lanes"]} == {"MainThread": 40, "worker": 40}
+    assert all(len(lane["begun"]) == len(lane["ns"]) == 50 for lane in found["lanes"])
+
+
+def test_a_window_has_the_patterns_in_it_and_no_more_than_a_screen_shows(session, monkeypatch):
+    rows = ask(session)["patterns"]
+    stretch = rows[1]["stretches"][0]
+    found = look(session, "patternTimes", fromNs=stretch["fromNs"], toNs=stretch["fromNs"] + 1, bins=5000)
+    assert [(one["id"], one["count"], one["ns"]) for one in found["inside"]] == [(rows[1]["id"], 1, 1)]
+    assert found["lanes"] == [] and len(found["whole"]) <= 1200
+    monkeypatch.setattr("clew.server.panel.pattern_looks.MAX_LANES", 1)
+    found = look(session, "patternTimes")
+    assert len(found["lanes"]) == 1 and found["hiddenLanes"] == 1
+    with pytest.raises(ClewError, match="ends"):
+        look(session, "patternTimes", fromNs=10, toNs=10)
+    assert look(session, "patternTimes", calls=99)["lanes"] == []
+
+
+def test_occurrences_are_gone_through_by_number_and_found_by_time(session):
+    first = look(session, "patternOccurrence", number=0)
+    last = look(session, "patternOccurrence", number=79)
+    assert first["count"] == 80 and first["occurrence"]["location"]["line"] > 0
+    assert first["occurrence"]["fromNs"] < last["occurrence"]["fromNs"]
+    one = look(session, "patternOccurrence", number=17)["occurrence"]
+    there = look(session, "patternOccurrence", strandNumber=one["strand"], atNs=one["toNs"])["occurrence"]
+    assert there == one
+    with pytest.raises(ClewError, match="no occurrence 81; it occurs 80 times"):
+        look(session, "patternOccurrence", number=80)
+    with pytest.raises(ClewError, match="no thread or task number 9"):
+        look(session, "patternOccurrence", strandNumber=9)
+    assert look(session, "patternOccurrence", calls=99, number=0) | {"run": None} == {
+        "run": None, "pattern": "", "count": 0, "occurrence": None,
+    }  # fmt: skip
 
 
 def test_stretches_are_bounded_and_of_the_time_that_is_asked_for(session):

@@ -543,6 +543,141 @@ export interface CriticalPathResult {
   machines: MachineRef[];
 }
 
+/** `fromNs` and `toNs` are the window that is looked at. */
+export interface PatternTimesParams {
+  run?: string;
+  strand?: string;
+  level?: string;
+  calls?: number;
+  times?: number;
+  widest?: number;
+  maxPatterns?: number;
+  pattern?: string;
+  fromNs?: number;
+  toNs?: number;
+  maxStretches?: number;
+  /** Into so many equal parts the window, and the whole run, are cut: as many as there are pixels. */
+  bins?: number;
+}
+
+/** One thread or task in the window, part by part. */
+export interface PatternLane {
+  /** Its number in the run. */
+  strand: number;
+  process: string;
+  name: string;
+  /** Occurrences that are in the window in part or whole. */
+  count: number;
+  /** How many begin in each part, */
+  begun: number[];
+  /** and how long they are under way in it. */
+  ns: number[];
+}
+
+/** A pattern in the window. */
+export interface PatternInside {
+  id: string;
+  /** Occurrences that are in it in part or whole, */
+  count: number;
+  /** what they take there, */
+  ns: number;
+  /** and how much that is of all threads' and tasks' time there. */
+  share: number;
+}
+
+export interface PatternTimesResult {
+  run: RunRef;
+  pattern: string;
+  fromNs: number;
+  toNs: number;
+  /** Of the whole run, which begins at 0. */
+  endNs: number;
+  /** Of equal parts of the whole run, how long the pattern is under way, in all threads and tasks together. */
+  whole: number[];
+  /** Those with most of its time in the window first. */
+  lanes: PatternLane[];
+  /** More threads and tasks in which it occurs in the window. */
+  hiddenLanes: number;
+  /** Of all patterns that were asked for, in their order, those that occur in the window. */
+  inside: PatternInside[];
+}
+
+/** Which one: by its number, or the one nearest to a time in one thread or task. */
+export interface PatternOccurrenceParams {
+  run?: string;
+  strand?: string;
+  level?: string;
+  calls?: number;
+  times?: number;
+  widest?: number;
+  maxPatterns?: number;
+  pattern?: string;
+  fromNs?: number;
+  toNs?: number;
+  maxStretches?: number;
+  /** In the order of time, from 0; */
+  number?: number;
+  /** or the number of the thread or task in the run, */
+  strandNumber?: number;
+  atNs?: number;
+}
+
+export interface PatternOccurrence {
+  /** In the order of time, from 0. */
+  number: number;
+  strand: number;
+  process: string;
+  name: string;
+  fromNs: number;
+  toNs: number;
+  /** With which it begins. */
+  event: number;
+  location: Location | null;
+}
+
+export interface PatternOccurrenceResult {
+  run: RunRef;
+  pattern: string;
+  count: number;
+  /** None where the thread or task has none. */
+  occurrence: PatternOccurrence | null;
+}
+
+/** A node of the diagram: a function's beginning or end. */
+export interface PatternState {
+  label: string;
+  what: "entered" | "resumed" | "returned" | "raised" | "suspended" | "unfinished";
+  count: number;
+  /** How often within occurrences of the pattern. */
+  inside: number;
+  /** Until the next state, summed. */
+  ns: number;
+  /** Of the time of all strands. */
+  share: number;
+  location: Location | null;
+}
+
+/** An edge of the diagram: one state came right after another. */
+export interface PatternMove {
+  /** Place in `states`. */
+  source: number;
+  target: number;
+  count: number;
+  /** How many of these within occurrences of the pattern. */
+  inside: number;
+}
+
+export interface PatternDiagram {
+  run: RunRef;
+  pattern: string;
+  /** Those of the pattern, and of the others those with the most time. */
+  states: PatternState[];
+  hiddenStates: number;
+  moves: PatternMove[];
+  /** Rarer ones that were left out. */
+  hiddenMoves: number;
+}
+
 export interface PatternsParams {
   run?: string;
   /** Only threads and tasks whose name, `process / strand`, has this in it; "" for all. */
@@ -556,7 +691,7 @@ export interface PatternsParams {
   /** and has at most so many calls side by side. */
   widest?: number;
   maxPatterns?: number;
-  /** Whose moves the diagram tells apart, by `PatternRow.id`; "" for the first row's. */
+  /** Which one is looked at closer, by `PatternRow.id`; "" for the first row's. */
   pattern?: string;
   /** Stretches from here on; since the run's start, */
   fromNs?: number;
@@ -638,28 +773,6 @@ export interface PatternSuccession {
   count: number;
 }
 
-/** A node of the diagram: a function's beginning or end. */
-export interface PatternState {
-  label: string;
-  what: "entered" | "resumed" | "returned" | "raised" | "suspended" | "unfinished";
-  count: number;
-  /** Until the next state, summed. */
-  ns: number;
-  /** Of the time of all strands. */
-  share: number;
-  location: Location | null;
-}
-
-/** An edge of the diagram: one state came right after another. */
-export interface PatternMove {
-  /** Place in `states`. */
-  source: number;
-  target: number;
-  count: number;
-  /** How many of these within occurrences of `PatternsResult.pattern`. */
-  inside: number;
-}
-
 export interface PatternsResult {
   run: RunRef;
   level: string;
@@ -678,12 +791,8 @@ export interface PatternsResult {
   hiddenPatterns: number;
   /** The most frequent first. */
   successions: PatternSuccession[];
-  /** Whose moves the diagram tells apart; "" for none. */
+  /** The one that was asked for, or the first; "" for none. */
   pattern: string;
-  states: PatternState[];
-  moves: PatternMove[];
-  /** Rarer ones that were left out. */
-  hiddenMoves: number;
   fromNs: number;
   toNs: number;
   /** A sentence when there is nothing to show, with what to do. */
@@ -1357,6 +1466,9 @@ export interface Methods {
   "clew/compare": { params: CompareParams; result: CompareResult };
   "clew/localize": { params: LocalizeParams; result: LocalizeResult };
   "clew/patterns": { params: PatternsParams; result: PatternsResult };
+  "clew/patternTimes": { params: PatternTimesParams; result: PatternTimesResult };
+  "clew/patternOccurrence": { params: PatternOccurrenceParams; result: PatternOccurrenceResult };
+  "clew/patternDiagram": { params: PatternsParams; result: PatternDiagram };
   "clew/timeline": { params: TimelineParams; result: TimelineResult };
   "clew/timelineTile": { params: TimelineTileParams; result: TimelineTileResult };
   "clew/timelineArrows": { params: TimelineArrowsParams; result: TimelineArrowsResult };
@@ -1385,6 +1497,9 @@ export const METHODS: readonly Method[] = [
   "clew/compare",
   "clew/localize",
   "clew/patterns",
+  "clew/patternTimes",
+  "clew/patternOccurrence",
+  "clew/patternDiagram",
   "clew/timeline",
   "clew/timelineTile",
   "clew/timelineArrows",

@@ -1,0 +1,203 @@
+"""Closer looks at one pattern: when it occurs, one occurrence, the diagram of moves.
+
+Invariant: no answer has more than a screen shows, however often a pattern occurs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clew.compare.occurrences import Occurrences
+from clew.compare.patterns import Pattern, Patterns
+from clew.compare.sequitur import I64
+from clew.graph.query import Run
+from clew.records.errors import ClewError
+from clew.server.panel.patterns import chosen_of, patterns_of, places_of
+from clew.server.protocol import (
+    Location,
+    PatternDiagram,
+    PatternInside,
+    PatternLane,
+    PatternMove,
+    PatternOccurrence,
+    PatternOccurrenceParams,
+    PatternOccurrenceResult,
+    PatternsParams,
+    PatternState,
+    PatternTimesParams,
+    PatternTimesResult,
+)
+from clew.server.session import Session, Task
+
+MAX_BINS = 1200
+MAX_LANES = 16
+MAX_STATES = 120
+MAX_MOVES = 400
+
+
+def pattern_times(session: Session, params: PatternTimesParams, task: Task) -> PatternTimesResult:
+    """Raises `ClewError` for a pattern that is not there and a window that ends before it begins."""
+    run, found, chosen = _asked(session, params, task)
+    task.phase("looking at when")
+    with task.interruptible():
+        strands = np.arange(len(found.activations.strands))
+        begins, ends = _spans(run, found.activations.strands)
+        end_of_run = int(ends.max(initial=0)) + 1
+        begin = max(0, int(params.fromNs))
+        end = int(params.toNs) if params.toNs > 0 else end_of_run
+        if end <= begin:
+            raise ClewError(f"a time that ends ({end} ns) before it begins ({begin} ns)")
+        most = max(1, min(params.bins, MAX_BINS))
+        time = int(np.clip(np.minimum(ends, end) - np.maximum(begins, begin), 0, None).sum())
+        inside = []
+        for row in found.rows:
+            of = found.timed(row.number)
+            where = of.strands()
+            count, ns = int(of.touching(where, begin, end).sum()), int(_spent(of, where, begin, end).sum())
+            if count:
+                inside.append(PatternInside(row.id, count, float(ns), ns / time if time else 0.0))
+        if chosen is None:
+            return PatternTimesResult(session.ref(run), "", float(begin), float(end), float(end_of_run), [], [], 0, [])
+        of = found.timed(chosen.number)
+        count_of, ns_of = of.touching(strands, begin, end), _spent(of, strands, begin, end)
+        there = np.flatnonzero(count_of)
+        order = there[np.lexsort((there, -count_of[there], -ns_of[there]))]
+        edges = _edges(begin, end, most)
+        return PatternTimesResult(
+            run=session.ref(run),
+            pattern=chosen.id,
+            fromNs=float(begin),
+            toNs=float(end),
+            endNs=float(end_of_run),
+            whole=of.all_bins(_edges(0, end_of_run, most)).astype(float).tolist(),
+            lanes=[_lane(run, found, of, at, edges) for at in order[:MAX_LANES].tolist()],
+            hiddenLanes=max(0, len(order) - MAX_LANES),
+            inside=inside,
+        )
+
+
+def pattern_occurrence(session: Session, params: PatternOccurrenceParams, task: Task) -> PatternOccurrenceResult:
+    """Raises `ClewError` for a pattern, an occurrence or a strand that is not there."""
+    run, found, chosen = _asked(session, params, task)
+    task.phase("looking for it")
+    with task.interruptible():
+        if chosen is None:
+            return PatternOccurrenceResult(session.ref(run), "", 0)
+        of = found.timed(chosen.number)
+        number: int | None = params.number
+        if params.number < 0:
+            strands = found.activations.strands
+            if params.strandNumber not in strands:
+                raise ClewError(f"there is no thread or task number {params.strandNumber} among those looked at")
+            number = of.nearest(strands.index(params.strandNumber), int(params.atNs))
+        if number is None:
+            return PatternOccurrenceResult(session.ref(run), chosen.id, len(of))
+        if number >= len(of):
+            raise ClewError(f"there is no occurrence {number + 1:,}; it occurs {len(of):,} times")
+        one = of.occurrence(number)
+    strand = found.activations.strands[one.strand]
+    site = run.graph.sites[int(run.graph.at("site", one.event))]
+    return PatternOccurrenceResult(
+        run=session.ref(run),
+        pattern=chosen.id,
+        count=len(of),
+        occurrence=PatternOccurrence(
+            number=one.number,
+            strand=strand,
+            process=_process(run, strand),
+            name=run.graph.strands[strand].name,
+            fromNs=float(one.begin_ns),
+            toNs=float(one.end_ns),
+            event=one.event,
+            location=Location(site.file, site.line) if site.file else None,
+        ),
+    )
+
+
+def pattern_diagram(session: Session, params: PatternsParams, task: Task) -> PatternDiagram:
+    """Raises `ClewError` for a pattern that is not there."""
+    run, found, chosen = _asked(session, params, task)
+    task.phase("counting moves")
+    with task.interruptible():
+        drawn = found.diagram
+        nothing = np.zeros(0, np.int64)
+        states, moves = drawn.inside(*(found.occurrences(chosen.number) if chosen else (nothing, nothing)))
+    places = places_of(run.graph) if params.level == "function" else {}
+    took = np.array([state.ns for state in drawn.states], np.int64)
+    kept = np.sort(np.lexsort((np.arange(len(took)), -took, states == 0))[:MAX_STATES])
+    place = np.full(len(took), -1, np.int64)
+    place[kept] = np.arange(len(kept))
+    shown = np.flatnonzero((place[drawn.source] >= 0) & (place[drawn.target] >= 0))
+    ranked = shown[np.lexsort((shown, -drawn.times[shown], moves[shown] == 0))[:MAX_MOVES]]
+    span = found.span_ns
+    return PatternDiagram(
+        run=session.ref(run),
+        pattern=chosen.id if chosen else "",
+        states=[
+            PatternState(
+                label=state.label,
+                what=state.what,
+                count=state.times,
+                inside=int(states[number]),
+                ns=float(state.ns),
+                share=state.ns / span if span else 0.0,
+                location=places.get(state.label),
+            )
+            for number, state in ((number, drawn.states[number]) for number in kept.tolist())
+        ],
+        hiddenStates=len(took) - len(kept),
+        # In the order of their ends, whichever pattern is looked at: so that they are drawn alike.
+        moves=[
+            PatternMove(
+                int(place[drawn.source[move]]), int(place[drawn.target[move]]), int(drawn.times[move]), int(moves[move])
+            )
+            for move in np.sort(ranked).tolist()
+        ],
+        hiddenMoves=len(drawn.times) - len(ranked),
+    )
+
+
+def _asked(session: Session, params: PatternsParams, task: Task) -> tuple[Run, Patterns, Pattern | None]:
+    run = session.open(params.run, task)
+    found = patterns_of(run, params, task)
+    return run, found, chosen_of(found, params.pattern)
+
+
+def _spans(run: Run, strands: Sequence[int]) -> tuple[I64, I64]:
+    """Per strand its first and its last time."""
+    graph = run.graph
+    ends = np.array([(one.start, one.stop) for one in (graph.strands[number] for number in strands)], np.int64)
+    ends = ends.reshape(-1, 2)
+    there = ends[:, 1] > ends[:, 0]
+    begin, end = np.zeros(len(ends), np.int64), np.zeros(len(ends), np.int64)
+    begin[there], end[there] = graph.ts[ends[there, 0]], graph.ts[ends[there, 1] - 1]
+    return begin, end
+
+
+def _spent(of: Occurrences, strands: I64, begin: int, end: int) -> I64:
+    return of.spent(strands, np.full(len(strands), end)) - of.spent(strands, np.full(len(strands), begin))
+
+
+def _edges(begin: int, end: int, most: int) -> I64:
+    """Whole nanoseconds that cut a window into equal parts, none of which is empty."""
+    parts = min(most, end - begin)
+    return np.array([begin + (end - begin) * part // parts for part in range(parts + 1)], np.int64)
+
+
+def _lane(run: Run, found: Patterns, of: Occurrences, at: int, edges: I64) -> PatternLane:
+    strand = found.activations.strands[at]
+    begun, ns = of.bins(at, edges)
+    return PatternLane(
+        strand=strand,
+        process=_process(run, strand),
+        name=run.graph.strands[strand].name,
+        count=int(of.touching(np.array([at]), int(edges[0]), int(edges[-1]))[0]),
+        begun=begun.tolist(),
+        ns=ns.astype(float).tolist(),
+    )
+
+
+def _process(run: Run, strand: int) -> str:
+    return run.graph.processes[run.graph.strands[strand].process].name
