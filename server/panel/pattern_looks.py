@@ -33,8 +33,8 @@ from clew.server.session import Session, Task
 
 MAX_BINS = 1200
 MAX_LANES = 16
-MAX_STATES = 120
-MAX_MOVES = 400
+MAX_STATES = 80
+MAX_MOVES = 240
 
 
 def pattern_times(session: Session, params: PatternTimesParams, task: Task) -> PatternTimesResult:

@@ -1,6 +1,14 @@
 /** Patterns as rows: shares, when they occur, what follows what, and what they call. */
 import { describe, expect, test } from "vitest";
-import { filterPatterns, neighbours, outlineLine, patternRows, percent } from "../src/panel/model/patterns";
+import {
+  filterPatterns,
+  neighbours,
+  outlineLine,
+  patternRows,
+  type PatternView,
+  percent,
+  windowed,
+} from "../src/panel/model/patterns";
 import type { PatternLine, PatternRow, PatternsResult } from "../src/shared/protocol";
 import { RUN } from "./samples";
 
@@ -65,11 +73,25 @@ function result(patterns: PatternRow[], more: Partial<PatternsResult> = {}): Pat
   };
 }
 
+function rowsOf(of: PatternsResult): PatternView[] {
+  return patternRows(of, of.patterns);
+}
+
 describe("the rows of patterns", () => {
+  test("in a window are those that occur there, with what they take there", () => {
+    const known = [row("a", { share: 0.4 }), row("b"), row("c", { totalNs: 1e8, selfNs: 5e7 })];
+    const inside = [
+      { id: "a", count: 1, ns: 1e7, share: 0.1 },
+      { id: "c", count: 4, ns: 5e7, share: 0.5 },
+    ];
+    expect(windowed(known, inside).map((one) => [one.id, one.count, one.totalNs, one.selfNs, one.share])).toEqual([
+      ["c", 4, 5e7, 2.5e7, 0.5],
+      ["a", 1, 1e7, 2.5e6, 0.1],
+    ]);
+  });
+
   test("are drawn on the scale of the largest share, of that what was work", () => {
-    const rows = patternRows(
-      result([row("a", { share: 0.4 }), row("b"), row("c", { share: 0, totalNs: 0, selfNs: 0 })]),
-    );
+    const rows = rowsOf(result([row("a", { share: 0.4 }), row("b"), row("c", { share: 0, totalNs: 0, selfNs: 0 })]));
     expect(rows.map((one) => [one.percent, one.share, one.work])).toEqual([
       ["40 %", 1, 0.25],
       ["10 %", 0.25, 0.0625],
@@ -78,7 +100,7 @@ describe("the rows of patterns", () => {
   });
 
   test("say how large they are and how often they occur", () => {
-    const [one, other] = patternRows(result([row("a"), row("b", { width: 2, count: 1234, strands: 12 })]));
+    const [one, other] = rowsOf(result([row("a"), row("b", { width: 2, count: 1234, strands: 12 })]));
     expect([one?.size, one?.count, one?.mean]).toEqual(["3 calls", "10", "10.0 ms"]);
     expect([other?.size, other?.count]).toEqual(["3 calls, 2 side by side", "1,234 in 12"]);
   });
@@ -89,7 +111,7 @@ describe("the rows of patterns", () => {
       { fromNs: 500, toNs: 750, count: 3, strand: 0 },
       { fromNs: 1000, toNs: 1000, count: 1, strand: 1 },
     ];
-    const [one] = patternRows(result([row("a", { stretches })]));
+    const [one] = rowsOf(result([row("a", { stretches })]));
     expect(one?.spans.map((span) => [span.start, span.length])).toEqual([
       [0, 0.25],
       [0.5, 0.25],

@@ -33,6 +33,9 @@ export interface NodeActions {
 
 export const ARROW_HEADS = ["plain", "chain", "path", "before", "after", "near"] as const;
 const LONGEST_LABEL = 190;
+/** Steps of width and of colour that the style sheet has. */
+const WIDTHS = 6;
+const HEATS = 8;
 /** Of a gap from the box's sides: the stripe, and the round corners. */
 const GAP_INSET = 7;
 
@@ -59,6 +62,7 @@ export function drawEdge(edge: PanelEdge, path: string, look: Look): SVGTemplate
     near && "near",
     edge.uncertain && "uncertain",
     edge.gaps.length > 0 && "missing",
+    edge.strength !== undefined && `wide-${Math.round(edge.strength * WIDTHS)}`,
   ];
   return svg`<g class=${classes.filter(Boolean).join(" ")}>
     <title>${edgeTitle(edge)}</title>
@@ -78,11 +82,15 @@ export interface PlacedLabel extends Label {
 /** The labels that find room, with their texts cut to it. */
 export function placeLabels(graph: PanelGraph, layout: Layout, measure: Measure): PlacedLabel[] {
   const routes = new Map(layout.routes.map((route) => [route.id, route]));
-  const labelled = graph.edges.filter((edge) => edgeLabel(edge) !== "");
+  // Those the eye follows find room first.
+  const labelled = graph.edges
+    .filter((edge) => edgeLabel(edge) !== "")
+    .sort((a, b) => Number(b.onChain) - Number(a.onChain));
   const byId = new Map(labelled.map((edge) => [edge.id, edge]));
   const wanted = labelled.map((edge): Label => {
-    const at = labelPlace(routes.get(edge.id)?.points ?? []);
-    return { id: edge.id, at, width: Math.min(labelWidth(edge, measure), LONGEST_LABEL), height: LABEL_HEIGHT };
+    const width = Math.min(labelWidth(edge, measure), LONGEST_LABEL);
+    const at = labelPlace(routes.get(edge.id) ?? { points: [] }, width, layout.flow);
+    return { id: edge.id, at, width, height: LABEL_HEIGHT };
   });
   return spread(wanted, layout.flow).flatMap((label) => {
     const edge = byId.get(label.id);
@@ -124,6 +132,7 @@ export function drawNode(
     isSelected && "selected",
     look.found.has(node.id) && "match",
     node.notable && "notable",
+    node.heat !== undefined && `heat-${Math.round(node.heat * HEATS)}`,
   ];
   return svg`<g
     class=${classes.filter(Boolean).join(" ")}
@@ -202,6 +211,7 @@ const KINDS: Record<PanelEdge["kind"], string> = {
   state: "changes the state that is used by",
   next: "goes on as",
   diff: "leads to",
+  move: "is right before",
 };
 
 function edgeTitle(edge: PanelEdge): string {

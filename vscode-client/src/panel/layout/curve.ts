@@ -1,6 +1,9 @@
 /** Turns a route into a smooth SVG path, and finds where its label goes. */
 import type { Flow, Point, Route } from "./types";
 
+/** How far below a loop its label is. */
+const LOOP_LABEL = 11;
+
 /** Cubic pieces whose tangents follow the flow, so that an edge leaves and enters its boxes at a right angle. */
 export function curve(route: Route, flow: Flow): string {
   const [first, ...rest] = route.points;
@@ -18,8 +21,16 @@ export function curve(route: Route, flow: Flow): string {
   return parts.join("");
 }
 
-/** The middle of the route's last piece, which lies in the gap before its target, where no box is. */
-export function labelPlace(points: readonly Point[]): Point {
+/** The middle of the route's last piece, which lies in the gap before its target, where no box is; of a loop, beside it. */
+export function labelPlace({ points, bends }: Pick<Route, "points" | "bends">, width: number, flow: Flow): Point {
+  const [start, pulled] = points;
+  if (bends && start && pulled) {
+    const end = points.at(-1) ?? start;
+    const reach: Point = [pulled[0] * 0.75 + start[0] * 0.25, pulled[1] * 0.75 + start[1] * 0.25];
+    return flow === "down"
+      ? [reach[0] + width / 2, (start[1] + end[1]) / 2]
+      : [(start[0] + end[0]) / 2, reach[1] + LOOP_LABEL];
+  }
   const last = points.at(-1) ?? [0, 0];
   const before = points.at(-2) ?? last;
   return [(before[0] + last[0]) / 2, (before[1] + last[1]) / 2];

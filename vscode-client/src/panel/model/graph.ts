@@ -9,7 +9,7 @@ import { gapsAt, gapSpans, type Span } from "./gaps";
 import { shortProcesses, withMachines } from "./processes";
 import { count, duration, change, shortLabel, thousands } from "./format";
 
-export type EdgeKind = "call" | "use" | "sync" | "state" | "next" | "diff";
+export type EdgeKind = "call" | "use" | "sync" | "state" | "next" | "diff" | "move";
 export type Status = "both" | "before" | "after";
 
 export interface PanelNode {
@@ -43,6 +43,8 @@ export interface PanelNode {
   gaps: MissingEvents[];
   /** Where that is, in the time from its first event to its last. */
   gapSpans: Span[];
+  /** How strongly it is coloured, from 0 to 1. */
+  heat?: number;
 }
 
 export interface Fact {
@@ -67,6 +69,8 @@ export interface PanelEdge {
   uncertain: boolean;
   /** What is missing between its ends. */
   gaps: MissingEvents[];
+  /** How wide it is drawn, and how straight, from 0 to 1. */
+  strength?: number;
 }
 
 export interface PanelGraph {

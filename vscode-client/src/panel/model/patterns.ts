@@ -1,5 +1,5 @@
 /** How patterns are drawn: rows with their share of the time, when they occur, and what follows what. */
-import type { PatternLine, PatternRow, PatternsResult } from "../../shared/protocol";
+import type { PatternInside, PatternLine, PatternRow, PatternsResult } from "../../shared/protocol";
 import { count, duration, shortLabel, thousands } from "./format";
 import type { Span } from "./gaps";
 
@@ -23,9 +23,12 @@ export interface PatternView {
 /** At least so wide is an occurrence drawn. */
 const SMALLEST = 0.003;
 
-export function patternRows(result: PatternsResult): PatternView[] {
-  const largest = Math.max(1e-9, ...result.patterns.map((row) => row.share));
-  return result.patterns.map((row) => ({
+export function patternRows(
+  result: Pick<PatternsResult, "fromNs" | "toNs">,
+  patterns: readonly PatternRow[],
+): PatternView[] {
+  const largest = Math.max(1e-9, ...patterns.map((row) => row.share));
+  return patterns.map((row) => ({
     row,
     title: row.title,
     size:
@@ -38,6 +41,19 @@ export function patternRows(result: PatternsResult): PatternView[] {
     mean: duration(row.meanNs),
     spans: row.stretches.map((one) => spanOf(one.fromNs, one.toNs, result.fromNs, result.toNs)),
   }));
+}
+
+/** The patterns that occur in a window, what takes the most time there first, with their figures of it. */
+export function windowed(patterns: readonly PatternRow[], inside: readonly PatternInside[]): PatternRow[] {
+  const byId = new Map(inside.map((one) => [one.id, one]));
+  return patterns
+    .flatMap((row): PatternRow[] => {
+      const here = byId.get(row.id);
+      if (!here) return [];
+      const part = row.totalNs > 0 ? here.ns / row.totalNs : 0;
+      return [{ ...row, count: here.count, totalNs: here.ns, selfNs: row.selfNs * part, share: here.share }];
+    })
+    .sort((a, b) => b.share - a.share || b.count - a.count);
 }
 
 /** Patterns whose title or calls have every word of `text`; all for an empty text. */

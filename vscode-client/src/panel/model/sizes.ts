@@ -33,12 +33,24 @@ export function boxWidth(node: PanelNode, measure: Measure): number {
 
 /** Does the edge carry a label? Those that the eye follows do, and those with something to say of their own. */
 export function edgeLabel(edge: PanelEdge): string {
-  if (edge.kind === "diff") return edge.channel;
+  if (edge.kind === "diff" || edge.kind === "move") return edge.channel;
   return edge.onChain ? edge.channel || (edge.kind === "call" || edge.kind === "next" ? "" : edge.kind) : "";
 }
 
 export function labelWidth(edge: PanelEdge, measure: Measure): number {
   return Math.ceil(measure(edgeLabel(edge), "meta")) + LABEL_PADDING;
+}
+
+/** Beside a box that leads to itself, for the loop's label. */
+const LOOP_ROOM = 96;
+const STRAIGHTEST = 12;
+/** Edges of more strength are kept straight. */
+const WIDE = 0.7;
+
+/** What the eye is to follow is straight; where widths say that, by them alone. */
+function weightOf({ strength, onChain, onCriticalPath }: PanelEdge): number {
+  if (strength !== undefined) return strength > WIDE ? STRAIGHTEST * strength : 1;
+  return onChain ? STRAIGHTEST : onCriticalPath ? 3 : 1;
 }
 
 export function layoutInput(graph: PanelGraph, flow: Flow, measure: Measure): LayoutInput {
@@ -49,10 +61,10 @@ export function layoutInput(graph: PanelGraph, flow: Flow, measure: Measure): La
       id: edge.id,
       source: edge.source,
       target: edge.target,
-      weight: edge.onChain ? 12 : edge.onCriticalPath ? 3 : 1,
+      weight: weightOf(edge),
     })),
     flow,
     layerGap: flow === "down" ? 52 : Math.max(56, Math.min(widest, 180) + 28),
-    boxGap: 20,
+    boxGap: graph.edges.some((edge) => edge.source === edge.target && edgeLabel(edge) !== "") ? LOOP_ROOM : 20,
   };
 }

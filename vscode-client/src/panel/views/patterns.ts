@@ -115,7 +115,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
       </div>`;
     }
     const shown = new Set(filterPatterns(result.patterns, place.search).map((row) => row.id));
-    const rows = patternRows(result).filter((one) => shown.has(one.row.id));
+    const rows = patternRows(result, result.patterns).filter((one) => shown.has(one.row.id));
     const chosen = rows.find((one) => one.row.id === this.selected)?.row ?? rows[0]?.row;
     return html`<div class="view with-side patterns">
       <div class="main scrolling-part">

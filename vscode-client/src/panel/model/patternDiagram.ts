@@ -1,0 +1,74 @@
+/**
+ * The diagram of what happens right after what (FlowViz) as a graph: states with their share of the time, moves with how often.
+ *
+ * Invariant: which pattern is chosen changes what is lit and labelled, never what is drawn where.
+ */
+import type { PatternDiagram, PatternState } from "../../shared/protocol";
+import { count, shortLabel, thousands } from "./format";
+import { makeGraph, type PanelEdge, type PanelGraph, type PanelNode } from "./graph";
+import { percent } from "./patterns";
+
+/** What the state of a function is called on its box. */
+export function stateId({ label, what }: Pick<PatternState, "label" | "what">): string {
+  return `${what} ${label}`;
+}
+
+export function diagramGraph({ states, moves }: PatternDiagram): PanelGraph {
+  const longest = Math.max(Number.MIN_VALUE, ...states.map((state) => state.share));
+  const often = Math.max(1, ...moves.map((move) => move.count));
+  const nodes = states.map((state): PanelNode => ({
+    id: stateId(state),
+    label: state.label,
+    name: shortLabel(state.label),
+    meta: [`${thousands(state.count)} ×`, state.ns > 0 ? `then ${percent(state.share)} of the time` : ""]
+      .filter(Boolean)
+      .join(" · "),
+    detail: state.inside > 0 ? `${thousands(state.inside)} of ${count(state.count, "time")} in the pattern` : "",
+    kind: state.what,
+    process: "",
+    lane: "",
+    location: state.location,
+    root: false,
+    onChain: state.inside > 0,
+    onCriticalPath: false,
+    steps: [],
+    status: "both",
+    deltaNs: 0,
+    notable: false,
+    firstEvent: -1,
+    members: [],
+    facts: [],
+    gaps: [],
+    gapSpans: [],
+    heat: state.share / longest,
+  }));
+  const edges = moves.flatMap((move): PanelEdge[] => {
+    const [source, target] = [states[move.source], states[move.target]];
+    if (!source || !target) return [];
+    return [
+      {
+        id: `${stateId(source)} → ${stateId(target)}`,
+        source: stateId(source),
+        target: stateId(target),
+        kind: "move",
+        channel: `${thousands(move.inside)} / ${thousands(move.count)}`,
+        count: move.count,
+        latencyNs: 0,
+        onChain: move.inside > 0,
+        onCriticalPath: false,
+        status: "both",
+        clock: "",
+        uncertain: false,
+        gaps: [],
+        // From one time to a million there are more steps than an eye can tell: equal factors, equal steps.
+        strength: Math.log1p(move.count) / Math.log1p(often),
+      },
+    ];
+  });
+  return makeGraph(nodes, edges);
+}
+
+/** The states of a function. */
+export function statesOf(graph: PanelGraph, label: string): string[] {
+  return graph.nodes.filter((node) => node.label === label).map((node) => node.id);
+}
