@@ -8,7 +8,7 @@ import { barsPath, relativeShares, shares } from "../src/panel/model/density";
 import { diagramGraph, stateId, statesOf } from "../src/panel/model/patternDiagram";
 import { layoutInput } from "../src/panel/model/sizes";
 import { placeLabels } from "../src/panel/draw/shapes";
-import { CLOSEST_NS, lengthOf } from "../src/panel/model/span";
+import { clock, CLOSEST_NS, lengthOf } from "../src/panel/model/span";
 import type { PatternDiagram, PatternMove, PatternState } from "../src/shared/protocol";
 import { random } from "./random";
 import { RUN } from "./samples";
@@ -92,21 +92,10 @@ describe("the brush", () => {
   });
 
   test("takes times as people write them", () => {
-    expect(
-      ["1.25 s", "300 µs", "12_500ns", "2", "0.001 5 s", "7 ms", ".5ms", "", "abc", "5 h", "."].map(timeOf),
-    ).toEqual([
-      1.25e9,
-      300_000,
-      12_500,
-      2e9,
-      1_500_000,
-      7_000_000,
-      500_000,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    const written = ["1.25 s", "300 µs", "12_500ns", "2", "0.001 5 s", "7 ms", ".5ms", "1:02.5", "1:00:01"];
+    expect(written.map(timeOf)).toEqual([1.25e9, 300_000, 12_500, 2e9, 1_500_000, 7_000_000, 500_000, 62.5e9, 3601e9]);
+    expect(["", "abc", "5 h", ".", "1:"].map(timeOf)).toEqual([undefined, undefined, undefined, undefined, undefined]);
+    for (const ns of [0, 1, 59_999_999_999, 62_003_004_005, 7_323_000_000_001]) expect(timeOf(clock(ns))).toBe(ns);
   });
 });
 

@@ -103,7 +103,7 @@ export class GraphElement extends LitElement {
     if (canvas instanceof SVGSVGElement && content instanceof SVGGElement) this.viewport.attach(canvas, content);
     if (changed.has("graph")) {
       this.opened.clear();
-      this.fitted &&= this.placed !== undefined;
+      this.fitted &&= this.placed !== undefined || sameShape(changed.get("graph"), this.graph);
     }
     if (changed.has("graph") || changed.has("flow")) void this.lay(changed.has("flow"));
     if (changed.has("selected")) this.showSelection();
@@ -321,6 +321,13 @@ export class GraphElement extends LitElement {
 }
 
 customElements.define("clew-graph", GraphElement);
+
+/** Are two graphs drawn at the same places? Then what is seen of the one is seen of the other. */
+function sameShape(before: PanelGraph | undefined, after: PanelGraph | undefined): boolean {
+  const ids = (graph: PanelGraph | undefined): string =>
+    JSON.stringify([graph?.nodes, graph?.edges].map((all) => all?.map((one) => one.id)));
+  return ids(before) === ids(after);
+}
 
 function frame(boxes: readonly PlacedBox[]): { x: number; y: number; width: number; height: number } {
   const left = Math.min(...boxes.map((box) => box.x - box.width / 2));

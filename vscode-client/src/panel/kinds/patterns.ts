@@ -3,7 +3,6 @@ import type { PatternsParams } from "../../shared/protocol";
 import { DEFAULT_LEVEL } from "../model/place";
 import { question, text, whole } from "../model/question";
 import { registerView } from "../views/view";
-import { ROW_KEYS } from "./graph";
 import { withRun } from "./target";
 
 registerView<PatternsParams>({
@@ -11,7 +10,16 @@ registerView<PatternsParams>({
   title: "Patterns",
   hint: "What threads and tasks do again and again",
   key: "p",
-  keys: ROW_KEYS,
+  keys: [
+    { keys: "↑ ↓", what: "go through the rows, or along the diagram's edges" },
+    { keys: "Enter", what: "choose the row; of the chosen one, show the source" },
+    { keys: "n  N", what: "the next, the previous occurrence; of a search, the next match" },
+    { keys: "w  s", what: "a closer, a wider window" },
+    { keys: "a  d", what: "an earlier, a later window" },
+    { keys: "0", what: "the whole run" },
+    { keys: "t", what: "show it on the timeline" },
+    { keys: "f", what: "show all of the diagram" },
+  ],
   question: question<PatternsParams>(
     {},
     {

@@ -38,10 +38,11 @@ export function isWhole(span: Span, all: Span): boolean {
 
 const UNITS: Readonly<Record<string, number>> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, "": 1e9 };
 
-/** A time as people write it, `1.25 s`, `300 µs`, `12_500 ns`, seconds where there is no unit; undefined for anything else. */
+/** A time as people write it, `1:02.5`, `1.25 s`, `300 µs`, `12,500 ns`, seconds where there is no unit; undefined for anything else. */
 export function timeOf(text: string): number | undefined {
-  const found = /^([\d\s_,\u2009]*\.?[\d\s_\u2009]*?)\s*(ns|us|µs|ms|s|)$/i.exec(text.trim());
-  const digits = found?.[1]?.replace(/[\s_,\u2009]/g, "") ?? "";
+  const found = /^((?:\d+:){0,2})(\d*\.?\d*)(ns|us|µs|ms|s|)$/i.exec(text.replace(/[\s_,]/g, ""));
+  const [, clocked = "", digits = "", unit = ""] = found ?? [];
   if (!/\d/.test(digits)) return undefined;
-  return Math.round(Number(digits) * (UNITS[found?.[2]?.toLowerCase() ?? ""] ?? 1));
+  const minutes = clocked.split(":").reduce((sum, part) => (part ? sum * 60 + Number(part) : sum), 0);
+  return minutes * 60e9 + Math.round(Number(digits) * (UNITS[unit.toLowerCase()] ?? 1));
 }
