@@ -29,6 +29,21 @@ class Occurrence(NamedTuple):
     """With which it begins."""
 
 
+class Moments(NamedTuple):
+    """Times, each in a strand, and what of the strand begins before it: the same for all patterns. Columns."""
+
+    strand: I64
+    """Places in `Activations.strands`."""
+    ns: I64
+    reached: I64
+    """The first activation that does not begin before."""
+
+
+def moments(of: Activations, strand: I64, ns: I64 | int) -> Moments:
+    at = np.broadcast_to(np.asarray(ns, np.int64), strand.shape)
+    return Moments(strand, at, _before(of, strand, at))
+
+
 class Occurrences:
     """Of one pattern, strand by strand in order; those of a strand do not overlap."""
 
@@ -52,36 +67,35 @@ class Occurrences:
         """Those in which it occurs, as places in `Activations.strands`."""
         return np.flatnonzero(np.diff(self.bounds))
 
-    def begun(self, strand: I64, at: I64) -> I64:
-        """How many of a strand, and of those before it, have begun before a time. Arrays of one shape."""
-        reached = _before(self.of, strand, at)
-        return np.clip(np.searchsorted(self.first, reached), self.bounds[strand], self.bounds[strand + 1])
+    def begun(self, at: Moments) -> I64:
+        """How many of a strand, and of those before it, have begun before a time."""
+        return np.clip(np.searchsorted(self.first, at.reached), self.bounds[at.strand], self.bounds[at.strand + 1])
 
-    def spent(self, strand: I64, at: I64) -> I64:
+    def spent(self, at: Moments) -> I64:
         """What a strand's occurrences, and those of the strands before it, took before a time, in ns."""
-        begun = self.begun(strand, at)
+        begun = self.begun(at)
         spent = self.passed[begun]
         # Of the last one that has begun, what lies after that time has not been spent yet.
-        last = np.flatnonzero(begun > self.bounds[strand])
+        last = np.flatnonzero(begun > self.bounds[at.strand])
         call = self.first[begun[last] - 1].astype(np.int64)
         for offset in self.offsets.tolist():
             begin, end = self.of.begin_ns[call + offset], self.of.end_ns[call + offset]
-            spent[last] -= end - np.clip(at[last], begin, end)
+            spent[last] -= end - np.clip(at.ns[last], begin, end)
         return spent
 
-    def touching(self, strand: I64, begin: int, end: int) -> I64:
-        """How many of each strand are between two times, in part or whole: begun before the end and over after the begin."""
-        low, high = self.begun(strand, np.full(len(strand), begin)), self.begun(strand, np.full(len(strand), end))
-        count = high - low
-        before = np.flatnonzero(low > self.bounds[strand])
+    def touching(self, begin: Moments, end: Moments) -> I64:
+        """How many of a strand are between two times, in part or whole: begun before the end and over after the begin."""
+        low = self.begun(begin)
+        count = self.begun(end) - low
+        before = np.flatnonzero(low > self.bounds[begin.strand])
         last = self.first[low[before] - 1].astype(np.int64) + int(self.offsets[-1])
-        count[before] += self.of.end_ns[last] > begin
+        count[before] += self.of.end_ns[last] > begin.ns[before]
         return count
 
     def bins(self, strand: int, edges: I64) -> tuple[I64, I64]:
         """Between neighbours of `edges`: how many begin, and the time that they take."""
-        strands = np.full(len(edges), strand, np.int64)
-        return np.diff(self.begun(strands, edges)), np.diff(self.spent(strands, edges))
+        at = moments(self.of, np.full(len(edges), strand, np.int64), edges)
+        return np.diff(self.begun(at)), np.diff(self.spent(at))
 
     def all_bins(self, edges: I64) -> I64:
         """Between neighbours of `edges` the time that they take, in all strands together."""
@@ -90,7 +104,7 @@ class Occurrences:
         together = max(1, _AT_ONCE // max(len(edges), 1))
         for at in range(0, len(strands), together):
             some = strands[at : at + together]
-            spent = self.spent(np.repeat(some, len(edges)), np.tile(edges, len(some)))
+            spent = self.spent(moments(self.of, np.repeat(some, len(edges)), np.tile(edges, len(some))))
             total += spent.reshape(len(some), len(edges)).sum(axis=0)
         return np.diff(total)
 
@@ -115,7 +129,7 @@ class Occurrences:
         low, high = self.bounds[strand : strand + 2].tolist()
         if low == high:
             return None
-        after = int(self.begun(np.array([strand]), np.array([at + 1]))[0])
+        after = int(self.begun(moments(self.of, np.array([strand]), at + 1))[0])
         near = range(max(low, after - 1), min(high, after + 1))
         found = min(near, key=lambda one: self._distance(one, at))
         return int(np.flatnonzero(self._in_time == found)[0])
@@ -127,7 +141,7 @@ class Occurrences:
 
 
 def _before(of: Activations, strand: I64, at: I64) -> I64:
-    """The first activation of a strand that does not begin before a time; they are in order. All at once."""
+    """The activations of a strand are in the order of their begins: bisection, all places at once."""
     low, high = of.bounds[strand].copy(), of.bounds[strand + 1].copy()
     for _ in range(int((high - low).max(initial=0)).bit_length()):
         middle = (low + high) // 2

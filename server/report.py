@@ -27,6 +27,8 @@ METHODS = {
 ERRORS = 5
 REQUESTS = 8
 CATEGORIES = 4
+PATTERNS = 8
+"""So many can be looked at closer."""
 MOST_PLACES = 2000
 CONTEXT = 12
 """Lines around a place, as many as the panel asks for."""
@@ -46,6 +48,8 @@ class Question:
     params: dict[str, Any]
     listed: bool = True
     """Does it stand in the list, or is it only there where the panel leads to it?"""
+    closer: str = ""
+    """The request of a closer look, where the view asks for more than its own."""
 
 
 @dataclass
@@ -101,7 +105,7 @@ def make_report(
     )
     size = 0
     for question in _questions(session, ids[0], ids[1] if before else "", views, task):
-        method = METHODS[question.view]
+        method = question.closer or METHODS[question.view]
         try:
             result = handlers.answer(session, method, question.params, task)
         except ClewError as error:
@@ -148,7 +152,12 @@ def _questions(session: Session, run: str, before: str, views: Sequence[str], ta
             yield Question("The slowest request of each name", text, "path", asked)
             yield Question("The slowest request of each name", text, "slice", asked, listed=False)
     if "patterns" in views:
-        yield Question("What repeats", "Patterns of threads and tasks", "patterns", {"run": run})
+        asked = {"run": run}
+        yield Question("What repeats", "Patterns of threads and tasks", "patterns", asked)
+        for row in handlers.answer(session, "clew/patterns", asked, task)["patterns"][:PATTERNS]:
+            for closer in ("clew/patternTimes", "clew/patternDiagram"):
+                one = {**asked, "pattern": row["id"]}
+                yield Question("What repeats", row["title"], "patterns", one, listed=False, closer=closer)
     if before:
         yield from _comparison(session, run, before, views, task)
     elif "suspects" in views:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.compare.occurrences import Occurrences
+from clew.compare.occurrences import Occurrences, moments
 from clew.compare.patterns import Pattern, Patterns
 from clew.compare.sequitur import I64
 from clew.graph.query import Run
@@ -31,7 +31,7 @@ from clew.server.protocol import (
 )
 from clew.server.session import Session, Task
 
-MAX_BINS = 1200
+MAX_PARTS = 1200
 MAX_LANES = 16
 MAX_STATES = 80
 MAX_MOVES = 240
@@ -49,19 +49,19 @@ def pattern_times(session: Session, params: PatternTimesParams, task: Task) -> P
         end = int(params.toNs) if params.toNs > 0 else end_of_run
         if end <= begin:
             raise ClewError(f"a time that ends ({end} ns) before it begins ({begin} ns)")
-        most = max(1, min(params.bins, MAX_BINS))
+        most = max(1, min(params.maxParts, MAX_PARTS))
         time = int(np.clip(np.minimum(ends, end) - np.maximum(begins, begin), 0, None).sum())
+        window = moments(found.activations, strands, begin), moments(found.activations, strands, end)
         inside = []
         for row in found.rows:
             of = found.timed(row.number)
-            where = of.strands()
-            count, ns = int(of.touching(where, begin, end).sum()), int(_spent(of, where, begin, end).sum())
+            count, ns = int(of.touching(*window).sum()), int((of.spent(window[1]) - of.spent(window[0])).sum())
             if count:
                 inside.append(PatternInside(row.id, count, float(ns), ns / time if time else 0.0))
         if chosen is None:
             return PatternTimesResult(session.ref(run), "", float(begin), float(end), float(end_of_run), [], [], 0, [])
         of = found.timed(chosen.number)
-        count_of, ns_of = of.touching(strands, begin, end), _spent(of, strands, begin, end)
+        count_of, ns_of = of.touching(*window), of.spent(window[1]) - of.spent(window[0])
         there = np.flatnonzero(count_of)
         order = there[np.lexsort((there, -count_of[there], -ns_of[there]))]
         edges = _edges(begin, end, most)
@@ -72,7 +72,7 @@ def pattern_times(session: Session, params: PatternTimesParams, task: Task) -> P
             toNs=float(end),
             endNs=float(end_of_run),
             whole=of.all_bins(_edges(0, end_of_run, most)).astype(float).tolist(),
-            lanes=[_lane(run, found, of, at, edges) for at in order[:MAX_LANES].tolist()],
+            lanes=[_lane(run, of, at, int(count_of[at]), edges) for at in order[:MAX_LANES].tolist()],
             hiddenLanes=max(0, len(order) - MAX_LANES),
             inside=inside,
         )
@@ -176,24 +176,20 @@ def _spans(run: Run, strands: Sequence[int]) -> tuple[I64, I64]:
     return begin, end
 
 
-def _spent(of: Occurrences, strands: I64, begin: int, end: int) -> I64:
-    return of.spent(strands, np.full(len(strands), end)) - of.spent(strands, np.full(len(strands), begin))
-
-
 def _edges(begin: int, end: int, most: int) -> I64:
     """Whole nanoseconds that cut a window into equal parts, none of which is empty."""
     parts = min(most, end - begin)
     return np.array([begin + (end - begin) * part // parts for part in range(parts + 1)], np.int64)
 
 
-def _lane(run: Run, found: Patterns, of: Occurrences, at: int, edges: I64) -> PatternLane:
-    strand = found.activations.strands[at]
+def _lane(run: Run, of: Occurrences, at: int, count: int, edges: I64) -> PatternLane:
+    strand = of.of.strands[at]
     begun, ns = of.bins(at, edges)
     return PatternLane(
         strand=strand,
         process=_process(run, strand),
         name=run.graph.strands[strand].name,
-        count=int(of.touching(np.array([at]), int(edges[0]), int(edges[-1]))[0]),
+        count=count,
         begun=begun.tolist(),
         ns=ns.astype(float).tolist(),
     )

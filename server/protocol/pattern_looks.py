@@ -16,7 +16,7 @@ from clew.server.protocol.shared import Location, RunRef
 class PatternTimesParams(PatternsParams):
     """`fromNs` and `toNs` are the window that is looked at."""
 
-    bins: int = 600
+    maxParts: int = 600
     """Into so many equal parts the window, and the whole run, are cut: as many as there are pixels."""
 
 

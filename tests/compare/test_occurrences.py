@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clew.compare.occurrences import moments
 from clew.compare.patterns import find_patterns
 from clew.graph.build import build
 from tests.compare.test_patterns import loop, recorded, strands
@@ -39,7 +40,7 @@ def test_a_window_has_what_looking_at_each_occurrence_finds(make_run, forests, d
     every = np.arange(len(of.strands))
     for row in found.rows:
         timed, known = found.timed(row.number), naive(of, *found.occurrences(row.number))
-        touching = timed.touching(every, begin, end).tolist()
+        touching = timed.touching(moments(of, every, begin), moments(of, every, end)).tolist()
         for strand in every.tolist():
             here = [calls for at, calls, _ in known if at == strand]
             begun, ns = timed.bins(strand, edges)

@@ -94,7 +94,7 @@ def test_a_large_diagram_keeps_the_pattern_and_what_has_most_time(session, monke
 
 def test_the_whole_run_as_a_window_has_all_of_every_pattern(session):
     rows = ask(session)["patterns"]
-    found = look(session, "patternTimes", bins=50)
+    found = look(session, "patternTimes", maxParts=50)
     assert [(one["id"], one["count"], one["ns"]) for one in found["inside"]] == [
         (row["id"], row["count"], row["totalNs"]) for row in rows
     ]
@@ -107,7 +107,7 @@ def test_the_whole_run_as_a_window_has_all_of_every_pattern(session):
 def test_a_window_has_the_patterns_in_it_and_no_more_than_a_screen_shows(session, monkeypatch):
     rows = ask(session)["patterns"]
     stretch = rows[1]["stretches"][0]
-    found = look(session, "patternTimes", fromNs=stretch["fromNs"], toNs=stretch["fromNs"] + 1, bins=5000)
+    found = look(session, "patternTimes", fromNs=stretch["fromNs"], toNs=stretch["fromNs"] + 1, maxParts=5000)
     assert [(one["id"], one["count"], one["ns"]) for one in found["inside"]] == [(rows[1]["id"], 1, 1)]
     assert found["lanes"] == [] and len(found["whole"]) <= 1200
     monkeypatch.setattr("clew.server.panel.pattern_looks.MAX_LANES", 1)

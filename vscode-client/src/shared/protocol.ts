@@ -557,7 +557,7 @@ export interface PatternTimesParams {
   toNs?: number;
   maxStretches?: number;
   /** Into so many equal parts the window, and the whole run, are cut: as many as there are pixels. */
-  bins?: number;
+  maxParts?: number;
 }
 
 /** One thread or task in the window, part by part. */

@@ -158,14 +158,15 @@ export class PatternLooks {
     this.askedTimes += 1;
     const number = this.askedTimes;
     const shown = document.querySelector(".times-whole")?.clientWidth ?? PARTS;
-    const bins = Math.min(MOST_PARTS, Math.max(FEWEST_PARTS, Math.round(shown)));
+    const maxParts = Math.min(MOST_PARTS, Math.max(FEWEST_PARTS, Math.round(shown)));
     try {
-      const times = await this.context.quietly("clew/patternTimes", { ...this.params, bins });
+      const times = await this.context.quietly("clew/patternTimes", { ...this.params, maxParts });
       if (number !== this.askedTimes) return;
       this.times = times;
+      this.problem = "";
     } catch (error) {
       if (number !== this.askedTimes) return;
-      this.times = undefined;
+      // What was there before is still true.
       this.problem = error instanceof Error ? error.message : String(error);
     }
     this.context.store.changed();

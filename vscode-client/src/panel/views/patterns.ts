@@ -298,9 +298,10 @@ export class PatternsView implements View<PatternsParams, Answer> {
             })}
             ${this.drawOccurrence(row)}`
           : problem
-            ? html`<p class="muted">${problem}</p>`
+            ? nothing
             : asking("Looking at when …")
       }
+      ${problem ? notice("info", problem) : nothing}
     </section>`;
   }
 
@@ -334,7 +335,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
 
   private drawDiagram(): TemplateResult | typeof nothing {
     const { diagram, graph, problem } = this.looks;
-    if (problem) return nothing;
+    if (problem && !diagram) return nothing;
     if (!diagram || !graph) {
       return html`<section class="pattern-part">${asking("Counting what comes right after what …")}</section>`;
     }
