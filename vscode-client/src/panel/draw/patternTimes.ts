@@ -22,6 +22,8 @@ const NEAR = 7;
 /** So far a hand moves without meaning to drag. */
 const STILL = 3;
 const TICK_PX = 100;
+/** More lanes are drawn lower. */
+const MANY = 8;
 
 export function drawTimes(
   times: PatternTimesResult,
@@ -34,11 +36,11 @@ export function drawTimes(
   const marked = ticks(span, width, TICK_PX).filter((tick) => tick.ns >= span.from && tick.ns < span.to);
   const share = (ns: number): number => (100 * (ns - span.from)) / lengthOf(span);
   return html`<div class="times">
-    <div class="times-lanes">
+    <div class="times-lanes ${times.lanes.length > MANY ? "many" : ""}">
       ${times.lanes.map((lane) => drawLane(lane, times, span, occurrence, act))}
       ${times.lanes.length === 0 ? html`<p class="muted">It does not occur in this window.</p>` : nothing}
     </div>
-    ${times.hiddenLanes > 0 ? html`<p class="muted">and in ${count(times.hiddenLanes, "more thread or task")}</p>` : nothing}
+    ${times.hiddenLanes > 0 ? html`<p class="muted">and in ${times.hiddenLanes === 1 ? "one more thread or task" : `${thousands(times.hiddenLanes)} more threads and tasks`}</p>` : nothing}
     <div class="times-row">
       <span></span>
       <svg class="times-axis" aria-hidden="true">
@@ -68,8 +70,10 @@ function drawLane(
   const answered = times.toNs - times.fromNs;
   const toPart = (ns: number): number => ((ns - times.fromNs) / answered) * parts;
   const path = barsPath(shares(lane.ns, answered, lane.begun));
-  const name = lane.name || "a task";
-  const said = `${times.lanes.length > 1 || lane.process ? `${lane.process} / ` : ""}${name}: ${count(lane.count, "time")}`;
+  const bare = lane.name || "a task";
+  const isOne = times.lanes.every((one) => one.process === lane.process);
+  const name = isOne ? bare : `${lane.process} / ${bare}`;
+  const said = `${lane.process} / ${bare}: ${count(lane.count, "time")}`;
   const pick = (event: MouseEvent, open: boolean): void => {
     act.pick(lane.strand, Math.round(nsOf(event, span)), open);
   };

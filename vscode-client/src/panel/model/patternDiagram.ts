@@ -13,7 +13,8 @@ export function stateId({ label, what }: Pick<PatternState, "label" | "what">): 
   return `${what} ${label}`;
 }
 
-export function diagramGraph({ states, moves }: PatternDiagram): PanelGraph {
+/** `start`: the id of the state that it is read from. */
+export function diagramGraph({ states, moves }: PatternDiagram, start = ""): PanelGraph {
   const longest = Math.max(Number.MIN_VALUE, ...states.map((state) => state.share));
   const often = Math.max(1, ...moves.map((move) => move.count));
   const nodes = states.map((state): PanelNode => ({
@@ -28,7 +29,7 @@ export function diagramGraph({ states, moves }: PatternDiagram): PanelGraph {
     process: "",
     lane: "",
     location: state.location,
-    root: false,
+    root: stateId(state) === start,
     onChain: state.inside > 0,
     onCriticalPath: false,
     steps: [],

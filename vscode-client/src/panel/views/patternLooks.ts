@@ -11,7 +11,7 @@ import type {
   PatternsParams,
   PatternTimesResult,
 } from "../../shared/protocol";
-import { isWhole } from "../model/brush";
+import { between, isWhole } from "../model/brush";
 import type { PanelGraph } from "../model/graph";
 import { diagramGraph } from "../model/patternDiagram";
 import { panned, type Span, within, zoomed } from "../model/span";
@@ -36,6 +36,7 @@ export class PatternLooks {
   problem = "";
   private window: Span | undefined;
   private params: PatternsParams = {};
+  private start = "";
   private asked = 0;
   private askedTimes = 0;
   private askedOne = 0;
@@ -43,9 +44,11 @@ export class PatternLooks {
 
   constructor(private readonly context: Context<PatternsParams>) {}
 
-  /** Another pattern, or an answer to another question; `params` says which pattern and which window. */
-  look(params: PatternsParams, keepsDiagram: boolean): void {
+  /** Another pattern, or an answer to another question; `params` says which pattern and which window, `start` the
+   * state that its diagram is read from. */
+  look(params: PatternsParams, start: string, keepsDiagram: boolean): void {
     this.params = params;
+    this.start = start;
     this.asked += 1;
     this.occurrence = undefined;
     this.count = 0;
@@ -78,7 +81,7 @@ export class PatternLooks {
   }
 
   get span(): Span {
-    return this.window ? within(this.window, this.all) : this.all;
+    return this.window && this.times ? between(this.window.from, this.window.to, this.all) : this.all;
   }
 
   /** Is less than the whole run looked at? */
@@ -123,7 +126,8 @@ export class PatternLooks {
       return;
     }
     const lane = this.times?.lanes[0];
-    if (lane) await this.choose({ strandNumber: lane.strand, atNs: Math.floor(this.span.from) });
+    if (!this.isWindow) await this.choose({ number: 0 });
+    else if (lane) await this.choose({ strandNumber: lane.strand, atNs: Math.floor(this.span.from) });
   }
 
   async pick(strandNumber: number, atNs: number): Promise<PatternOccurrence | undefined> {
@@ -177,7 +181,7 @@ export class PatternLooks {
     const diagram = await this.context.quietly("clew/patternDiagram", params).catch(() => undefined);
     if (!diagram || asked !== this.asked) return;
     this.diagram = diagram;
-    this.graph = diagramGraph(diagram);
+    this.graph = diagramGraph(diagram, this.start);
     this.context.store.changed();
   }
 }

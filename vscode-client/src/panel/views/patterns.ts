@@ -58,8 +58,8 @@ export class PatternsView implements View<PatternsParams, Answer> {
     const { params, result } = answer;
     const [first] = result.patterns;
     this.selected = result.patterns.find((row) => row.id === params.pattern)?.id ?? first?.id ?? "";
-    this.state = "";
-    if (this.selected) this.looks.look({ ...params, run: result.run.id, pattern: this.selected }, false);
+    this.state = this.startState();
+    if (this.selected) this.looks.look({ ...params, run: result.run.id, pattern: this.selected }, this.state, false);
     else this.looks.forget();
     this.context.store.changed();
   }
@@ -374,6 +374,12 @@ export class PatternsView implements View<PatternsParams, Answer> {
     </section>`;
   }
 
+  /** Where the chosen pattern begins in the diagram. */
+  private startState(): string {
+    const first = this.answer?.result.patterns.find((row) => row.id === this.selected)?.outline[0];
+    return first ? stateId({ label: first.label, what: first.resumed ? "resumed" : "entered" }) : "";
+  }
+
   private get element(): GraphElement | null {
     return document.querySelector<GraphElement>("clew-graph.pattern-diagram");
   }
@@ -399,7 +405,8 @@ export class PatternsView implements View<PatternsParams, Answer> {
     const { pattern: _pattern, ...asked } = this.context.question;
     const question = { ...asked, pattern: id };
     this.context.remember(question);
-    this.looks.look({ ...question, run: this.answer.result.run.id }, true);
+    this.state = this.startState();
+    this.looks.look({ ...question, run: this.answer.result.run.id }, this.state, true);
     this.context.store.changed();
   }
 }
