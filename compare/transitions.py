@@ -34,7 +34,9 @@ class Diagram:
     states: tuple[State, ...]
     of: Activations
     code: I64
-    """Per state its symbol in `of.sequence()`."""
+    """Per state its symbol in `of.sequence()`,"""
+    first: I64
+    """and where in that it is first."""
     source: I64
     """Per move the number of a state,"""
     target: I64
@@ -71,6 +73,9 @@ def diagram(of: Activations) -> Diagram:
     seen = np.bincount(sequence[sequence < symbols], minlength=symbols)
     code = np.flatnonzero(seen)
     number = np.cumsum(seen > 0) - 1
+    first = np.zeros(symbols + len(of.strands), np.int64)
+    # Of several places that are written to one, the last stays: from the end on.
+    first[sequence[::-1]] = np.arange(len(sequence))[::-1]
     # Between strands is no move.
     moves = (sequence[1:] < symbols) & (sequence[:-1] < symbols)
     source, target = number[sequence[:-1][moves]], number[sequence[1:][moves]]
@@ -82,4 +87,4 @@ def diagram(of: Activations) -> Diagram:
         for symbol, ns in zip(code.tolist(), took.tolist(), strict=True)
     )
     many = max(len(code), 1)
-    return Diagram(states, of, code, pairs // many, pairs % many, times)
+    return Diagram(states, of, code, first[code], pairs // many, pairs % many, times)

@@ -33,8 +33,8 @@ from clew.server.session import Session, Task
 
 MAX_PARTS = 1200
 MAX_LANES = 16
-MAX_STATES = 80
-MAX_MOVES = 240
+MAX_STATES = 48
+MAX_MOVES = 160
 
 
 def pattern_times(session: Session, params: PatternTimesParams, task: Task) -> PatternTimesResult:
@@ -126,7 +126,9 @@ def pattern_diagram(session: Session, params: PatternsParams, task: Task) -> Pat
         states, moves = drawn.inside(*(found.occurrences(chosen.number) if chosen else (nothing, nothing)))
     places = places_of(run.graph) if params.level == "function" else {}
     took = np.array([state.ns for state in drawn.states], np.int64)
-    kept = np.sort(np.lexsort((np.arange(len(took)), -took, states == 0))[:MAX_STATES])
+    kept = np.lexsort((np.arange(len(took)), -took, states == 0))[:MAX_STATES]
+    # As they first happened: the diagram goes the same way as far as it can.
+    kept = kept[np.argsort(drawn.first[kept])]
     place = np.full(len(took), -1, np.int64)
     place[kept] = np.arange(len(kept))
     shown = np.flatnonzero((place[drawn.source] >= 0) & (place[drawn.target] >= 0))

@@ -252,6 +252,7 @@ def test_moves_and_states_of_a_pattern_are_those_of_its_text_times_its_count(mak
     found = find_patterns(graph := recorded(make_run, forests), [strand.index for strand in graph.strands], calls=1)
     of, drawn = found.activations, found.diagram
     sequence = of.sequence().tolist()
+    assert drawn.first.tolist() == [sequence.index(symbol) for symbol in drawn.code.tolist()]
     for row in found.rows:
         first, last = found.occurrences(row.number)
         states, moves = drawn.inside(first, last)

@@ -73,6 +73,9 @@ def test_the_diagram_tells_the_moves_of_one_pattern_apart(session):
         if states[move["target"]]["what"] == "entered"
     }
     assert moves["app:a", "app:retry"] == (20, 0) and moves["app:step", "app:store"] == (100, 80)
+    assert [state["label"] for state in states[:4]] == ["app:read", "app:read", "app:step", "app:a"], (
+        "as first happened"
+    )
     reads = next(state for state in states if (state["label"], state["what"]) == ("app:read", "entered"))
     assert (reads["count"], reads["inside"]) == (100, 80)
     other = look(session, "patternDiagram", pattern=rows[1]["id"])

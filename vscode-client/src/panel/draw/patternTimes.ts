@@ -72,7 +72,7 @@ function drawLane(
   const path = barsPath(shares(lane.ns, answered, lane.begun));
   const bare = lane.name || "a task";
   const isOne = times.lanes.every((one) => one.process === lane.process);
-  const name = isOne ? bare : `${lane.process} / ${bare}`;
+  const name = isOne ? bare : `${bare} of ${lane.process}`;
   const said = `${lane.process} / ${bare}: ${count(lane.count, "time")}`;
   const pick = (event: MouseEvent, open: boolean): void => {
     act.pick(lane.strand, Math.round(nsOf(event, span)), open);

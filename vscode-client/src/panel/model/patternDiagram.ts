@@ -1,7 +1,7 @@
 /**
  * The diagram of what happens right after what (FlowViz) as a graph: states with their share of the time, moves with how often.
  *
- * Invariant: which pattern is chosen changes what is lit and labelled, never what is drawn where.
+ * Invariant: of the same states and moves, which pattern is chosen changes what is lit and labelled, never what is drawn where.
  */
 import type { PatternDiagram, PatternState } from "../../shared/protocol";
 import { count, shortLabel, thousands } from "./format";
