@@ -119,7 +119,7 @@ pictures: setup ## the pictures in docs/images, of each view in both themes
 	@bash tests/e2e/install.sh
 	@CLEW_PICTURES=docs/images $(BIN)/pytest -m e2e tests/e2e/test_browser.py -k pictures
 
-bench: setup ## the benchmarks, each beside a peer
+bench: setup ## the benchmarks, each beside a peer where there is one
 	$(SAY) "Recording"
 	@$(BIN)/python benchmarks/record.py
 	$(SAY) "Slices and process graphs beside other libraries"
@@ -132,6 +132,12 @@ bench: setup ## the benchmarks, each beside a peer
 	@$(BIN)/python benchmarks/compare.py
 	$(SAY) "Patterns of 11 million events"
 	@$(BIN)/python benchmarks/patterns.py
+	$(SAY) "The language server on 20 million events, and on a log of 100 MB"
+	@$(BIN)/python benchmarks/server.py
+	@$(BIN)/python benchmarks/logs.py
+	$(SAY) "The panel in Chromium"
+	@bash tests/e2e/install.sh
+	@$(BIN)/python benchmarks/panel.py
 
 clean: ## remove what was built (not recorded runs)
 	@rm -rf $(VENV) build *.egg-info $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/*.vsix server/static .mypy_cache .ruff_cache
