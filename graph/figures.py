@@ -1,4 +1,5 @@
-"""What is told of each function of a run, and what its being faster would save, kept as JSON beside the run's store.
+"""What is told of each function of a run and of what contains it, and what its being faster would save, kept as JSON beside the
+run's store.
 
 Finding it takes a look at the whole run, which of a large one is taken in a process of its own: so it costs the one who asks
 neither memory nor turns, and whoever no longer wants it ends it at once. Invariant: what is kept is used only when it is of
@@ -11,12 +12,16 @@ import contextlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from clew.graph import aside
 from clew.graph.model import ExecutionGraph
+from clew.graph.ops.aggregate_edges import EdgeColumns
+from clew.graph.ops.drill import Leaves, leaves
 from clew.graph.ops.profiles import Link, Profile, Profiles, Raised, Value, Wait, find_profiles
 from clew.graph.ops.savings import Saving, Savings, find_savings
 from clew.graph.ops.statistics import FunctionStatistics
@@ -60,6 +65,12 @@ def kept_savings(folder: Path, graph: ExecutionGraph, percent: float) -> Savings
     return _read(folder, graph, _name(percent), _savings_from)
 
 
+def leaves_of_run(folder: Path, graph: ExecutionGraph, strands: str, progress: Progress = nobody) -> Leaves:
+    """What its boxes consist of. Raises what `progress` raises."""
+    known = _read(folder, graph, f"leaves-{strands}", _leaves_from)
+    return known or _leaves_from(_find(folder, graph, f"leaves-{strands}", _FindLeaves(strands), progress))
+
+
 def is_over(folder: Path, graph: ExecutionGraph) -> bool:
     return graph.info.finished is not None or is_abandoned(folder, graph.info)
 
@@ -78,6 +89,27 @@ class _FindSavings:
 
     def __call__(self, graph: ExecutionGraph, progress: Progress) -> Any:
         return asdict(find_savings(graph, self.percent, progress))
+
+
+class _FindLeaves:
+    def __init__(self, strands: str) -> None:
+        self.strands = strands
+
+    def __call__(self, graph: ExecutionGraph, progress: Progress) -> Any:
+        progress("figures of threads and tasks", 0, 1)
+        found = leaves(graph, self.strands)
+        return {
+            "levels": found.levels,
+            "paths": found.paths,
+            "own": {name: column.tolist() for name, column in found.own.items()},
+            "first_event": found.first_event.tolist(),
+            "caller": found.caller.tolist(),
+            "callee": found.callee.tolist(),
+            "times": {name: column.tolist() for name, column in found.times.items()},
+            "edges": {column.name: getattr(found.edges, column.name).tolist() for column in fields(EdgeColumns)},
+            "channels": found.channels,
+            "counted": found.counted,
+        }
 
 
 def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress: Progress) -> Any:
@@ -135,6 +167,23 @@ def _profiles_from(data: Any) -> Profiles:
         for site, row in data["by_site"].items()
     }
     return Profiles(by_site, tuple(Link(**link) for link in data["links"]))
+
+
+def _leaves_from(data: Any) -> Leaves:
+    def columns(table: Any) -> dict[str, Any]:
+        return {name: np.array(column, np.int64) for name, column in table.items()}
+
+    ends = columns({name: data[name] for name in ("first_event", "caller", "callee")})
+    return Leaves(
+        levels=tuple(data["levels"]),
+        paths=[tuple(path) for path in data["paths"]],
+        own=columns(data["own"]),
+        times=columns(data["times"]),
+        edges=EdgeColumns(**columns(data["edges"])),
+        channels=data["channels"],
+        counted=data["counted"],
+        **ends,
+    )
 
 
 def _savings_from(data: Any) -> Savings:

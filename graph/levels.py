@@ -60,10 +60,12 @@ def level_names(graph: ExecutionGraph) -> list[str]:
     return [*LEVELS, *(level.name for level in graph.levels if level.name not in LEVELS)]
 
 
-def labels_of(graph: ExecutionGraph, level: str | LabelFunction) -> Labels:
+def labels_of(graph: ExecutionGraph, level: str | LabelFunction | Labels) -> Labels:
     """Those of a level with a name are kept: to find them takes a look at all places and strands, a small slice much less.
 
     Raises `ClewError` for a level that there is not, naming the nearest."""
+    if isinstance(level, Labels):
+        return level
     if callable(level):
         return _by_function(graph, level)
     kept: dict[object, Labels] = graph.answers.setdefault("labels", {})

@@ -39,6 +39,12 @@ def _critical_path(session: Session, params: protocol.CriticalPathParams, task: 
     return critical_path_view(session, params, task)
 
 
+def _what_if(session: Session, params: protocol.WhatIfParams, task: Task) -> protocol.WhatIfResult:
+    from clew.server.panel.critical_path import what_if_view
+
+    return what_if_view(session, params, task)
+
+
 def _diff(session: Session, params: protocol.DiffParams, task: Task) -> protocol.DiffResult:
     from clew.server.panel.diff import diff_view
 
@@ -81,6 +87,12 @@ def _pattern_diagram(session: Session, params: protocol.PatternsParams, task: Ta
     from clew.server.panel.pattern_looks import pattern_diagram
 
     return pattern_diagram(session, params, task)
+
+
+def _aggregate(session: Session, params: protocol.AggregateParams, task: Task) -> protocol.AggregateResult:
+    from clew.server.panel.aggregate import aggregate_view
+
+    return aggregate_view(session, params, task)
 
 
 def _timeline(session: Session, params: protocol.TimelineParams, task: Task) -> protocol.TimelineResult:
@@ -176,6 +188,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/chooseBaseline": _choose_baseline,
     "clew/slice": _slice,
     "clew/criticalPath": _critical_path,
+    "clew/whatIf": _what_if,
     "clew/diff": _diff,
     "clew/compare": _compare,
     "clew/localize": _localize,
@@ -183,6 +196,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/patternTimes": _pattern_times,
     "clew/patternOccurrence": _pattern_occurrence,
     "clew/patternDiagram": _pattern_diagram,
+    "clew/aggregate": _aggregate,
     "clew/timeline": _timeline,
     "clew/timelineTile": _timeline_tile,
     "clew/timelineArrows": _timeline_arrows,

@@ -29,6 +29,7 @@ from clew.server.task import Cancelled, Task
 __all__ = ["Cancelled", "Fingerprint", "Session", "Task", "fingerprint_of", "run_ref"]
 
 if TYPE_CHECKING:
+    from clew.graph.ops.drill import Leaves
     from clew.graph.ops.savings import Savings
     from clew.graph.query import Run
     from clew.server.functions import FunctionTable
@@ -55,6 +56,8 @@ class _Open:
     functions: FunctionTable | None = None
     savings: dict[float, Savings] = field(default_factory=dict)
     """By how many percent functions are faster."""
+    leaves: dict[str, Leaves] = field(default_factory=dict)
+    """By what its processes consist of, threads or tasks."""
     figures_lock: threading.Lock = field(default_factory=threading.Lock)
     """Who looks at all of the run; others may ask meanwhile for what needs less."""
 
@@ -203,6 +206,17 @@ class Session:
                 run = opened.run
                 opened.savings[percent] = savings_of(run.folder, run.graph, percent, partial(_tell, task))
         return opened.savings[percent]
+
+    def leaves(self, which: str, strands: str, task: Task) -> Leaves:
+        """What the boxes of a whole run consist of. The first time that takes a look at all of the run."""
+        from clew.graph.figures import leaves_of_run
+
+        opened = self._opened(which, task)
+        with task.hold(opened.figures_lock):
+            if strands not in opened.leaves:
+                run = opened.run
+                opened.leaves[strands] = leaves_of_run(run.folder, run.graph, strands, partial(_tell, task))
+        return opened.leaves[strands]
 
     def savings_at_hand(self, which: str, percent: float) -> Savings | None:
         """If they were found."""

@@ -241,15 +241,15 @@ class AggregateGraph:
 
 
 def aggregate(
-    of: Slice | Part | ExecutionGraph, level: str | LabelFunction, reduce: Reduce | None = None
+    of: Slice | Part | ExecutionGraph, level: str | LabelFunction | Labels, reduce: Reduce | None = None
 ) -> AggregateGraph:
     """Condenses a slice, or a whole graph, at a level; see `clew.graph.levels` for the names.
 
-    `level` may be a function that gives an event's label, `reduce` one that gives a node's value from (graph, its events).
-    Raises `ClewError` for an unknown level.
+    `level` may be a function that gives an event's label, or labels that were made of the graph, `reduce` a function that gives
+    a node's value from (graph, its events). Raises `ClewError` for an unknown level.
     """
     graph, cut = (of, None) if isinstance(of, ExecutionGraph) else (of.graph, of)
-    fast = None if isinstance(cut, Part) else condenser(graph, level)
+    fast = None if isinstance(cut, Part) or isinstance(level, Labels) else condenser(graph, level)
     if fast is not None and not isinstance(cut, Part):
         condensed = fast.slice(cut) if cut is not None else fast.whole()
         codes = condensed.vertices["label"].astype(np.int64)
@@ -267,7 +267,7 @@ def _with_counted(made: AggregateGraph) -> AggregateGraph:
     """Gives the calls that were only counted to the first node of their label."""
     name = made.labels.of_site
     first: dict[str, int] = {}
-    for node in range(len(made)):
+    for node in range(len(made)) if name else ():
         first.setdefault(made.label(node), node)
     counted, unplaced = np.zeros(len(made), np.int64), 0
     for site, calls in made.graph.counted.items():

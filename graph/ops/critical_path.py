@@ -16,6 +16,7 @@ import numpy.typing as npt
 from clew.graph.levels import LabelFunction, Labels, labels_of
 from clew.graph.model import ExecutionGraph
 from clew.graph.ops.path_walk import NO_PIECES, Pieces, walk_back
+from clew.graph.ops.slack import Slack, slacks
 from clew.graph.ops.slice import Slice
 from clew.graph.ops.what_if import WhatIf, gap_codes, sooner
 from clew.records.errors import ClewError
@@ -106,6 +107,13 @@ class CriticalPath:
             hint = f"did you mean {near[0]!r}?" if near else f"on the path are {', '.join(known[:8])}"
             raise ClewError(f"no {self.level} {label!r} did any work before the path's end; {hint}")
         return WhatIf(label, percent, self.total_ns, saved, work)
+
+    def slacks(self) -> list[Slack]:
+        """How much longer the work of each label of its level could take, on the path (not at all) and beside it."""
+        if not self.segments:
+            return []
+        end = int(self.pieces.stop[-1]) - 1
+        return slacks(self.graph, self.labels, end=end, since_ns=self.segments[0].start)
 
     def project(self, level: str | LabelFunction) -> CriticalPath:
         """The same path with another level's labels; neighbours with one label become one segment."""

@@ -81,7 +81,8 @@ class Joins:
         return np.flatnonzero(self.graph.strand[self.causes] == self.graph.strand[self.at])
 
     @cached_property
-    def _order(self) -> I64:
+    def order(self) -> I64:
+        """The joins, each after those that it depends on."""
         return _causes_first(self.graph.ts[self.rows], self.at_join, self.before[0])
 
     @cached_property
@@ -100,7 +101,7 @@ class Joins:
         # Between a join and the event before it, as far as nothing else was waited for.
         gap = np.zeros(len(self.causes))
         gap[self._beside] = between(self.causes[self._beside], self.at[self._beside])
-        return Timed(self._order, self.first, other, self._time, done, gap).saved(rate)
+        return Timed(self.order, self.first, other, self._time, done, gap).saved(rate)
 
     def saved_at(self, events: I64, joins: F64, between: Between, rate: float) -> F64:
         """By how many ns events come sooner, where `joins` do."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from clew.graph.levels import level_names
 from clew.graph.model import ExecutionGraph, Gap, Site
-from clew.graph.ops.critical_path import CriticalPath, Segment, critical_path
+from clew.graph.ops.critical_path import Branch, CriticalPath, Segment, critical_path
+from clew.graph.ops.slack import Slack
 from clew.graph.ops.slice import slice_events
 from clew.records.event import Kind
 from clew.server import wording
@@ -14,10 +16,24 @@ from clew.server.panel.chain import location
 from clew.server.panel.missing import Missing, clock, during, machine_of, machines, missing, overlaps, processes
 from clew.server.panel.slice import EVENT, several
 from clew.server.panel.target import Found, NothingFound, find_target
-from clew.server.protocol import CriticalPathParams, CriticalPathResult, Location, PathSegment, Target
+from clew.server.panel.wait_words import wait_sentence, waited_for
+from clew.server.protocol import (
+    CriticalPathParams,
+    CriticalPathResult,
+    Location,
+    PathBranch,
+    PathSegment,
+    PathSlack,
+    Target,
+    WhatIfParams,
+    WhatIfResult,
+)
 from clew.server.session import Session, Task
 
 MAX_SEGMENTS = 5000
+MAX_BESIDE = 200
+MAX_BRANCHES = 50
+_KEPT = "path that was asked for last"
 FASTER = 10.0
 """The percentage that `PathSegment.savingNs` asks about."""
 
@@ -25,6 +41,9 @@ FASTER = 10.0
 def critical_path_view(session: Session, params: CriticalPathParams, task: Task) -> CriticalPathResult:
     try:
         found, path = find_path(session, params, task)
+        task.phase("looking for slack")
+        with task.interruptible():
+            slacks, branches = path.slacks(), path.branches()
     except NothingFound as nothing:
         run, text = session.open(params.run, task), str(nothing)
         return CriticalPathResult(
@@ -37,20 +56,49 @@ def critical_path_view(session: Session, params: CriticalPathParams, task: Task)
             totalNs=0.0,
             message=text[:1].upper() + text[1:],
         )
-    return path_result(session, found, path, params)
+    return replace(
+        path_result(session, found, path, params),
+        beside=_beside(path, slacks[:MAX_BESIDE]),
+        hiddenBeside=max(0, len(slacks) - MAX_BESIDE),
+        branches=_nearest(path, branches),
+        hiddenBranches=max(0, len(branches) - MAX_BRANCHES),
+    )
+
+
+def what_if_view(session: Session, params: WhatIfParams, task: Task) -> WhatIfResult:
+    """Raises `ClewError` for a label that did no work, and for what is more than 100 % faster."""
+    _, path = find_path(session, CriticalPathParams(params.target, params.run, params.level), task)
+    task.phase("timing the recording again")
+    with task.interruptible():
+        found = path.what_if(params.label, params.percent)
+    return WhatIfResult(
+        label=found.label,
+        percent=found.percent,
+        totalNs=float(found.total_ns),
+        afterNs=float(found.after_ns),
+        savedNs=float(found.saved_ns),
+        workNs=float(found.work_ns),
+    )
 
 
 def find_path(session: Session, params: CriticalPathParams, task: Task) -> tuple[Found, CriticalPath]:
     """What is asked for, and the path to the newest of it: one path has one end. Raises `NothingFound`."""
     found = find_target(session, params.run, params.target, task)
     graph = found.run.graph
+    since = _call_begin(graph, found.event, params.target)
+    # What is asked while somebody moves a slider is always the same path.
+    asked = (found.event, since, params.level)
+    kept: tuple[object, CriticalPath] | None = graph.answers.get(_KEPT)
+    if kept is not None and kept[0] == asked:
+        return found, kept[1]
     task.phase("slicing")
     with task.interruptible():
         slice_ = slice_events(graph, [found.event])
     task.phase("walking the critical path")
-    since = _call_begin(graph, found.event, params.target)
     with task.interruptible():
-        return found, critical_path(graph, slice_, params.level, since_ns=since)
+        path = critical_path(graph, slice_, params.level, since_ns=since)
+    graph.answers[_KEPT] = asked, path
+    return found, path
 
 
 def path_result(session: Session, found: Found, path: CriticalPath, params: CriticalPathParams) -> CriticalPathResult:
@@ -72,7 +120,39 @@ def path_result(session: Session, found: Found, path: CriticalPath, params: Crit
         hiddenGaps=gone.hidden,
         processes=processes(graph, (segment.process for segment in segments)),
         machines=machines(graph),
+        endEvent=path.segments[-1].last_event if path.segments else -1,
     )
+
+
+def _beside(path: CriticalPath, slacks: list[Slack]) -> list[PathSlack]:
+    places = places_of_functions(path.graph) if path.level == "function" else {}
+
+    def place(label: str) -> Location | None:
+        site = places.get(label)
+        return Location(site.file, site.line) if site else None
+
+    return [
+        PathSlack(
+            label=slack.label,
+            workNs=float(slack.work_ns),
+            slackNs=None if slack.slack_ns is None else float(slack.slack_ns),
+            location=place(slack.label),
+        )
+        for slack in slacks
+    ]
+
+
+def _nearest(path: CriticalPath, branches: list[Branch]) -> list[PathBranch]:
+    return [
+        PathBranch(
+            label=branch.label,
+            endNs=float(branch.end),
+            joinedNs=float(path.graph.ts[branch.joined_by]),
+            slackNs=float(branch.slack_ns),
+            event=branch.event,
+        )
+        for branch in sorted(branches, key=lambda branch: branch.slack_ns)[:MAX_BRANCHES]
+    ]
 
 
 def _call_begin(graph: ExecutionGraph, event: int, target: Target) -> int | None:
@@ -91,7 +171,7 @@ def _segments(path: CriticalPath, gone: Missing) -> list[PathSegment]:
     by_strand: dict[int, list[Gap]] = {}
     for gap in gone.place:
         by_strand.setdefault(gap.strand, []).append(gap)
-    places = _places(graph) if path.level == "function" else {}
+    places = places_of_functions(graph) if path.level == "function" else {}
     made = []
     for segment, saving in zip(path.segments, path.savings(FASTER), strict=True):
         site = places.get(segment.label)
@@ -115,6 +195,8 @@ def _segments(path: CriticalPath, gone: Missing) -> list[PathSegment]:
                 clock=corrected,
                 uncertain=uncertain,
                 gaps=gone.places(inside),
+                waitFor=waited_for(graph, segment.edge) if segment.wait_ns else "",
+                waitWhy=wait_sentence(graph, segment.edge) if segment.wait_ns else "",
             )
         )
     return made
@@ -128,7 +210,7 @@ def _clock(graph: ExecutionGraph, segment: Segment) -> tuple[str, bool]:
     return clock(graph.crossing(source, target), int(graph.ts[target] - graph.ts[source]))
 
 
-def _places(graph: ExecutionGraph) -> dict[str, Site]:
+def places_of_functions(graph: ExecutionGraph) -> dict[str, Site]:
     """Where the functions are, by their labels. A line that logs in one has its label, but is not its place."""
     sites = [site for site in graph.sites if site.file and not site.is_adapter]
     return {site.label: site for site in sorted(sites, key=lambda site: site.kind != "log")}

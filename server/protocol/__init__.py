@@ -7,6 +7,11 @@ A field with a default may be left out of a request; an answer has every field.
 
 from __future__ import annotations
 
+from clew.server.protocol.aggregates import AggregateBox as AggregateBox
+from clew.server.protocol.aggregates import AggregateContainer as AggregateContainer
+from clew.server.protocol.aggregates import AggregateEdge as AggregateEdge
+from clew.server.protocol.aggregates import AggregateParams as AggregateParams
+from clew.server.protocol.aggregates import AggregateResult as AggregateResult
 from clew.server.protocol.compares import CompareCall as CompareCall
 from clew.server.protocol.compares import CompareDifference as CompareDifference
 from clew.server.protocol.compares import CompareEdge as CompareEdge
@@ -46,7 +51,11 @@ from clew.server.protocol.own import ViewsParams as ViewsParams
 from clew.server.protocol.own import ViewsResult as ViewsResult
 from clew.server.protocol.paths import CriticalPathParams as CriticalPathParams
 from clew.server.protocol.paths import CriticalPathResult as CriticalPathResult
+from clew.server.protocol.paths import PathBranch as PathBranch
 from clew.server.protocol.paths import PathSegment as PathSegment
+from clew.server.protocol.paths import PathSlack as PathSlack
+from clew.server.protocol.paths import WhatIfParams as WhatIfParams
+from clew.server.protocol.paths import WhatIfResult as WhatIfResult
 from clew.server.protocol.pattern_looks import PatternDiagram as PatternDiagram
 from clew.server.protocol.pattern_looks import PatternInside as PatternInside
 from clew.server.protocol.pattern_looks import PatternLane as PatternLane
@@ -129,6 +138,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/chooseBaseline": (ChooseBaselineParams, RunsResult),
     "clew/slice": (SliceParams, SliceResult),
     "clew/criticalPath": (CriticalPathParams, CriticalPathResult),
+    "clew/whatIf": (WhatIfParams, WhatIfResult),
     "clew/diff": (DiffParams, DiffResult),
     "clew/compare": (CompareParams, CompareResult),
     "clew/localize": (LocalizeParams, LocalizeResult),
@@ -136,6 +146,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/patternTimes": (PatternTimesParams, PatternTimesResult),
     "clew/patternOccurrence": (PatternOccurrenceParams, PatternOccurrenceResult),
     "clew/patternDiagram": (PatternsParams, PatternDiagram),
+    "clew/aggregate": (AggregateParams, AggregateResult),
     "clew/timeline": (TimelineParams, TimelineResult),
     "clew/timelineTile": (TimelineTileParams, TimelineTileResult),
     "clew/timelineArrows": (TimelineArrowsParams, TimelineArrowsResult),

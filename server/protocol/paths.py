@@ -38,6 +38,34 @@ class PathSegment:
     """Can the clocks be off by more than the time it took to come from the segment before?"""
     gaps: list[int] = field(default_factory=list)
     """Places in the answer's `gaps` of those inside it: its time was not idle, nor known to be its own work."""
+    waitFor: str = ""
+    """What its wait was for, in a word: "lock", "queue", "network", …; "" where it did not wait, or for a joint segment."""
+    waitWhy: str = ""
+    """Who ended the wait, in words."""
+
+
+@dataclass(frozen=True)
+class PathSlack:
+    """How much longer the work of a label could take before the path's end comes later."""
+
+    label: str
+    workNs: float
+    """All that it worked until the end, on the path and beside it."""
+    slackNs: float | None
+    """By how much any one stretch of that could be longer: 0 for what is on the path; null when nothing waited for it."""
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class PathBranch:
+    """What the path waited for as well, which was done sooner."""
+
+    label: str
+    endNs: float
+    joinedNs: float
+    """When the path went on."""
+    slackNs: float
+    event: int
 
 
 @dataclass(frozen=True)
@@ -59,3 +87,34 @@ class CriticalPathResult:
     processes: list[ProcessRef] = field(default_factory=list)
     machines: list[MachineRef] = field(default_factory=list)
     """Empty when there is only one."""
+    beside: list[PathSlack] = field(default_factory=list)
+    """Labels that worked meanwhile, those of the path included; the least slack first."""
+    hiddenBeside: int = 0
+    branches: list[PathBranch] = field(default_factory=list)
+    """Those that nearly are on the path first."""
+    hiddenBranches: int = 0
+    endEvent: int = -1
+    """The path's last event."""
+
+
+@dataclass(frozen=True)
+class WhatIfParams:
+    target: Target
+    label: str
+    """Whose work is faster, of the path's level."""
+    percent: float
+    """How much, at most 100; slower below 0."""
+    run: str = ""
+    level: str = "function"
+
+
+@dataclass(frozen=True)
+class WhatIfResult:
+    label: str
+    percent: float
+    totalNs: float
+    """Of the path as it was recorded."""
+    afterNs: float
+    savedNs: float
+    workNs: float
+    """The label's work up to the path's end."""

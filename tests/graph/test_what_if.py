@@ -177,6 +177,28 @@ def test_a_branch_can_be_late_by_its_slack_and_no_more(new_run, program, data):
             assert program.timed(late=need, by=branch.slack_ns + 1)[1][end] == times[end] + 1
 
 
+@ANY_PROGRAM
+@given(program=programs(), data=st.data())
+def test_any_work_of_a_function_can_be_longer_by_its_slack_and_no_more(new_run, program, data):
+    graph = program.recorded(new_run())
+    thread = data.draw(st.sampled_from([0, 0, 0, 1]))
+    path, end = path_to_the_end(program, graph, thread)
+    _, times = program.timed()
+    found = {slack.label: slack for slack in path.slacks()}
+    for function in FUNCTIONS:
+        needs = [
+            (other, step) for step, other, _, work in program.needs if work == function and times[step] <= times[end]
+        ]
+        assert (function in found) >= bool(needs)
+        slack = found[function].slack_ns if function in found else None
+        longer = [program.timed(late=need, by=1_000_000 if slack is None else slack)[1][end] for need in needs]
+        assert set(longer) <= {times[end]}
+        if slack is not None:
+            assert max(program.timed(late=need, by=slack + 1)[1][end] for need in needs) == times[end] + 1
+    on_path = {segment.label for segment in path.segments if segment.self_ns}
+    assert all(found[label].slack_ns == 0 for label in on_path)
+
+
 def test_a_label_without_work_is_refused_with_the_nearest(run):
     run.process().thread().enter("parse", at=0).exit("parse", at=100)
     graph = run.graph()

@@ -142,6 +142,8 @@ export function segment(label: string, startNs: number, selfNs: number, waitNs =
     clock: "",
     uncertain: false,
     gaps: [],
+    waitFor: "",
+    waitWhy: "",
   };
 }
 

@@ -22,6 +22,80 @@ export const RUNS_CHANGED = "clew/runsChanged";
  */
 export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording", "clew.walk.start"] as const;
 
+export interface AggregateParams {
+  run?: string;
+  /** With one, only what led to it; else the whole run. */
+  target?: Target;
+  /** Of the boxes before any is opened, one of the answer's `nesting`; "": processes, or machines where there are several. */
+  level?: string;
+  /** What processes consist of. */
+  strands?: "thread" | "task";
+  /** Paths of the boxes that give way to those in them. */
+  opened?: string[][];
+  /** What boxes are weighed by: the lighter ones are left out first, and `heat` tells of it. */
+  measure?: "self" | "total" | "waiting" | "calls" | "errors";
+  maxBoxes?: number;
+}
+
+export interface AggregateBox {
+  /** Labels from the machine down; what it is known by. */
+  path: string[];
+  label: string;
+  level: string;
+  events: number;
+  calls: number;
+  selfNs: number;
+  /** Of its calls, without those that were made from within. */
+  totalNs: number;
+  /** The part of `totalNs` that was waited for. */
+  waitingNs: number;
+  /** Calls that ended by an exception. */
+  errors: number;
+  /** Its part, 0 to 1, of what the heaviest box that is not opened has of the measure. */
+  heat: number;
+  /** How many boxes are in it; 0 for a function, which cannot be opened. */
+  inside: number;
+  firstEvent: number;
+  /** Of a function. */
+  location: Location | null;
+}
+
+/** A box that is opened. */
+export interface AggregateContainer {
+  box: AggregateBox;
+  /** How many of those in it were left out. */
+  hiddenBoxes: number;
+}
+
+export interface AggregateEdge {
+  /** Place in `boxes`, as `target`. */
+  source: number;
+  target: number;
+  kind: "call" | "use" | "sync" | "state";
+  channel: string;
+  count: number;
+  /** Mean time from one end to the other; 0 for calls. */
+  delayNs: number;
+}
+
+export interface AggregateResult {
+  run: RunRef;
+  title: string;
+  /** From the outermost to the innermost. */
+  nesting: string[];
+  level: string;
+  /** In the order of their first events. */
+  boxes: AggregateBox[];
+  /** Outer ones first. */
+  containers: AggregateContainer[];
+  edges: AggregateEdge[];
+  /** In all. */
+  hiddenBoxes: number;
+  /** That were only counted, and are in no box. */
+  countedCalls: number;
+  message: string;
+}
+
 /** When a difference counts; `CompareResult.explanation` says it in words. */
 export interface CompareThresholds {
   /** The share of what is named that may be there by chance. */
@@ -521,6 +595,30 @@ export interface PathSegment {
   uncertain: boolean;
   /** Places in the answer's `gaps` of those inside it: its time was not idle, nor known to be its own work. */
   gaps: number[];
+  /** What its wait was for, in a word: "lock", "queue", "network", …; "" where it did not wait, or for a joint segment. */
+  waitFor: string;
+  /** Who ended the wait, in words. */
+  waitWhy: string;
+}
+
+/** How much longer the work of a label could take before the path's end comes later. */
+export interface PathSlack {
+  label: string;
+  /** All that it worked until the end, on the path and beside it. */
+  workNs: number;
+  /** By how much any one stretch of that could be longer: 0 for what is on the path; null when nothing waited for it. */
+  slackNs: number | null;
+  location: Location | null;
+}
+
+/** What the path waited for as well, which was done sooner. */
+export interface PathBranch {
+  label: string;
+  endNs: number;
+  /** When the path went on. */
+  joinedNs: number;
+  slackNs: number;
+  event: number;
 }
 
 export interface CriticalPathResult {
@@ -541,6 +639,35 @@ export interface CriticalPathResult {
   processes: ProcessRef[];
   /** Empty when there is only one. */
   machines: MachineRef[];
+  /** Labels that worked meanwhile, those of the path included; the least slack first. */
+  beside: PathSlack[];
+  hiddenBeside: number;
+  /** Those that nearly are on the path first. */
+  branches: PathBranch[];
+  hiddenBranches: number;
+  /** The path's last event. */
+  endEvent: number;
+}
+
+export interface WhatIfParams {
+  target: Target;
+  /** Whose work is faster, of the path's level. */
+  label: string;
+  /** How much, at most 100; slower below 0. */
+  percent: number;
+  run?: string;
+  level?: string;
+}
+
+export interface WhatIfResult {
+  label: string;
+  percent: number;
+  /** Of the path as it was recorded. */
+  totalNs: number;
+  afterNs: number;
+  savedNs: number;
+  /** The label's work up to the path's end. */
+  workNs: number;
 }
 
 /** `fromNs` and `toNs` are the window that is looked at. */
@@ -1462,6 +1589,7 @@ export interface Methods {
   "clew/chooseBaseline": { params: ChooseBaselineParams; result: RunsResult };
   "clew/slice": { params: SliceParams; result: SliceResult };
   "clew/criticalPath": { params: CriticalPathParams; result: CriticalPathResult };
+  "clew/whatIf": { params: WhatIfParams; result: WhatIfResult };
   "clew/diff": { params: DiffParams; result: DiffResult };
   "clew/compare": { params: CompareParams; result: CompareResult };
   "clew/localize": { params: LocalizeParams; result: LocalizeResult };
@@ -1469,6 +1597,7 @@ export interface Methods {
   "clew/patternTimes": { params: PatternTimesParams; result: PatternTimesResult };
   "clew/patternOccurrence": { params: PatternOccurrenceParams; result: PatternOccurrenceResult };
   "clew/patternDiagram": { params: PatternsParams; result: PatternDiagram };
+  "clew/aggregate": { params: AggregateParams; result: AggregateResult };
   "clew/timeline": { params: TimelineParams; result: TimelineResult };
   "clew/timelineTile": { params: TimelineTileParams; result: TimelineTileResult };
   "clew/timelineArrows": { params: TimelineArrowsParams; result: TimelineArrowsResult };
@@ -1493,6 +1622,7 @@ export const METHODS: readonly Method[] = [
   "clew/chooseBaseline",
   "clew/slice",
   "clew/criticalPath",
+  "clew/whatIf",
   "clew/diff",
   "clew/compare",
   "clew/localize",
@@ -1500,6 +1630,7 @@ export const METHODS: readonly Method[] = [
   "clew/patternTimes",
   "clew/patternOccurrence",
   "clew/patternDiagram",
+  "clew/aggregate",
   "clew/timeline",
   "clew/timelineTile",
   "clew/timelineArrows",
