@@ -261,7 +261,7 @@ export class Panel implements HeaderActions {
         return question();
       },
       request: (method, params) => this.request(method, params, this.underWay.signal),
-      quietly: (method, params) => this.transport.request(method, params),
+      quietly: (method, params, signal) => this.transport.request(method, params, signal),
       reveal: (location) => {
         this.reveal(location);
       },

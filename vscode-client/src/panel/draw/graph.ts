@@ -21,6 +21,8 @@ import {
   arrowHead,
   ARROW_HEADS,
   drawEdge,
+  drawFrame,
+  type DrawnFrame,
   drawLabel,
   drawNode,
   type Look,
@@ -29,7 +31,7 @@ import {
   placeLabels,
   rank,
 } from "./shapes";
-import { Viewport } from "./viewport";
+import { type Frame, Viewport } from "./viewport";
 
 /** Above this ratio of width to height the chain flows to the right, unless the user says otherwise. */
 const WIDE = 1.9;
@@ -40,6 +42,7 @@ export class GraphElement extends LitElement {
   static override properties = {
     graph: { attribute: false },
     placed: { attribute: false },
+    frames: { attribute: false },
     selected: { attribute: false },
     found: { attribute: false },
     showPath: { attribute: false },
@@ -50,6 +53,8 @@ export class GraphElement extends LitElement {
   declare graph: PanelGraph | undefined;
   /** Where its boxes are, for a graph that grows in place: nothing is laid out, coalesced or fitted then, and arrows are the view's. */
   declare placed: Layout | undefined;
+  /** Around some of those boxes, each tied to the box that it belongs to. */
+  declare frames: readonly DrawnFrame[];
   declare selected: readonly string[];
   declare found: readonly string[];
   declare showPath: boolean;
@@ -75,6 +80,7 @@ export class GraphElement extends LitElement {
 
   constructor() {
     super();
+    this.frames = [];
     this.selected = [];
     this.found = [];
     this.showPath = false;
@@ -115,7 +121,16 @@ export class GraphElement extends LitElement {
 
   /** Shows all of the graph. */
   fit(): void {
-    if (this.layout) this.viewport.fit(frame(this.layout.boxes));
+    if (this.layout) this.viewport.fit(extent(this.layout));
+  }
+
+  /** Moves just so far that these boxes are seen, the first one above all. */
+  reveal(ids: readonly string[]): void {
+    const wanted = new Set(ids);
+    const boxes = this.layout?.boxes.filter((box) => wanted.has(box.id)) ?? [];
+    if (boxes.length > 0) this.viewport.reveal(frame(boxes));
+    const [first] = ids;
+    if (first !== undefined) this.showBox(first);
   }
 
   /** Moves the keyboard's focus to a box: the selected one, else the one focused last, else where reading starts. */
@@ -174,7 +189,7 @@ export class GraphElement extends LitElement {
   private home(): void {
     const layout = this.layout;
     if (!layout || !this.shown) return;
-    const all = this.placed ? frame(layout.boxes) : { x: 0, y: 0, width: layout.width, height: layout.height };
+    const all = this.placed ? extent(layout) : { x: 0, y: 0, width: layout.width, height: layout.height };
     const chain = new Set(this.shown.nodes.filter((node) => node.onChain || node.root).map((node) => node.id));
     const first = start(this.shown);
     const chained = frame(layout.boxes.filter((box) => chain.has(box.id)));
@@ -263,6 +278,13 @@ export class GraphElement extends LitElement {
       },
     };
     return svg`
+      <g class="frames" aria-hidden="true">
+        ${repeat(
+          this.frames,
+          (one) => one.id,
+          (one) => drawFrame(one, this.measure),
+        )}
+      </g>
       <g class="edges">
         ${repeat(
           edges,
@@ -329,7 +351,13 @@ function sameShape(before: PanelGraph | undefined, after: PanelGraph | undefined
   return ids(before) === ids(after);
 }
 
-function frame(boxes: readonly PlacedBox[]): { x: number; y: number; width: number; height: number } {
+/** Of boxes and edges. */
+function extent({ boxes, routes }: Layout): Frame {
+  const bends = routes.flatMap(({ points }) => points.map(([x, y]) => ({ id: "", x, y, width: 0, height: 0 })));
+  return frame([...boxes, ...bends]);
+}
+
+function frame(boxes: readonly PlacedBox[]): Frame {
   const left = Math.min(...boxes.map((box) => box.x - box.width / 2));
   const top = Math.min(...boxes.map((box) => box.y - box.height / 2));
   const right = Math.max(...boxes.map((box) => box.x + box.width / 2));

@@ -72,6 +72,7 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
               : html`<th scope="row" title=${segment.label}>
                   <span class="name">${shortLabel(segment.label)}</span>
                   <span class="where" title=${segment.process}>${processes.get(segment.process) ?? ""}</span>
+                  ${segment.waitFor ? html`<span class="where" title=${segment.waitWhy}>waited: ${segment.waitFor}</span>` : nothing}
                   ${clock ? html`<span class="where clock" title=${clock}>${clock}</span>` : nothing}
                   ${wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${bar}</svg>`}
                 </th>`

@@ -107,6 +107,29 @@ export function drawLabel({ at: [x, y], width, text, status, onChain }: PlacedLa
   </g>`;
 }
 
+/** Around the boxes that are in another one. */
+export interface DrawnFrame {
+  id: string;
+  title: string;
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+  /** From the right side of the box that is opened. */
+  tie: readonly [x: number, y: number];
+}
+
+export function drawFrame({ title, left, top, right, bottom, tie }: DrawnFrame, measure: Measure): SVGTemplateResult {
+  const room = right - left - 2 * PADDING_LEFT;
+  const [x, y] = tie;
+  const middle = (x + left) / 2;
+  return svg`<g class="frame">
+    <path class="tie" d="M${x},${y}C${middle},${y} ${middle},${top + 15} ${left},${top + 15}" />
+    <rect x=${left} y=${top} width=${right - left} height=${bottom - top} rx="8" />
+    <text x=${left + PADDING_LEFT} y=${top + 19}>${elide(title, (text) => measure(text, "meta") <= room)}</text>
+  </g>`;
+}
+
 /** `reachable`: the one box that Tab goes to; the others are reached from it by arrows. */
 export function drawNode(
   node: PanelNode,
@@ -132,7 +155,7 @@ export function drawNode(
     isSelected && "selected",
     look.found.has(node.id) && "match",
     node.notable && "notable",
-    node.heat !== undefined && `heat-${Math.round(node.heat * HEATS)}`,
+    node.heat !== undefined && `heat-${Math.ceil(node.heat * HEATS)}`,
   ];
   return svg`<g
     class=${classes.filter(Boolean).join(" ")}

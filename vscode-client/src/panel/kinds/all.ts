@@ -2,6 +2,7 @@
 import "./slice";
 import "./walk";
 import "./path";
+import "./aggregate";
 import "./diff";
 import "./compare";
 import "./suspects";

@@ -1,20 +1,31 @@
 /** "Critical path": what is asked of the time from a request's start to an event. */
 import type { CriticalPathParams } from "../../shared/protocol";
 import { DEFAULT_LEVEL } from "../model/place";
-import { question, target, text, whole } from "../model/question";
+import { choice, question, target, text, whole } from "../model/question";
 import { registerView } from "../views/view";
 import { ROW_KEYS } from "./graph";
 import { describeTargeted, inRun, type Targeted } from "./target";
 
-registerView<CriticalPathParams>({
+export interface PathQuestion extends CriticalPathParams {
+  /** Its segments in order, its labels, or what is beside it. */
+  shown?: "order" | "label" | "beside";
+}
+
+registerView<PathQuestion>({
   name: "path",
   title: "Critical path",
   hint: "Where the time went",
   key: "c",
   keys: ROW_KEYS,
-  question: question<CriticalPathParams>(
+  question: question<PathQuestion>(
     { target: {} },
-    { run: text("run"), level: text("level", DEFAULT_LEVEL), target, maxSegments: whole("rows") },
+    {
+      run: text("run"),
+      level: text("level", DEFAULT_LEVEL),
+      target,
+      maxSegments: whole("rows"),
+      shown: choice("list", ["order", "label", "beside"], "order"),
+    },
   ),
   levels: "functions",
   describe: describeTargeted,

@@ -3,7 +3,8 @@
  *
  * Invariant: a box never moves, and no two boxes share a slot.
  */
-import type { Layout, PlacedBox, Point, Route } from "./types";
+import { between } from "./between";
+import type { Layout, PlacedBox, Route } from "./types";
 
 /** A place in the grid; columns go right with what was caused, rows down with time. */
 export interface Slot {
@@ -19,8 +20,6 @@ export const BOX = { width: 286, height: 48 };
 /** As far from where a box should be as so many rows is one column. */
 const COLUMN_COST = 2.5;
 const COLUMNS_TRIED = 3;
-/** How far an edge bends around the boxes between its ends, in px. */
-const BEND = 44;
 
 export function slotKey({ column, row }: Slot): string {
   return `${column} ${row}`;
@@ -80,9 +79,10 @@ export function pinnedLayout(slots: ReadonlyMap<string, Slot>, links: readonly P
     y: row * ROW,
     ...BOX,
   }));
+  const byId = new Map(boxes.map((box) => [box.id, box]));
   const routes = links.flatMap((link): Route[] => {
-    const [from, to] = [slots.get(link.source), slots.get(link.target)];
-    return from && to ? [route(link.id, from, to)] : [];
+    const [from, to] = [byId.get(link.source), byId.get(link.target)];
+    return from && to ? [between(link.id, from, to, ROW)] : [];
   });
   const across = (pick: (box: PlacedBox) => number): number =>
     boxes.length === 0 ? 0 : Math.max(...boxes.map(pick)) - Math.min(...boxes.map(pick));
@@ -93,19 +93,4 @@ export function pinnedLayout(slots: ReadonlyMap<string, Slot>, links: readonly P
     height: across((box) => box.y) + BOX.height,
     flow: "right",
   };
-}
-
-function route(id: string, from: Slot, to: Slot): Route {
-  const [x, y, toX, toY] = [from.column * COLUMN, from.row * ROW, to.column * COLUMN, to.row * ROW];
-  const half = BOX.width / 2;
-  const straight = (...points: Point[]): Route => ({ id, points });
-  if (to.column > from.column) return straight([x + half, y], [toX - half, toY]);
-  if (to.column < from.column) return straight([x - half, y], [toX + half, toY]);
-  if (Math.abs(to.row - from.row) === 1) {
-    const edge = (Math.sign(toY - y) * BOX.height) / 2;
-    return straight([x, y + edge], [toX, toY - edge]);
-  }
-  const out = x + half + BEND;
-  const around: Point[] = [[x + half, y], [out, y], [out, toY], [toX + half, toY]]; // prettier-ignore
-  return { id, points: around, bends: true };
 }

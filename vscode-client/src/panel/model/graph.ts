@@ -43,8 +43,10 @@ export interface PanelNode {
   gaps: MissingEvents[];
   /** Where that is, in the time from its first event to its last. */
   gapSpans: Span[];
-  /** How strongly it is coloured, from 0 to 1. */
+  /** How much of what boxes are compared by it has, from 0 (nothing) to 1: so strongly it is coloured. */
   heat?: number;
+  /** At the box's right, where its kind does not say it. */
+  tag?: string;
 }
 
 export interface Fact {

@@ -64,3 +64,15 @@ function beside(boxes: readonly PlacedBox[], here: PlacedBox, after: boolean, do
 function distance(a: PlacedBox, b: PlacedBox): number {
   return Math.hypot(a.x - b.x, a.y - b.y);
 }
+
+/** The nearest box on a side, what lies straight there before what lies askew; the first box where none is chosen. */
+export function nearest(layout: Layout, from: string, key: Arrow): string | undefined {
+  const here = layout.boxes.find((box) => box.id === from);
+  if (!here) return layout.boxes[0]?.id;
+  const sideways = key === "ArrowLeft" || key === "ArrowRight";
+  const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
+  const along = (box: PlacedBox): number => sign * (sideways ? box.x - here.x : box.y - here.y);
+  const across = (box: PlacedBox): number => Math.abs(sideways ? box.y - here.y : box.x - here.x);
+  const far = (box: PlacedBox): number => along(box) + 2 * across(box);
+  return layout.boxes.filter((box) => along(box) > 0).sort((a, b) => far(a) - far(b))[0]?.id;
+}

@@ -15,6 +15,7 @@ const LABEL_PADDING = 10;
 
 /** The word at a box's right that tells what it is, empty for a plain call. */
 export function tag(node: PanelNode): string {
+  if (node.tag !== undefined) return node.tag;
   if (node.status === "before") return "− gone";
   if (node.status === "after") return "+ new";
   return node.kind === "call" || node.kind === "" ? "" : node.kind;

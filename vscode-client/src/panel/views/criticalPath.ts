@@ -1,29 +1,47 @@
 /** The critical path of a request or an event: which waits and which work the time from start to end consists of. */
 import { html, nothing, type TemplateResult } from "lit";
-import type { CriticalPathParams, CriticalPathResult, PathSegment } from "../../shared/protocol";
+import type { CriticalPathResult, PathSegment } from "../../shared/protocol";
 import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
+import { drawPathLanes } from "../draw/pathLanes";
+import { besidePath, byLabel, type TableActions } from "../draw/pathTables";
 import { segmentLegend, segmentList } from "../draw/segments";
+import type { PathQuestion } from "../kinds/path";
 import { count, duration, shortLabel } from "../model/format";
+import { pathLanes, waitsOf } from "../model/path";
 import { stretchQuestion } from "../model/timeline";
 import type { Context, Selection, View } from "./view";
+import { WhatIfSlider } from "./whatIf";
+
+const LISTS = [
+  ["order", "In order"],
+  ["label", "By label"],
+  ["beside", "Beside it"],
+] as const;
+/** Words of waits in the sentence. */
+const WAITS_NAMED = 3;
 
 interface Answer {
-  params: CriticalPathParams;
+  params: PathQuestion;
   result: CriticalPathResult;
 }
 
-export class CriticalPathView implements View<CriticalPathParams, Answer> {
+export class CriticalPathView implements View<PathQuestion, Answer> {
   private answer: Answer | undefined;
   private asked = 0;
   private selected: ReadonlySet<string> = new Set();
   private opened: ReadonlySet<number> = new Set();
 
-  constructor(private readonly context: Context<CriticalPathParams>) {}
+  private readonly whatIf: WhatIfSlider;
 
-  async open(params: CriticalPathParams): Promise<void> {
+  constructor(private readonly context: Context<PathQuestion>) {
+    this.whatIf = new WhatIfSlider(context);
+  }
+
+  async open(params: PathQuestion): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const result = await this.context.request("clew/criticalPath", params);
+    const { shown: _shown, ...question } = params;
+    const result = await this.context.request("clew/criticalPath", question);
     if (asked === this.asked) this.handle({ params, result });
   }
 
@@ -31,10 +49,12 @@ export class CriticalPathView implements View<CriticalPathParams, Answer> {
     this.answer = answer;
     this.selected = new Set();
     this.opened = new Set();
+    this.whatIf.reset(answer.params, answer.result);
     this.context.store.changed();
   }
 
   unhandle(): void {
+    this.whatIf.stop();
     this.answer = undefined;
     this.asked += 1;
     this.context.store.changed();
@@ -78,7 +98,7 @@ export class CriticalPathView implements View<CriticalPathParams, Answer> {
         <h2>${result.title}</h2>
         <p class="sentence">${sentence(result)}</p>
         ${result.message ? notice("info", result.message) : nothing} ${segmentLegend(result)}
-        <p>
+        <p class="path-links">
           <button
             type="button"
             class="link"
@@ -89,28 +109,88 @@ export class CriticalPathView implements View<CriticalPathParams, Answer> {
           >
             Show it on the timeline
           </button>
+          <button
+            type="button"
+            class="link"
+            @click=${() => {
+              this.context.go("slice", { target: { event: result.endEvent }, run: result.run.id });
+            }}
+          >
+            Why did it end then?
+          </button>
         </p>
       </section>
-      ${segmentList(
-        result,
-        {
-          selected: this.selected,
-          opened: this.opened,
-          open: (row) => {
-            this.opened = new Set([...this.opened, row.startNs]);
-            this.context.store.changed();
-          },
-          select: (segment: PathSegment) => {
-            this.selected = new Set([segment.nodeId]);
-            this.context.store.changed();
-          },
-          reveal: (location) => {
-            this.context.reveal(location);
-          },
-        },
-        true,
+      ${this.whatIf.draw(answer.params, result)} ${drawPathLanes(pathLanes(result), result.totalNs, this.laneActions)}
+      ${this.drawLists()} ${this.drawList(result)}
+    </div>`;
+  }
+
+  private drawLists(): TemplateResult {
+    const { question } = this.context;
+    return html`<div class="path-lists" role="tablist" aria-label="Which list">
+      ${LISTS.map(
+        ([list, name]) =>
+          html`<button
+            type="button"
+            role="tab"
+            aria-selected=${list === (question.shown ?? "order") ? "true" : "false"}
+            @click=${() => {
+              this.context.remember({ ...question, shown: list });
+            }}
+          >
+            ${name}
+          </button>`,
       )}
     </div>`;
+  }
+
+  private get laneActions(): { selected: ReadonlySet<string>; select: (segment: PathSegment) => void } {
+    return {
+      selected: this.selected,
+      select: (segment) => {
+        this.choose(segment.nodeId);
+        this.context.reveal(segment.location);
+      },
+    };
+  }
+
+  private choose(label: string): void {
+    this.selected = new Set([label]);
+    this.context.store.changed();
+  }
+
+  private drawList(result: CriticalPathResult): TemplateResult {
+    const act: TableActions = {
+      selected: this.selected,
+      select: (label, location) => {
+        this.choose(label);
+        this.context.reveal(location);
+      },
+      why: (event) => {
+        this.context.go("slice", { target: { event }, run: result.run.id });
+      },
+    };
+    const { shown = "order" } = this.context.question;
+    if (shown === "label") return byLabel(result, act);
+    if (shown === "beside") return besidePath(result, act);
+    return segmentList(
+      result,
+      {
+        selected: this.selected,
+        opened: this.opened,
+        open: (row) => {
+          this.opened = new Set([...this.opened, row.startNs]);
+          this.context.store.changed();
+        },
+        select: (segment: PathSegment) => {
+          this.choose(segment.nodeId);
+        },
+        reveal: (location) => {
+          this.context.reveal(location);
+        },
+      },
+      true,
+    );
   }
 }
 
@@ -121,5 +201,9 @@ function sentence(result: CriticalPathResult): string {
   if (!largest || result.totalNs <= 0) return `${whole}.`;
   const share = Math.round((100 * (largest.selfNs + largest.waitNs)) / result.totalNs);
   const how = largest.waitNs > largest.selfNs ? "most of it waiting" : "most of it work";
-  return `${whole}; ${shortLabel(largest.label)} alone takes ${duration(largest.selfNs + largest.waitNs)} (${share} %), ${how}.`;
+  const waits = waitsOf(result)
+    .slice(0, WAITS_NAMED)
+    .map(({ word, ns }) => `${word} ${duration(ns)}`);
+  const waited = waits.length > 0 ? ` Waits: ${waits.join(", ")}.` : "";
+  return `${whole}; ${shortLabel(largest.label)} alone takes ${duration(largest.selfNs + largest.waitNs)} (${share} %), ${how}.${waited}`;
 }

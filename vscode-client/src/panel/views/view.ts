@@ -80,7 +80,11 @@ export interface Context<Q extends object = object> {
   /** Counts as busy while it runs. */
   request<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]>;
   /** The same without the progress bar, for what is asked at every step and soon answered; it is not kept. */
-  quietly<M extends Method>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]>;
+  quietly<M extends Method>(
+    method: M,
+    params: Methods[M]["params"],
+    signal?: AbortSignal,
+  ): Promise<Methods[M]["result"]>;
   /** Shows a place in the editor, or in the drawer where there is none. */
   reveal(location: Location | null): void;
   /** Asks this view something else, which can be undone. */

@@ -1,0 +1,66 @@
+/** The critical path over time: a lane for each thread or task that it goes through, and where it goes from one to another. */
+import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
+import type { PathSegment } from "../../shared/protocol";
+import { duration, shortLabel } from "../model/format";
+import { type PathLanes, type Piece } from "../model/path";
+
+export const LANE = 22;
+const BAR = 12;
+const TOP = (LANE - BAR) / 2;
+/** Of the width, so that the shortest is seen. */
+const SMALLEST = 0.0015;
+
+export interface LaneActions {
+  selected: ReadonlySet<string>;
+  select(segment: PathSegment): void;
+}
+
+/** Names stand in a column of their own, so that they are never drawn over. */
+export function drawPathLanes({ lanes, handOvers }: PathLanes, totalNs: number, act: LaneActions): TemplateResult {
+  const height = lanes.length * LANE;
+  return html`<div class="path-lanes">
+    <ol class="lane-names">
+      ${lanes.map((lane) => html`<li title=${lane.name}>${lane.name}</li>`)}
+    </ol>
+    <div class="lane-bars">
+      <svg height=${height} role="img" aria-label="The critical path over time, by thread or task">
+        ${lanes.map((_lane, at) => svg`<rect class="track" width="100%" y=${at * LANE + TOP} height=${BAR} rx="2" />`)}
+        ${handOvers.map(
+          ({ from, to, at }) =>
+            svg`<line class="hand-over" x1="${100 * at}%" x2="${100 * at}%" y1=${from * LANE + LANE / 2} y2=${to * LANE + LANE / 2} />`,
+        )}
+        ${lanes.map((lane, at) => lane.pieces.map((piece) => drawPiece(piece, at, act)))}
+      </svg>
+      <span class="axis"><span>0</span><span>${duration(totalNs / 2)}</span><span>${duration(totalNs)}</span></span>
+    </div>
+  </div>`;
+}
+
+function drawPiece({ segment, from, work, to }: Piece, lane: number, act: LaneActions): SVGTemplateResult {
+  const y = lane * LANE + TOP;
+  const part = (kind: string, begin: number, end: number): SVGTemplateResult | typeof nothing =>
+    end > begin
+      ? svg`<rect class=${kind} x="${100 * Math.min(begin, 1 - SMALLEST)}%" y=${y} height=${BAR}
+          width="${100 * Math.max(end - begin, SMALLEST)}%" />`
+      : nothing;
+  return svg`<g
+    class="piece ${segment.nodeId !== "" && act.selected.has(segment.nodeId) ? "selected" : ""}"
+    @click=${() => {
+      act.select(segment);
+    }}
+  >
+    <title>${pieceTitle(segment)}</title>
+    ${part("wait", from, work)} ${part("self", work, to)}
+  </g>`;
+}
+
+function pieceTitle(segment: PathSegment): string {
+  const wait = segment.waitNs > 0 ? `waiting ${duration(segment.waitNs)}` : "";
+  return [
+    shortLabel(segment.label),
+    segment.selfNs > 0 ? `self ${duration(segment.selfNs)}` : "",
+    wait && segment.waitFor ? `${wait} (${segment.waitFor})` : wait,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}

@@ -1,0 +1,139 @@
+/** The critical path by label, what runs beside it with its slack, and the branches that nearly were on it. */
+import { html, nothing, type TemplateResult } from "lit";
+import type { CriticalPathResult, Location, PathBranch } from "../../shared/protocol";
+import { count, duration, shortLabel } from "../model/format";
+import { type PathGroup, pathGroups } from "../model/path";
+import { bar } from "./parts";
+import { rowKeys } from "./rows";
+
+export interface TableActions {
+  selected: ReadonlySet<string>;
+  select(label: string, location: Location | null): void;
+  /** What led to an event. */
+  why(event: number): void;
+}
+
+const WAITS_NAMED = 2;
+
+/** The labels of the path, each once. */
+export function byLabel(result: CriticalPathResult, act: TableActions): TemplateResult {
+  return html`<table class="segments path-groups">
+    <thead>
+      <tr>
+        <th scope="col">Label</th>
+        <th scope="col">Share of the path</th>
+        <th scope="col" class="number">Segments</th>
+        <th scope="col" class="number" title="Time spent working">Self</th>
+        <th scope="col" class="number" title="Time from the cause until this went on">Wait</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${pathGroups(result, false).map((group) =>
+        row(
+          group,
+          act,
+          html`<td class="share">
+              <span class="bar-line"
+                ><svg aria-hidden="true">${bar("self", group.share)}</svg
+                ><span>${Math.round(100 * group.share)} %</span></span
+              >
+            </td>
+            <td class="number">${group.count}</td>
+            ${time(group.selfNs)} ${time(group.waitNs)}`,
+        ),
+      )}
+    </tbody>
+  </table>`;
+}
+
+export function besidePath(result: CriticalPathResult, act: TableActions): TemplateResult {
+  const groups = pathGroups(result, true);
+  return html`
+    ${
+      groups.length === 0
+        ? html`<p class="pad muted">All that worked until the end is on the path.</p>`
+        : html`<table class="segments path-groups">
+            <thead>
+              <tr>
+                <th scope="col">Beside the path</th>
+                <th scope="col" class="number" title="All that it worked until the path's end">Work</th>
+                <th
+                  scope="col"
+                  class="number"
+                  title="By how much any one stretch of it could take longer before the end comes later"
+                >
+                  Slack
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              ${groups.map((group) =>
+                row(
+                  group,
+                  act,
+                  html`${time(group.workNs)}
+                    <td class="number">
+                      ${group.slackNs === null ? html`<span title="Nothing on the path waits for it">not waited for</span>` : group.slackNs > 0 ? duration(group.slackNs) : "none"}
+                    </td>`,
+                ),
+              )}
+            </tbody>
+          </table>`
+    }
+    ${result.hiddenBeside > 0 ? html`<p class="pad muted">And ${count(result.hiddenBeside, "more label")} with more slack.</p>` : nothing}
+    ${result.branches.length > 0 ? branches(result, act) : nothing}
+  `;
+}
+
+function branches(result: CriticalPathResult, act: TableActions): TemplateResult {
+  return html`<table class="segments path-groups">
+      <thead>
+        <tr>
+          <th scope="col">Nearly on the path: was waited for, too</th>
+          <th scope="col" class="number" title="When it was done, from the path's beginning">Done at</th>
+          <th scope="col" class="number" title="How much later it could have been done">Slack</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${result.branches.map((branch) => branchRow(branch, result, act))}
+      </tbody>
+    </table>
+    ${result.hiddenBranches > 0 ? html`<p class="pad muted">And ${count(result.hiddenBranches, "more branch")} with more slack.</p>` : nothing}`;
+}
+
+function branchRow(branch: PathBranch, result: CriticalPathResult, act: TableActions): TemplateResult {
+  const begin = result.segments[0]?.startNs ?? 0;
+  const keys = rowKeys(() => {
+    act.why(branch.event);
+  });
+  return html`<tr tabindex="0" title="What led to it" @click=${keys.click} @keydown=${keys.keydown}>
+    <th scope="row"><span class="name">${shortLabel(branch.label)}</span></th>
+    ${time(branch.endNs - begin)}
+    <td class="number">${branch.slackNs > 0 ? duration(branch.slackNs) : "none"}</td>
+  </tr>`;
+}
+
+function row(group: PathGroup, act: TableActions, cells: TemplateResult): TemplateResult {
+  const chosen = act.selected.has(group.label);
+  const keys = rowKeys(() => {
+    act.select(group.label, group.location);
+  });
+  const waits = group.waits.slice(0, WAITS_NAMED).map(({ word, ns }) => `${word} ${duration(ns)}`);
+  return html`<tr
+    class=${chosen ? "selected" : ""}
+    tabindex="0"
+    aria-current=${chosen ? "true" : "false"}
+    @click=${keys.click}
+    @keydown=${keys.keydown}
+  >
+    <th scope="row" title=${group.label}>
+      <span class="name">${shortLabel(group.label)}</span>
+      ${waits.length > 0 ? html`<span class="where">waiting: ${waits.join(", ")}</span>` : nothing}
+    </th>
+    ${cells}
+  </tr>`;
+}
+
+function time(ns: number): TemplateResult {
+  return html`<td class="number">${ns > 0 ? duration(ns) : "–"}</td>`;
+}

@@ -1,0 +1,487 @@
+/**
+ * Where a run's events, calls and times are: boxes from machines down to functions that are opened in place, and a table of them.
+ *
+ * Invariant: what is drawn and what is listed are the same boxes; opening and closing moves none of the others.
+ */
+import { html, nothing, type TemplateResult } from "lit";
+import type { AggregateBox, AggregateParams, AggregateResult } from "../../shared/protocol";
+import type { GraphElement } from "../draw/graph";
+import "../draw/graph";
+import { asking, emptyState, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
+import { rowKeys } from "../draw/rows";
+import type { DrawnFrame } from "../draw/shapes";
+import { BOX, nest, type Nested, nestedLayout, rectangle } from "../layout/nested";
+import type { Layout } from "../layout/types";
+import {
+  aggregateGraph,
+  type BoxGroup,
+  type BoxMeasure,
+  boxesOf,
+  closing,
+  type Column,
+  facts,
+  groupsOf,
+  idOf,
+  MEASURES,
+  openedAround,
+  opening,
+  type Path,
+  sorted,
+} from "../model/aggregate";
+import { count, duration, thousands } from "../model/format";
+import { type PanelGraph, search } from "../model/graph";
+import { isArrow, nearest } from "../model/navigate";
+import type { Context, Selection, View } from "./view";
+
+const BOXES = 60;
+const MOST_BOXES = 400;
+const ORDER = Object.keys(MEASURES) as BoxMeasure[];
+const COLUMNS: readonly { column: Column; name: string; title: string }[] = [
+  { column: "label", name: "Box", title: "By name" },
+  { column: "self", name: "Self", title: "Work of its own code, without recorded waits" },
+  { column: "total", name: "Total", title: "Of its calls, without those made from within" },
+  { column: "waiting", name: "Waiting", title: "What of the total was waited for" },
+  { column: "calls", name: "Calls", title: "Calls that begin in it" },
+  { column: "errors", name: "Errors", title: "Calls that ended by an exception" },
+];
+
+interface Answer {
+  params: AggregateParams;
+  result: AggregateResult;
+}
+
+interface Drawn {
+  answer: Answer;
+  groups: BoxGroup[];
+  boxes: ReadonlyMap<string, AggregateBox>;
+  graph: PanelGraph;
+  nested: Nested;
+  layout: Layout;
+  frames: DrawnFrame[];
+}
+
+export class AggregateView implements View<AggregateParams, Answer> {
+  private drawn: Drawn | undefined;
+  private asked = 0;
+  private selected = "";
+  /** Was it selected before the click that may open it? */
+  private wasSelected = false;
+  private sort: { column: Column; reverse: boolean } = { column: "self", reverse: false };
+  private match = -1;
+
+  constructor(private readonly context: Context<AggregateParams>) {}
+
+  async open(params: AggregateParams): Promise<void> {
+    this.asked += 1;
+    const asked = this.asked;
+    const result = await this.context.request("clew/aggregate", params);
+    if (asked === this.asked) this.handle({ params, result });
+  }
+
+  handle(answer: Answer): void {
+    const { params, result } = answer;
+    const before = this.drawn && isSamePicture(this.drawn.answer, answer) ? this.drawn : undefined;
+    const groups = groupsOf(result);
+    const graph = aggregateGraph(result, groups, params.measure ?? "self");
+    const nested = nest(before?.nested, groups);
+    const layout = nestedLayout(nested, graph.edges);
+    this.drawn = {
+      answer,
+      groups,
+      boxes: boxesOf(result),
+      graph,
+      nested,
+      layout,
+      frames: framesOf(groups, nested, layout),
+    };
+    if (params.measure && params.measure !== before?.answer.params.measure) {
+      this.sort = { column: params.measure, reverse: false };
+    }
+    if (!this.drawn.boxes.has(this.selected)) this.selected = "";
+    const opened = before && groups.find((group) => !before.nested.has(group.id));
+    this.context.store.changed();
+    if (opened) void this.show([opened.members[0] ?? opened.anchor, ...opened.members]);
+  }
+
+  unhandle(): void {
+    this.drawn = undefined;
+    this.asked += 1;
+    this.context.store.changed();
+  }
+
+  select({ label }: Selection): void {
+    const found = this.drawn?.answer.result.boxes.find((box) => box.path.at(-1) === label);
+    if (found) this.choose(idOf(found.path));
+  }
+
+  focus(): void {
+    this.element?.focusNode();
+  }
+
+  shownRun(): string | undefined {
+    return this.drawn?.answer.result.run.id;
+  }
+
+  event(): number | undefined {
+    return this.drawn?.boxes.get(this.selected)?.firstEvent;
+  }
+
+  found(): { matches: number; all: number } {
+    return { matches: this.matches().length, all: this.drawn?.graph.nodes.length ?? 0 };
+  }
+
+  nextMatch(by: 1 | -1): void {
+    const matches = this.matches();
+    this.match = (this.match + by + matches.length) % Math.max(matches.length, 1);
+    const id = matches[this.match];
+    if (id !== undefined) this.choose(id);
+  }
+
+  key(event: KeyboardEvent): boolean {
+    const { drawn } = this;
+    if (!drawn) return false;
+    if (isArrow(event.key)) {
+      const next = nearest(drawn.layout, this.selected, event.key);
+      if (next !== undefined) {
+        this.choose(next);
+        this.element?.focusNode(next);
+      }
+    } else if (event.key === "Enter" && this.selected) this.enter(this.selected);
+    else if (event.key === "Backspace") this.close(drawn.boxes.get(this.selected)?.path);
+    else if (event.key === "h") this.measureBy(ORDER[(ORDER.indexOf(this.measure) + 1) % ORDER.length] ?? "self");
+    else if (event.key === "f") this.element?.fit();
+    else if (event.key === "+" || event.key === "=") this.element?.zoomBy(1.3);
+    else if (event.key === "-") this.element?.zoomBy(1 / 1.3);
+    else return false;
+    return true;
+  }
+
+  controls(): TemplateResult {
+    const { question } = this.context;
+    const picker = (
+      word: string,
+      label: string,
+      chosen: string,
+      options: readonly (readonly [value: string, words: string])[],
+      pick: (value: string) => void,
+    ): TemplateResult =>
+      html`<label class="picker">
+        <span class="word">${word}</span>
+        <select
+          aria-label=${label}
+          @change=${(event: Event) => {
+            pick((event.target as HTMLSelectElement).value);
+          }}
+        >
+          ${options.map(([value, words]) => html`<option value=${value} .selected=${value === chosen}>${words}</option>`)}
+        </select>
+      </label>`;
+    const result = this.drawn?.answer.result;
+    const levels = (result?.nesting ?? []).map((level) => [level, level] as const);
+    return html`
+      ${
+        result
+          ? picker("From", "Level that boxes begin at", result.level, levels, (level) => {
+              this.ask({ level, opened: [] });
+            })
+          : nothing
+      }
+      ${picker(
+        "Of",
+        "What processes consist of",
+        question.strands ?? "thread",
+        [
+          ["thread", "threads"],
+          ["task", "tasks"],
+        ],
+        (strands) => {
+          this.ask({ strands: strands as "thread" | "task", opened: [] });
+        },
+      )}
+      ${picker(
+        "Heat",
+        "What boxes are compared by",
+        this.measure,
+        ORDER.map((one) => [one, MEASURES[one]] as const),
+        (measure) => {
+          this.measureBy(measure as BoxMeasure);
+        },
+      )}
+    `;
+  }
+
+  draw(): TemplateResult {
+    const { drawn } = this;
+    const { busy, runs, runsKnown } = this.context.store.state;
+    if (!drawn) return html`<div class="view">${busy > 0 ? asking("Adding up …") : nothing}</div>`;
+    const { result } = drawn.answer;
+    if (result.boxes.length === 0) {
+      return html`<div class="view">
+        ${
+          runs.length === 0 && runsKnown
+            ? emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)
+            : emptyState("No boxes", result.message || "The run recorded no event.")
+        }
+      </div>`;
+    }
+    return html`<div class="view with-side aggregate">
+      <div class="main">
+        ${this.drawWay(drawn)} ${this.drawNotices(result)}
+        <clew-graph
+          .graph=${drawn.graph}
+          .placed=${drawn.layout}
+          .frames=${drawn.frames}
+          .selected=${this.selected ? [this.selected] : []}
+          .found=${this.matches()}
+          .flow=${"right"}
+          .label=${`Aggregate, ${count(drawn.graph.nodes.length, "box")}. Arrow keys go from box to box, Enter opens one, Backspace closes what it is in.`}
+          @clew-select=${(event: CustomEvent<string[]>) => {
+            const id = event.detail[0] ?? "";
+            this.wasSelected = id === this.selected;
+            this.choose(id);
+          }}
+          @clew-open=${(event: CustomEvent<string>) => {
+            if (this.wasSelected) this.enter(event.detail);
+          }}
+        ></clew-graph>
+        ${sliceLegend(drawn.graph, false)}
+      </div>
+      <aside class="side" aria-label="Boxes as a table">
+        <div class="reading">${this.drawTable(drawn)}</div>
+        ${this.drawSelected(drawn)}
+      </aside>
+    </div>`;
+  }
+
+  /** From the whole down to what is selected; a step closes what is opened in it. */
+  private drawWay({ answer, boxes }: Drawn): TemplateResult {
+    const path = boxes.get(this.selected)?.path ?? [];
+    const first = answer.result.nesting.indexOf(answer.result.level);
+    const opened = answer.params.opened ?? [];
+    return html`<nav class="levels-way" aria-label="Where the selected box is">
+      <ol>
+        <li>
+          <button
+            type="button"
+            class="link"
+            ?disabled=${opened.length === 0}
+            title="Close all"
+            @click=${() => {
+              this.ask({ opened: [] });
+            }}
+          >
+            ${answer.result.title}
+          </button>
+        </li>
+        ${path.map((label, depth) => {
+          const here = path.slice(0, depth + 1);
+          const closes = depth >= first && openedAround(opened, here) && depth < path.length - 1;
+          return html`<li>
+            ${
+              closes
+                ? html`<button
+                    type="button"
+                    class="link"
+                    title=${`Close ${label}`}
+                    @click=${() => {
+                      this.close(here);
+                    }}
+                  >
+                    ${label}
+                  </button>`
+                : html`<span>${label}</span>`
+            }
+          </li>`;
+        })}
+      </ol>
+    </nav>`;
+  }
+
+  private drawNotices(result: AggregateResult): TemplateResult {
+    const asked = this.context.question.maxBoxes ?? BOXES;
+    const more = Math.min(MOST_BOXES, asked * 2);
+    const words = `${count(result.hiddenBoxes, "lighter box")} not drawn (by ${MEASURES[this.measure]}).`;
+    return html`
+      ${
+        result.hiddenBoxes === 0
+          ? nothing
+          : more > asked
+            ? notice("info", words, {
+                name: `Draw up to ${more}`,
+                run: () => {
+                  this.ask({ maxBoxes: more });
+                },
+              })
+            : notice("info", words)
+      }
+      ${
+        result.countedCalls > 0
+          ? notice("info", `${count(result.countedCalls, "call")} were only counted, and are in no box.`)
+          : nothing
+      }
+    `;
+  }
+
+  private drawTable({ answer }: Drawn): TemplateResult {
+    const { column: by, reverse } = this.sort;
+    const rows = sorted(answer.result.boxes, by, reverse);
+    const headers = COLUMNS.map(({ column, name, title }) => {
+      const order = column !== by ? "none" : (column === "label") === reverse ? "descending" : "ascending";
+      return html`<th scope="col" class=${column === "label" ? "" : "number"} aria-sort=${order}>
+        <button
+          type="button"
+          class="quiet sort"
+          title=${title}
+          @click=${() => {
+            this.sort = { column, reverse: column === by && !reverse };
+            this.context.store.changed();
+          }}
+        >
+          ${name}${column === by ? html`<span aria-hidden="true">${reverse ? " ▴" : " ▾"}</span>` : nothing}
+        </button>
+      </th>`;
+    });
+    return html`<table class="box-rows">
+      <thead>
+        <tr>
+          ${headers}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map((box) => this.drawRow(box))}
+      </tbody>
+    </table>`;
+  }
+
+  private drawRow(box: AggregateBox): TemplateResult {
+    const id = idOf(box.path);
+    const keys = rowKeys(() => {
+      this.wasSelected = id === this.selected;
+      if (this.wasSelected) this.enter(id);
+      else this.choose(id);
+    });
+    const ns = (value: number): string => (value > 0 ? duration(value) : "–");
+    const number = (value: number): string => (value > 0 ? thousands(value) : "–");
+    return html`<tr
+      class=${id === this.selected ? "selected" : ""}
+      tabindex="0"
+      aria-current=${id === this.selected ? "true" : "false"}
+      @click=${keys.click}
+      @keydown=${keys.keydown}
+    >
+      <th scope="row" title=${box.path.join(" › ")}>
+        <span class="name">${box.label}</span>
+        <small>${box.path.slice(1, -1).join(" › ") || box.level}</small>
+      </th>
+      ${[ns(box.selfNs), ns(box.totalNs), ns(box.waitingNs), number(box.calls), number(box.errors)].map(
+        (text) => html`<td class="number">${text}</td>`,
+      )}
+    </tr>`;
+  }
+
+  private drawSelected({ boxes }: Drawn): TemplateResult | typeof nothing {
+    const box = boxes.get(this.selected);
+    if (!box) return nothing;
+    const { workspace } = this.context.store.state;
+    return html`<section class="selected">
+      <h3>${box.label} <small class="muted">${box.level}</small></h3>
+      <p class="numbers">
+        ${facts(box)
+          .map((fact) => `${fact.name} ${fact.value}`)
+          .join(" · ")}
+      </p>
+      <p class="actions">
+        ${placeLink(box.location, workspace, (location) => {
+          this.context.reveal(location);
+        })}
+        ${
+          box.inside > 0
+            ? html`<button
+                type="button"
+                class="link"
+                @click=${() => {
+                  this.enter(this.selected);
+                }}
+              >
+                ${this.isOpened(box.path) ? "Close it" : `Open it (${thousands(box.inside)})`}
+              </button>`
+            : nothing
+        }
+      </p>
+    </section>`;
+  }
+
+  private get measure(): BoxMeasure {
+    return this.context.question.measure ?? "self";
+  }
+
+  private isOpened(path: Path): boolean {
+    return this.drawn?.answer.result.containers.some((one) => idOf(one.box.path) === idOf(path)) ?? false;
+  }
+
+  /** Opens a box, closes one that is opened, shows the source of a function. */
+  private enter(id: string): void {
+    const box = this.drawn?.boxes.get(id);
+    if (!box) return;
+    if (box.inside === 0) this.context.reveal(box.location);
+    else if (this.isOpened(box.path)) this.close(box.path);
+    else this.ask({ opened: opening(this.context.question.opened ?? [], box.path) });
+  }
+
+  private close(path: Path | undefined): void {
+    const opened = this.context.question.opened ?? [];
+    const around = path && openedAround(opened, path);
+    if (!around) return;
+    this.selected = idOf(around);
+    this.ask({ opened: closing(opened, around) });
+  }
+
+  private measureBy(measure: BoxMeasure): void {
+    this.ask({ measure });
+  }
+
+  private ask(change: Partial<AggregateParams>): void {
+    this.context.ask({ ...this.context.question, ...change });
+  }
+
+  private choose(id: string): void {
+    this.selected = id;
+    this.context.store.changed();
+  }
+
+  private async show(ids: readonly string[]): Promise<void> {
+    const { element } = this;
+    if (!element) return;
+    await new Promise((laid) => {
+      element.addEventListener("clew-laid", laid, { once: true });
+    });
+    element.reveal(ids);
+  }
+
+  private matches(): string[] {
+    const { drawn } = this;
+    return drawn ? search(drawn.graph, this.context.store.state.place.search) : [];
+  }
+
+  private get element(): GraphElement | null {
+    return document.querySelector<GraphElement>("clew-graph");
+  }
+}
+
+/** Is a box in both the same, so that it stays in its place? */
+function isSamePicture(before: Answer, after: Answer): boolean {
+  const key = ({ params, result }: Answer): string =>
+    JSON.stringify([result.run.id, result.level, params.strands ?? "thread", params.target ?? {}]);
+  return key(before) === key(after);
+}
+
+function framesOf(groups: readonly BoxGroup[], nested: Nested, layout: Layout): DrawnFrame[] {
+  const boxes = new Map(layout.boxes.map((box) => [box.id, box]));
+  return groups.flatMap((group): DrawnFrame[] => {
+    const frame = nested.get(group.id);
+    const anchor = boxes.get(group.anchor);
+    if (!frame || !anchor) return [];
+    const title = group.hidden > 0 ? `${group.title} · ${thousands(group.hidden)} more` : group.title;
+    return [{ id: group.id, title, ...rectangle(frame), tie: [anchor.x + BOX.width / 2, anchor.y] }];
+  });
+}
