@@ -44,12 +44,12 @@ _PAIRS = {
 }
 
 
-def error(message: str, span: Span, fix: str = "") -> EslProblem:
-    return EslProblem("error", message, span, fix)
+def error(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
+    return EslProblem("error", message, span, fix, remove)
 
 
-def warning(message: str, span: Span, fix: str = "") -> EslProblem:
-    return EslProblem("warning", message, span, fix)
+def warning(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
+    return EslProblem("warning", message, span, fix, remove)
 
 
 def has_wildcard(glob: str) -> bool:
@@ -159,11 +159,12 @@ def _modifiers(act: Act) -> Iterator[EslProblem]:
     seen: set[str] = set()
     for word in act.modifiers:
         if word.text in seen:
-            yield error(f"`{word.text}` is said twice; remove one", word.span)
+            yield error(f"`{word.text}` is said twice; remove one", word.span, remove=True)
         elif word.text == "each" and verb not in EACH:
-            yield error(f"only {listing(EACH, 'and')} take a list of keys; remove `each`", word.span)
+            message = f"only {listing(EACH, 'and')} take a list of keys; remove `each`"
+            yield error(message, word.span, remove=True)
         elif word.text == "finish" and verb == "request":
-            yield error("a request is the whole call, from its start; remove `finish`", word.span)
+            yield error("a request is the whole call, from its start; remove `finish`", word.span, remove=True)
         seen.add(word.text)
     if {"start", "finish"} <= seen:
         yield error("an action is recorded at `start` or at `finish`; for both, write two statements", act.verb.span)
@@ -298,7 +299,7 @@ def _event(event: EntityEvent, watched: tuple[str, ...]) -> Iterator[EslProblem]
     parameters = [parameter.name for parameter in event.parameters]
     for index, word in enumerate(parameters):
         if word.text in {earlier.text for earlier in parameters[:index]}:
-            yield error(f"the parameter `{word.text}` stands twice; remove one", word.span)
+            yield error(f"the parameter `{word.text}` stands twice; remove one", word.span, remove=True)
     at_finish = event.moment.text == "finish"
     known = (expression.THIS, *expression.AT_FINISH, *(word.text for word in parameters), *watched)
     for value in event.values:
@@ -367,7 +368,7 @@ def _repeated(spec: Spec) -> Iterator[EslProblem]:
         for fact, what, span in facts:
             first_span = seen.setdefault(fact, span)
             if first_span is not span:
-                yield warning(f"{what} in line {first_span.line} already; remove one", span)
+                yield warning(f"{what} in line {first_span.line} already; remove one", span, remove=True)
 
 
 def _one_ended(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator[EslProblem]:

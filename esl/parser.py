@@ -47,10 +47,10 @@ class Parsed:
 
 
 @functools.cache
-def _lark() -> Lark:
-    grammar = files("clew.esl").joinpath("grammar.lark").read_text("utf-8")
+def grammar() -> Lark:
+    text = files("clew.esl").joinpath("grammar.lark").read_text("utf-8")
     return Lark(
-        grammar,
+        text,
         parser="lalr",
         start=["statement", "entity", "member"],
         propagate_positions=True,
@@ -62,7 +62,7 @@ def _lark() -> Lark:
 def _tree_of(statement: str, start: str) -> Tree[Token]:
     """The grammar's tree of one statement. Kept, because an editor asks for the whole file at every keystroke, and a
     statement's tree depends on nothing but its text."""
-    return _lark().parse(statement, start=start)
+    return grammar().parse(statement, start=start)
 
 
 def parse(text: str) -> Parsed:
@@ -259,7 +259,7 @@ def _shown(text: str) -> str:
 
 def _keyword(terminal: str) -> str:
     """The keyword that a terminal stands for, "" if it stands for something else."""
-    definition = next((each for each in _lark().terminals if each.name == terminal), None)
+    definition = next((each for each in grammar().terminals if each.name == terminal), None)
     if definition is None or isinstance(definition.pattern, PatternStr):
         return ""
     match = re.fullmatch(r"(\w+)\\b", definition.pattern.value)
@@ -277,7 +277,7 @@ def _described_sorted(expected: tuple[str, ...]) -> str:
         left -= _OPERATORS | {"STRING"}
     if "MODIFIER" in left and "PATTERN" in left:
         left.discard("MODIFIER")
-    symbols = {each.name: each.pattern.value for each in _lark().terminals if isinstance(each.pattern, PatternStr)}
+    symbols = {each.name: each.pattern.value for each in grammar().terminals if isinstance(each.pattern, PatternStr)}
     for name in sorted(left):
         text = _WORDS.get(name) or (f"`{word}`" if (word := symbols.get(name) or _keyword(name)) else "")
         if text:

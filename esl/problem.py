@@ -19,12 +19,14 @@ class SpecError(ClewError):
 
 @dataclass(frozen=True)
 class EslProblem:
-    """`message` is a sentence that says what to do. `fix`, if there is one, is the text to put in place of `span`."""
+    """`message` is a sentence that says what to do. `fix`, if there is one, is the text to put in place of `span`; with
+    `remove`, `span` is best removed."""
 
     severity: Severity
     message: str
     span: Span
     fix: str = ""
+    remove: bool = False
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:

@@ -14,7 +14,7 @@ from clew.esl.problem import EslProblem
 from clew.esl.span import Lines
 from clew.esl.words import KEYWORDS
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<blank>\s+)
       | (?P<comment>//[^\n]*|\#[^\n]*|/\*.*?\*/)
       | (?P<open>/\*)
@@ -67,7 +67,7 @@ def tokens_of(text: str, lines: Lines) -> tuple[list[Token], list[EslProblem]]:
     tokens: list[Token] = []
     problems: list[EslProblem] = []
     first = True
-    for match in _TOKEN.finditer(text):
+    for match in TOKEN.finditer(text):
         kind = match.lastgroup or "other"
         start, end = match.span()
         if kind == "open":
@@ -102,7 +102,9 @@ def pieces_of(tokens: list[Token], lines: Lines, problems: list[EslProblem]) -> 
             continue
         if token.text == "}":
             problems.append(
-                EslProblem("error", "this `}` closes nothing; remove it", lines.span(token.start, token.end))
+                EslProblem(
+                    "error", "this `}` closes nothing; remove it", lines.span(token.start, token.end), remove=True
+                )
             )
             index += 1
             continue

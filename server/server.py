@@ -42,12 +42,14 @@ from clew.server.features import (
     walk,
 )
 from clew.server.features.comparison import Comparison
+from clew.server.features.esl import everything
 from clew.server.features.figures import Figures
 from clew.server.files import same_file_key
 from clew.server.panel.locate import present
 from clew.server.positions import line_range, path_of, uri_of
 from clew.server.session import Cancelled, Session, Task
 from clew.server.settings import Settings
+from clew.server.specs import Specs
 from clew.server.watch import Watcher
 
 T = TypeVar("T")
@@ -75,6 +77,7 @@ class ClewServer(LanguageServer):
         self.settings = Settings()
         self.comparison = Comparison(self)
         self.figures = Figures(self)
+        self.specs = Specs(lambda: self.session)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clew-work")
         self._watcher: Watcher | None = None
         self._told: set[str] = set()
@@ -258,6 +261,7 @@ def make_server() -> ClewServer:
         server.feature(method)(_request(server, method))
     for feature in (
         call_hierarchy, code_lens, inlay_hints, hover, definition, document_links, diagnostics, configuration,
+        *everything.FEATURES,
     ):  # fmt: skip
         feature.register(server)
     return server

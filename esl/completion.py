@@ -1,0 +1,361 @@
+"""What can stand at a place of a spec: keywords that the grammar accepts there, packs, functions of the workspace's source,
+their parameters, names that specs give, and whole statements to be filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from clew.esl import expression, packs
+from clew.esl.ast import Pattern
+from clew.esl.functions import FunctionInfo
+from clew.esl.help import help_of
+from clew.esl.index import SourceIndex
+from clew.esl.lower import target_of
+from clew.esl.matcher import functions_of
+from clew.esl.names import CHANNELS, Occurrence
+from clew.esl.place import Place, is_inside_comment, place_at
+from clew.esl.span import Span
+from clew.esl.words import EVENTS, LOG_LEVELS, UNITS
+from clew.records.match import matches_module
+from clew.records.plan import Rule
+
+Kind = Literal[
+    "keyword", "snippet", "pack", "module", "class", "function", "method", "parameter", "value", "name", "event", "unit"
+]
+MOST = 500
+"""Proposals at once; of more the rest comes when more is typed."""
+_NOWHERE = Span(1, 1, 1, 1)
+_PATTERN_BEFORE = re.compile(r"[\w.*?<>]*(?::[\w.*?<>]*)?\Z")
+_WORD_BEFORE = re.compile(r"\w*\Z")
+_DOTTED_BEFORE = re.compile(r"(?P<path>[\w.]+)\.\w*\Z")
+
+SNIPPETS = {
+    "include": "include ${1:standard};",
+    "scope": "scope ${1:package}.**$2;",
+    "send": "send ${1:module:function} key ${2:item} as ${3:channel};",
+    "receive": "receive ${1:module:function} key ${2:item} as ${3:channel};",
+    "join": "join finish ${1:module:function} key ${2:result} as ${3:channel};",
+    "define": "define ${1:module:function} key ${2:item} as ${3:state};",
+    "use": "use ${1:module:function} key ${2:item} as ${3:state};",
+    "request": "request ${1:module:function} as ${2:name};",
+    "inject": "inject ${1:module:function} into ${2:headers};",
+    "extract": "extract ${1:module:function} from ${2:headers};",
+    "payload": "payload ${1:module:function} value ${2:value} as ${3:name};",
+    "logs": "logs level ${1|DEBUG,INFO,WARNING,ERROR|};",
+    "budget": "budget ${1:3}%;",
+    "quota": "quota ${1:512}MB keep newest;",
+    "sample": "sample ${1:10}%;",
+    "level": "level ${1:component} = { ${2:label}: ${3:package.module} };",
+    "entity": "entity ${1:Name} is ${2:module:Class} {\n    when finish __init__() -> position(this);$0\n}",
+    "watch": "watch ${1:name} is this.${2:attribute};",
+    "when": "when ${1|start,finish|} ${2:method}($3) -> ${4|position,communication,deletion|}(${5:this});",
+}
+"""A whole statement for a word that begins one, with the places to fill in."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """`text` in place of `[start:offset]`, where `offset` is that of the question."""
+
+    label: str
+    kind: Kind
+    start: int
+    text: str = ""
+    """With the places to fill in, for a snippet; the label where it is empty."""
+    detail: str = ""
+    help: str = field(default="", compare=False)
+    rank: int = 5
+    """Smaller ones first."""
+
+
+@dataclass(frozen=True)
+class Completions:
+    items: tuple[Completion, ...]
+    whole: bool = True
+    """More of them do not come by typing more."""
+
+
+def complete(text: str, offset: int, index: SourceIndex | None, names: Iterable[Occurrence] = ()) -> Completions:
+    """At a place of a spec. `names` are those of all specs of the workspace."""
+    if is_inside_comment(text, offset):
+        return Completions(())
+    found = list(_Completer(text, offset, index, tuple(names)).run())
+    unique = {(item.label, item.kind): item for item in reversed(found)}
+    ordered = sorted(unique.values(), key=lambda item: (item.rank, item.label))
+    return Completions(tuple(ordered[:MOST]), whole=len(ordered) <= MOST)
+
+
+class _Completer:
+    def __init__(self, text: str, offset: int, index: SourceIndex | None, names: tuple[Occurrence, ...]) -> None:
+        self.text = text
+        self.offset = offset
+        self.index = index
+        self.names = names
+        begin = text.rfind("\n", 0, offset) + 1
+        self.line = text[begin:offset]
+        self.word = offset - len(_match(_WORD_BEFORE, self.line))
+
+    def run(self) -> Iterator[Completion]:
+        dotted = _DOTTED_BEFORE.search(self.line)
+        if dotted:
+            # A value's attribute, unless a pattern may stand here.
+            place = place_at(self.text, self.offset - len(dotted[0]))
+            if "PATTERN" not in place.accepted and "NAME" in place.accepted and "_UNSAFE" in place.accepted:
+                yield from self._attributes(place, dotted["path"])
+                return
+        pattern = self.offset - len(_match(_PATTERN_BEFORE, self.line))
+        if pattern < self.word:
+            place = place_at(self.text, pattern)
+            if "PATTERN" in place.accepted:
+                yield from self._pattern(place, pattern)
+            return
+        place = place_at(self.text, self.word)
+        if not place.tokens:
+            yield from self._statements(place)
+            return
+        yield from self._keywords(place)
+        if "PATTERN" in place.accepted:
+            yield from self._pattern(place, pattern)
+        if "_UNSAFE" in place.accepted:
+            yield from self._values(place)
+        elif place.accepted & {"NAME", "DOTTED"}:
+            yield from self._named(place)
+
+    # Words.
+
+    def _statements(self, place: Place) -> Iterator[Completion]:
+        for word in place.words:
+            snippet = SNIPPETS.get(word, "")
+            yield Completion(word, "snippet" if snippet else "keyword", self.word, snippet, help=help_of(word), rank=1)
+
+    def _keywords(self, place: Place) -> Iterator[Completion]:
+        clauses = "_UNSAFE" not in place.accepted
+        for word in place.words:
+            yield Completion(word, "keyword", self.word, help=help_of(word, place.keyword), rank=2 if clauses else 7)
+
+    def _named(self, place: Place) -> Iterator[Completion]:
+        """A name that is no value: whose it is follows from the word before it."""
+        keyword, last = place.keyword, place.last
+        if keyword == "include":
+            used = {str(token) for token in place.tokens}
+            for name in packs.known():
+                if name not in used:
+                    yield Completion(name, "pack", self.word, detail=about_pack(name))
+        elif keyword == "logs" and last == "_LEVEL":
+            for name in LOG_LEVELS:
+                yield Completion(name, "unit", self.word)
+        elif keyword == "quota" and last == "NUMBER":
+            for name in UNITS:
+                yield Completion(name, "unit", self.word)
+        elif place.member and last == "__ANON_0":  # `->`
+            for name in EVENTS:
+                snippet = {"position": "position(${1:this})", "deletion": "deletion(${1:this})"}.get(
+                    name, f"{name}(${{1:this}}, ${{2:other}})"
+                )
+                yield Completion(name, "event", self.word, snippet, help=help_of(name))
+        elif place.member and place.before("LPAR") is not None and place.before("__ANON_0") is None:
+            yield from self._parameters(place, given={str(token) for token in place.tokens})
+        elif last == "AS":
+            yield from self._channels(place)
+        elif keyword in ("entity", "level"):
+            for each in self.names:
+                if each.kind == keyword and each.given:
+                    yield Completion(each.name, "name", self.word)
+        if keyword == "level" and last in ("LBRACE", "COMMA"):
+            for each in self.names:
+                if each.kind == "label":
+                    yield Completion(_quoted(each.name), "name", self.word, detail=f"label of {each.owner}")
+
+    def _channels(self, place: Place) -> Iterator[Completion]:
+        """First those whose other end stands somewhere."""
+        partners = CHANNELS.get(place.keyword, ())
+        for each in self.names:
+            if each.kind == "channel" and place.keyword in CHANNELS:
+                other = each.verb in partners
+                detail = f"of a `{each.verb}`"
+                yield Completion(_quoted(each.name), "name", self.word, detail=detail, rank=3 if other else 6)
+            elif each.kind == "request" and place.keyword == "request":
+                yield Completion(_quoted(each.name), "name", self.word, detail="a request")
+        pattern = str(place.pattern or "")
+        own = pattern.rpartition(":")[2].rpartition(".")[2]
+        if own.isidentifier():
+            yield Completion(own, "name", self.word, detail="the function's own name", rank=6)
+
+    # Patterns.
+
+    def _pattern(self, place: Place, start: int) -> Iterator[Completion]:
+        written = self.text[start : self.offset]
+        if self.index is None:
+            return
+        if place.member:
+            yield from self._methods(place, start)
+            return
+        module, colon, _ = written.partition(":")
+        if colon:
+            yield from self._inside(place, start, module)
+        else:
+            yield from self._modules(start, module)
+
+    def _modules(self, start: int, written: str) -> Iterator[Completion]:
+        """The parts after what is written; of a name without a dot all modules that have it somewhere."""
+        assert self.index is not None
+        package = written.rpartition(".")[0]
+        lead = package + "." if package else ""
+        children: dict[str, int] = {}
+        for file in self.index.files:
+            for name in file.names:
+                if name.startswith(lead):
+                    child = lead + name[len(lead) :].partition(".")[0]
+                    children[child] = children.get(child, 0) + 1
+                    if not lead and written and "." in name and _is_near(written, name):
+                        yield Completion(name, "module", start, rank=4)
+        for child, count in children.items():
+            yield Completion(child, "module", start, detail=f"{count} modules" if count > 1 else "", rank=3)
+        if package and children:
+            yield Completion(f"{package}.*", "module", start, detail="the modules directly in it", rank=4)
+            yield Completion(f"{package}.**", "module", start, detail="all of it, at any depth", rank=4)
+
+    def _inside(self, place: Place, start: int, module: str) -> Iterator[Completion]:
+        """Classes, methods and functions of the modules that are meant."""
+        only_classes = place.keyword == "entity"
+        classes: dict[str, int] = {}
+        for function in self._functions_of_modules(module):
+            owner = function.name.rpartition(".")[0]
+            if function.in_class and owner:
+                classes[owner] = classes.get(owner, 0) + 1
+            if only_classes or "<" in function.name:
+                continue
+            kind: Kind = "method" if function.in_class else "function"
+            yield Completion(
+                f"{module}:{function.name}", kind, start, detail=signature(function), rank=4 if function.in_class else 3
+            )
+        for owner, count in classes.items():
+            detail = f"{count} methods" if count > 1 else "1 method"
+            if only_classes:
+                yield Completion(f"{module}:{owner}", "class", start, detail=detail, rank=3)
+            else:
+                yield Completion(f"{module}:{owner}.*", "class", start, detail=f"all methods: {count}", rank=3)
+
+    def _methods(self, place: Place, start: int) -> Iterator[Completion]:
+        """Of the class that an entity's line is about."""
+        target = next((token for token in reversed(place.head) if token.type == "PATTERN"), None)
+        module, _, owner = str(target or "").partition(":")
+        for function in self._functions_of_modules(module):
+            method = function.name.removeprefix(owner + ".")
+            if function.in_class and method != function.name and "." not in method:
+                names = ", ".join(name for name in function.parameters if name != function.this)
+                snippet = f"{method}(${{1:{names}}})" if names else f"{method}()"
+                yield Completion(method, "method", start, snippet, detail=signature(function), rank=3)
+
+    def _functions_of_modules(self, module: str) -> Iterator[FunctionInfo]:
+        assert self.index is not None
+        target = target_of(Pattern(_NOWHERE, module or "*", None))
+        for file in self.index.files:
+            if any(matches_module(target, name, file.path) for name in file.names):
+                yield from self.index.functions(file)
+
+    # Values.
+
+    def _values(self, place: Place) -> Iterator[Completion]:
+        yield Completion(expression.THIS, "value", self.word, detail="the object of a method", rank=4)
+        if any(str(token) == "finish" for token in place.tokens):
+            for name in expression.AT_FINISH:
+                yield Completion(name, "value", self.word, detail="when the call has ended", rank=4)
+        for name in expression.FUNCTIONS:
+            yield Completion(name, "value", self.word, f"{name}($1)", detail="of a builtin value", rank=6)
+        if place.member:
+            known = [str(token) for token in self._given(place)]
+            for name in known:
+                yield Completion(name, "parameter", self.word, rank=2)
+            owner = next((str(token) for token in place.head if token.type == "NAME"), "")
+            for each in self.names:
+                if each.kind == "watch" and each.given and each.owner == owner:
+                    yield Completion(each.name, "name", self.word, detail="watched", rank=3)
+        else:
+            yield from self._parameters(place)
+
+    def _given(self, place: Place) -> list[str]:
+        """The parameters in the brackets of an entity's line."""
+        arrow = next((n for n, token in enumerate(place.tokens) if token.type == "__ANON_0"), len(place.tokens))
+        opening = next((n for n, token in enumerate(place.tokens) if token.type == "LPAR"), arrow)
+        inside = place.tokens[opening + 1 : arrow]
+        return [
+            str(token)
+            for before, token in zip(place.tokens[opening:arrow], inside, strict=False)
+            if token.type == "NAME" and before.type in ("LPAR", "COMMA")
+        ]
+
+    def _parameters(self, place: Place, given: Iterable[str] = ()) -> Iterator[Completion]:
+        """Those of the functions that the statement's pattern means; how many have it, where not all do."""
+        functions = self._meant(place)
+        counts: dict[str, list[str]] = {}
+        for function in functions:
+            for name, kind in zip(function.parameters, function.types, strict=True):
+                if name != function.this:
+                    counts.setdefault(name, []).append(kind)
+        for name, kinds in counts.items():
+            if name in given:
+                continue
+            shared = "" if len(kinds) == len(functions) else f"of {len(kinds)} of {len(functions)} functions"
+            kind = kinds[0] if len(set(kinds)) == 1 else ""
+            rank = 2 if not shared else 5
+            yield Completion(name, "parameter", self.word, detail=" · ".join(filter(None, (kind, shared))), rank=rank)
+
+    def _meant(self, place: Place) -> tuple[FunctionInfo, ...]:
+        pattern = place.pattern
+        if pattern is None or self.index is None:
+            return ()
+        module, colon, qualname = str(pattern).partition(":")
+        if place.member:
+            target = next((token for token in reversed(place.head) if token.type == "PATTERN"), None)
+            module, colon, owner = str(target or "").partition(":")
+            qualname = f"{owner}.{pattern}"
+        return functions_of(Rule(target_of(Pattern(_NOWHERE, module, qualname if colon else None))), self.index)
+
+    def _attributes(self, place: Place, path: str) -> Iterator[Completion]:
+        """Methods that run no code; of `this` also its class's properties, which need `unsafe`."""
+        for name, (fewest, _) in expression.METHODS.items():
+            yield Completion(
+                name, "method", self.word, f"{name}($1)" if fewest else f"{name}()", detail="runs no code", rank=6
+            )
+        if path != expression.THIS or self.index is None:
+            return
+        owners = {(f.file, f.name.rpartition(".")[0]) for f in self._meant(place) if f.in_class}
+        for file in self.index.files:
+            for owner in (owner for path, owner in owners if path == file.path):
+                for function in self.index.functions(file):
+                    if function.is_property and function.name.rpartition(".")[0] == owner:
+                        name = function.name.rpartition(".")[2]
+                        yield Completion(name, "method", self.word, detail="a property: needs `unsafe`", rank=5)
+
+
+def signature(function: FunctionInfo) -> str:
+    """`async (item, user: str)`"""
+    parts = [
+        f"{name}: {kind}" if kind else name for name, kind in zip(function.parameters, function.types, strict=True)
+    ]
+    lead = "async " if function.kind in ("coroutine", "async_generator") else ""
+    return f"{lead}({', '.join(parts)})"
+
+
+def about_pack(name: str) -> str:
+    if name in packs.ADAPTERS:
+        return "of the standard library"
+    first = packs.shipped()[name].lstrip().partition("\n")[0]
+    return first.lstrip("/# ").rstrip() if first.startswith(("//", "#")) else ""
+
+
+def _is_near(written: str, name: str) -> bool:
+    return written.lower() in name.lower()
+
+
+def _match(pattern: re.Pattern[str], line: str) -> str:
+    found = pattern.search(line)
+    return found[0] if found else ""
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", name) else f'"{name}"'

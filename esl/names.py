@@ -1,0 +1,106 @@
+"""The names that a spec gives: entities, levels, channels, requests, watched values; where each is given and where it is used.
+
+Invariant: two occurrences of one kind and text mean the same thing, in whichever spec of the workspace they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from clew.esl.ast import Act, Entity, EntityEvent, LevelMap, Name, Spec, Watch, Word
+from clew.esl.checker import channel_of
+from clew.esl.expression import names_in
+from clew.esl.span import Span
+
+Kind = Literal["entity", "level", "channel", "request", "watch", "label"]
+CHANNELS = {
+    "send": ("receive", "join"),
+    "receive": ("send",),
+    "join": ("send",),
+    "define": ("use",),
+    "use": ("define",),
+}
+"""The verbs whose `as` names a channel, each with those at its other end."""
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    kind: Kind
+    name: str
+    span: Span
+    """Of the name; for one that is not written, the function's own, of the place where ` as NAME` would stand."""
+    verb: str = ""
+    """Of a channel."""
+    owner: str = ""
+    """Of a watched value its entity, of a label its level."""
+    given: bool = True
+    """Here it is given, and not only used."""
+    written: bool = True
+
+    @property
+    def meaning(self) -> tuple[str, str, str]:
+        return (self.kind, self.owner, self.name)
+
+
+def names_of(spec: Spec) -> Iterator[Occurrence]:
+    for statement in spec.statements:
+        match statement:
+            case Act():
+                yield from _act(statement)
+            case LevelMap():
+                yield Occurrence("level", statement.name.text, inner(statement.name))
+                for label in statement.labels:
+                    yield Occurrence("label", label.name.text, inner(label.name), owner=statement.name.text)
+            case Entity():
+                yield Occurrence("entity", statement.name.text, inner(statement.name))
+                yield from _watched(statement)
+
+
+def inner(word: Word) -> Span:
+    """Of what is between the quotes of a quoted name."""
+    span = word.span
+    if span.line == span.end_line and span.end - span.start > len(word.text) + 1:
+        return Span(span.line, span.column + 1, span.end_line, span.end_column - 1, span.start + 1, span.end - 1)
+    return span
+
+
+def _act(act: Act) -> Iterator[Occurrence]:
+    kind: Kind | None = "channel" if act.verb.text in CHANNELS else "request" if act.verb.text == "request" else None
+    if kind is None:
+        return
+    clause = act.clause("as")
+    if clause is not None and clause.name is not None:
+        yield Occurrence(kind, clause.name.text, inner(clause.name), act.verb.text)
+    elif channel_of(act):
+        end = act.span
+        place = Span(end.end_line, end.end_column, end.end_line, end.end_column, end.end, end.end)
+        yield Occurrence(kind, channel_of(act), place, act.verb.text, written=False)
+
+
+def _watched(entity: Entity) -> Iterator[Occurrence]:
+    watched = {member.name.text for member in entity.members if isinstance(member, Watch)}
+    for member in entity.members:
+        if isinstance(member, Watch):
+            yield Occurrence("watch", member.name.text, inner(member.name), owner=entity.name.text)
+        elif isinstance(member, EntityEvent):
+            parameters = {parameter.name.text for parameter in member.parameters}
+            for value in member.values:
+                for name in names_in(value):
+                    if name.id in watched - parameters:
+                        yield Occurrence("watch", name.id, name.span, owner=entity.name.text, given=False)
+
+
+def parameters_in(act: Act | EntityEvent) -> Iterator[tuple[str, Span]]:
+    """The names of a rule that stand for parameters of its functions, as far as its text tells."""
+    values = list(act.values) if isinstance(act, EntityEvent) else [c.expression for c in act.clauses if c.expression]
+    if isinstance(act, EntityEvent):
+        for parameter in act.parameters:
+            yield parameter.name.text, parameter.name.span
+    known = {parameter.name.text for parameter in act.parameters} if isinstance(act, EntityEvent) else None
+    for value in values:
+        name: Name
+        for name in names_in(value):
+            if known is None or name.id in known:
+                yield name.id, name.span

@@ -1,0 +1,92 @@
+"""Quick fixes of what is wrong with a spec, each alone and all that are certain at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from clew.records.errors import ClewError
+from clew.server.features.diagnostics import diagnostic
+from clew.server.features.esl.spec_text import SpecText, is_spec
+from clew.server.session import Cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.esl import EslProblem
+    from clew.esl.fixes import Fix
+    from clew.server.server import ClewServer
+
+FIX_ALL = types.CodeActionKind.SourceFixAll
+KINDS = [types.CodeActionKind.QuickFix, FIX_ALL]
+
+
+def register(server: ClewServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=KINDS))
+    async def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri = params.text_document.uri
+        document = server.open_document(uri)
+        if not is_spec(uri) or document is None:
+            return []
+        spec = SpecText.of(document)
+        try:
+            problems = await server.work("clew", lambda _: server.specs.checked(spec.path, spec.text).problems)
+        except ClewError as error:
+            if not isinstance(error, Cancelled):
+                server.tell_once(str(error))
+            return []
+        only = params.context.only
+        found = quick_fixes(spec, problems, params.range) if _wanted(types.CodeActionKind.QuickFix, only) else []
+        return found + (fix_all(spec, problems) if _wanted(FIX_ALL, only) else [])
+
+
+def _wanted(kind: types.CodeActionKind, only: Sequence[types.CodeActionKind | str] | None) -> bool:
+    return not only or any(kind.value == one or kind.value.startswith(f"{one}.") for one in map(_text, only))
+
+
+def _text(kind: types.CodeActionKind | str) -> str:
+    return kind.value if isinstance(kind, types.CodeActionKind) else kind
+
+
+def quick_fixes(spec: SpecText, problems: Sequence[EslProblem], place: types.Range) -> list[types.CodeAction]:
+    """Of the problems that touch the lines of a range, those in it first."""
+    from clew.esl.fixes import fix_of
+
+    start, end = spec.offset(place.start), spec.offset(place.end)
+    first, last = place.start.line + 1, place.end.line + 1
+    near = [problem for problem in problems if problem.span.line <= last and problem.span.end_line >= first]
+    near.sort(key=lambda problem: not (problem.span.start <= end and start <= problem.span.end))
+    made = []
+    for number, problem in enumerate(near):
+        fix = fix_of(problem, spec.text)
+        if fix is not None:
+            made.append(
+                types.CodeAction(
+                    title=fix.title,
+                    kind=types.CodeActionKind.QuickFix,
+                    diagnostics=[diagnostic(problem, spec)],
+                    is_preferred=number == 0,
+                    edit=_edit(spec, [fix]),
+                )
+            )
+    return made
+
+
+def fix_all(spec: SpecText, problems: Sequence[EslProblem]) -> list[types.CodeAction]:
+    """Of fixes that overlap the first."""
+    from clew.esl.fixes import fix_of
+
+    taken: list[Fix] = []
+    for problem in problems:
+        fix = fix_of(problem, spec.text)
+        if fix is not None and all(fix.start >= other.end or fix.end <= other.start for other in taken):
+            taken.append(fix)
+    if not taken:
+        return []
+    return [types.CodeAction(title="Fix all that clew can", kind=FIX_ALL, edit=_edit(spec, taken))]
+
+
+def _edit(spec: SpecText, fixes: Sequence[Fix]) -> types.WorkspaceEdit:
+    edits = [types.TextEdit(spec.range(fix.start, fix.end), fix.text) for fix in fixes]
+    return types.WorkspaceEdit(changes={spec.uri: edits})

@@ -1,0 +1,68 @@
+"""Completion in specs: `clew.esl.completion` knows what can stand at a place; here it gets the protocol's form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from clew.records.errors import ClewError
+from clew.server.features.esl.spec_text import SpecText, is_spec
+from clew.server.session import Cancelled
+
+if TYPE_CHECKING:
+    from clew.esl.completion import Completion
+    from clew.server.server import ClewServer
+
+TRIGGERS = [".", ":", "("]
+KINDS = {
+    "keyword": types.CompletionItemKind.Keyword,
+    "snippet": types.CompletionItemKind.Keyword,
+    "pack": types.CompletionItemKind.Module,
+    "module": types.CompletionItemKind.Module,
+    "class": types.CompletionItemKind.Class,
+    "function": types.CompletionItemKind.Function,
+    "method": types.CompletionItemKind.Method,
+    "parameter": types.CompletionItemKind.Variable,
+    "value": types.CompletionItemKind.Constant,
+    "name": types.CompletionItemKind.Reference,
+    "event": types.CompletionItemKind.Event,
+    "unit": types.CompletionItemKind.EnumMember,
+}
+
+
+def register(server: ClewServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=TRIGGERS))
+    async def completion(params: types.CompletionParams) -> types.CompletionList | None:
+        uri = params.text_document.uri
+        document = server.open_document(uri)
+        if not is_spec(uri) or document is None:
+            return None
+        spec = SpecText.of(document)
+        offset = spec.offset(params.position)
+        asked = server.client_capabilities.text_document
+        item = asked.completion.completion_item if asked and asked.completion else None
+        snippets = bool(item and item.snippet_support)
+        try:
+            found = await server.work("clew: completion", lambda _: server.specs.complete(spec.path, spec.text, offset))
+        except ClewError as error:
+            if not isinstance(error, Cancelled):
+                server.tell_once(str(error))
+            return None
+        items = [_item(spec, offset, number, one, snippets) for number, one in enumerate(found.items)]
+        return types.CompletionList(is_incomplete=not found.whole, items=items)
+
+
+def _item(spec: SpecText, offset: int, number: int, one: Completion, snippets: bool) -> types.CompletionItem:
+    as_snippet = bool(one.text) and snippets
+    return types.CompletionItem(
+        label=one.label,
+        kind=KINDS[one.kind],
+        detail=one.detail or None,
+        documentation=types.MarkupContent(types.MarkupKind.Markdown, one.help) if one.help else None,
+        sort_text=f"{number:04d}",
+        # What is replaced begins before the last dot; the editor compares all of it.
+        filter_text=one.label,
+        insert_text_format=types.InsertTextFormat.Snippet if as_snippet else types.InsertTextFormat.PlainText,
+        text_edit=types.TextEdit(spec.range(one.start, offset), one.text if as_snippet else one.label),
+    )

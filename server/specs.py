@@ -1,0 +1,118 @@
+"""What the server knows of the workspace's specs: the index of its source, each spec as it was last checked, and all names.
+
+Invariant: one thread at a time reads or changes the index; an answer about a text is kept until the text or the source changes.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from clew.server.files import same_file_key
+
+if TYPE_CHECKING:
+    from clew.esl import Checked, SourceIndex
+    from clew.esl.completion import Completions
+    from clew.esl.names import Occurrence
+    from clew.server.session import Session
+
+T = TypeVar("T")
+KEPT = 16
+"""Specs whose last check is kept."""
+LISTED_SECONDS = 5.0
+"""For how long a list of the workspace's specs is good enough."""
+
+
+class Specs:
+    def __init__(self, session: Callable[[], Session]) -> None:
+        self._session = session
+        self._index: SourceIndex | None = None
+        self._lock = threading.Lock()
+        self._checked: OrderedDict[str, Checked] = OrderedDict()
+        self._listed: list[Path] = []
+        self._listed_until = 0.0
+
+    @property
+    def workspace(self) -> Path:
+        return self._session().workspace
+
+    def check(self, path: str, text: str) -> Checked:
+        """Against the source as it is now. A spec outside of the workspace is held against nothing."""
+        from clew import esl
+
+        inside = self._inside(path)
+        with self._lock:
+            if inside:
+                checked = esl.check(path, self.workspace, text=text, index=self._index_now())
+            else:
+                checked = esl.Checked(**vars(esl.compile_text(text, path)))
+            self._checked[path] = checked
+            self._checked.move_to_end(path)
+            while len(self._checked) > KEPT:
+                self._checked.popitem(last=False)
+            return checked
+
+    def checked(self, path: str, text: str) -> Checked:
+        """As it was checked last, if that was this text."""
+        with self._lock:
+            known = self._checked.get(path)
+        return known if known is not None and known.text == text else self.check(path, text)
+
+    def with_index(self, question: Callable[[SourceIndex], T]) -> T:
+        """What the index answers; nobody else asks it meanwhile."""
+        with self._lock:
+            return question(self._index_now())
+
+    def complete(self, path: str, text: str, offset: int) -> Completions:
+        from clew.esl.completion import complete
+
+        names = [each for _, _, found in self.names(path, text) for each in found]
+        inside = self._inside(path)
+        return self.with_index(lambda index: complete(text, offset, index if inside else None, names))
+
+    def names(self, path: str = "", text: str = "") -> Iterator[tuple[str, str, tuple[Occurrence, ...]]]:
+        """Path, text and names of each spec of the workspace, as the editor has it; the one at `path` first."""
+        if path:
+            yield path, text, names_in(text)
+        for other in self.specs():
+            if same_file_key(str(other)) != same_file_key(path):
+                content = self._session().text(str(other))
+                if content is not None:
+                    yield str(other), content, names_in(content)
+
+    def specs(self) -> list[Path]:
+        """The specs of the workspace, as they were when it was last looked at."""
+        from clew.esl.index import project_files
+
+        now = time.monotonic()
+        if now > self._listed_until:
+            self._listed = project_files(self.workspace, ".esl")[0]
+            self._listed_until = now + LISTED_SECONDS
+        return self._listed
+
+    def forget_files(self) -> None:
+        """Files may have been made or removed."""
+        self._listed_until = 0.0
+
+    def _index_now(self) -> SourceIndex:
+        from clew import esl
+
+        if self._index is None or self._index.root != self.workspace.resolve():
+            self._index = esl.SourceIndex(self.workspace)
+        return self._index
+
+    def _inside(self, path: str) -> bool:
+        return Path(same_file_key(path)).is_relative_to(same_file_key(str(self.workspace)))
+
+
+@functools.lru_cache(maxsize=64)
+def names_in(text: str) -> tuple[Occurrence, ...]:
+    from clew.esl.names import names_of
+    from clew.esl.parser import parse
+
+    return tuple(names_of(parse(text).tree))
