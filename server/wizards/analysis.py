@@ -6,6 +6,7 @@ Invariant: a step's code, run after that of the steps before it, prints the step
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -46,7 +47,7 @@ class Question:
     """The likeliest first. Raises `NothingFound`."""
 
 
-class Analysis:
+class Analysis(ABC):
     """One analysis of one session, with the answers so far; what its steps find out is kept for those that follow."""
 
     name: ClassVar[str]
@@ -56,16 +57,16 @@ class Analysis:
         self.session = session
         self.answers = list(answers)
 
-    def questions(self) -> Sequence[Question]:
-        raise NotImplementedError
+    @abstractmethod
+    def questions(self) -> Sequence[Question]: ...
 
+    @abstractmethod
     def steps(self) -> Sequence[tuple[str, Callable[[Task], Found]]]:
         """Title and work of each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def preamble(self) -> str:
         """The first lines of the saved query, before the steps' code."""
-        raise NotImplementedError
 
     def question(self, number: int, task: Task) -> WizardQuestion:
         asked = self.questions()[number]

@@ -18,9 +18,9 @@ import time
 import tokenize
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
 from clew.instrument.probes.bytecode import Call, Probes, is_function, rewrite
 
@@ -92,9 +92,9 @@ def inserted(code: types.CodeType, instructions: list[dis.Instruction]) -> set[i
 
 
 def handlers(code: types.CodeType) -> list[tuple[int, int, int, int, bool]]:
-    return [
-        (entry.start, entry.end, entry.target, entry.depth, entry.lasti) for entry in dis._parse_exception_table(code)
-    ]  # type: ignore[attr-defined]
+    # Not in the stubs, since `dis` keeps it to itself.
+    entries: Any = dis._parse_exception_table(code)  # type: ignore[attr-defined]
+    return [(entry.start, entry.end, entry.target, entry.depth, entry.lasti) for entry in entries]
 
 
 def compare(before: types.CodeType, after: types.CodeType) -> None:
@@ -256,11 +256,11 @@ def functions(code: types.CodeType) -> Iterator[types.CodeType]:
 def measure(codes: list[types.CodeType]) -> None:
     """Prints the time to rewrite one function, next to a read and write of the same code by the library `bytecode`."""
 
-    def median(run: object, several: int) -> float:
+    def median(run: Callable[[types.CodeType], object], several: int) -> float:
         times = []
         for code in codes[::several]:
             begin = time.perf_counter_ns()
-            run(code)  # type: ignore[operator]
+            run(code)
             times.append(time.perf_counter_ns() - begin)
         print(f"    {len(times)} functions, mean {statistics.fmean(times) / 1000:.1f} us", end="")
         return statistics.median(times) / 1000

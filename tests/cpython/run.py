@@ -156,7 +156,7 @@ class Outcomes(unittest.TestResult):
             return
         self.outcomes[name] = outcome
         if error is not None:
-            self.details[name] = self._exc_info_to_string(error, test)  # type: ignore[attr-defined]
+            self.details[name] = self._exc_info_to_string(error, test)  # type: ignore[attr-defined]  # unittest keeps it to itself
 
     def addSuccess(self, test: Any) -> None:
         self._note(test, "ok")

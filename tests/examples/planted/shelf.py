@@ -17,11 +17,11 @@ from chunkstore import replication
 
 replication.GROUP = GROUP = ("c1", "c2", "c3", "c4")  # before its users read it
 
-from chunkstore.client import Client, texts_for  # noqa: E402
-from chunkstore.meta import META, MetaServer  # noqa: E402
-from chunkstore.server import ChunkServer  # noqa: E402
-from chunkstore.store import ChunkStore  # noqa: E402
-from chunkstore.wire import port_file  # noqa: E402
+from chunkstore.client import Client, texts_for  # noqa: E402  # what is planted comes first
+from chunkstore.meta import META, MetaServer  # noqa: E402  # after GROUP
+from chunkstore.server import ChunkServer  # noqa: E402  # after GROUP
+from chunkstore.store import ChunkStore  # noqa: E402  # after GROUP
+from chunkstore.wire import port_file  # noqa: E402  # after GROUP
 
 PLANT = os.environ.get("PLANT", "")
 SLOW_SERVER = "c3"
