@@ -324,8 +324,8 @@ def test_signals_all_the_time(both):
         handled, interrupted = [], 0
         signal.signal(signal.SIGALRM, handler)
         for number in range(150):
-            signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 30 * 0.00001)
             try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 30 * 0.00001)
                 while len(handled) == number:
                     work(1)
             except TimeoutError:
