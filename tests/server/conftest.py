@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import pytest_lsp
+from pytest_lsp import LanguageClient
 
 from clew.server.session import Session
+from tests.server.lsp import SERVER, begin
 
 PROGRAM = Path(__file__).parent / "shop"
 
@@ -26,6 +29,14 @@ def shop(tmp_path_factory):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest_lsp.fixture(config=SERVER, scope="module", loop_scope="module")
+async def editor(lsp_client: LanguageClient, shop):
+    """VS Code with the extension on the shop, one for all tests of a file."""
+    await begin(lsp_client, shop)
+    yield
+    await lsp_client.shutdown_session()
 
 
 @pytest.fixture

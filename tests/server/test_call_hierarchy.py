@@ -2,48 +2,14 @@
 
 import asyncio
 import re
-import sys
 
 import pytest
-import pytest_lsp
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
+from tests.server.lsp import close, document, open_file
+
+# One server serves all tests of this file.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-def make_client():
-    client = make_test_lsp_client()
-
-    @client.feature("clew/runsChanged")
-    def _(_params):
-        pass
-
-    for request in (
-        types.CLIENT_REGISTER_CAPABILITY,
-        types.WORKSPACE_CODE_LENS_REFRESH,
-        types.WORKSPACE_INLAY_HINT_REFRESH,
-    ):
-        client.feature(request)(lambda _params: None)
-
-    return client
-
-
-@pytest_lsp.fixture(
-    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
-    scope="module",
-    loop_scope="module",
-)
-async def editor(lsp_client: LanguageClient, shop):
-    await lsp_client.initialize_session(
-        types.InitializeParams(
-            capabilities=client_capabilities("visual-studio-code"),
-            workspace_folders=[types.WorkspaceFolder(uri=shop.as_uri(), name="w")],
-            initialization_options={"panel": True},
-        )
-    )
-    yield
-    await lsp_client.shutdown_session()
 
 
 @pytest.fixture
@@ -51,20 +17,18 @@ def opened(editor):
     """Opens files, with another text if given, and closes them at the end."""
     uris = []
 
-    def open_file(path, text=None, language="python"):
-        item = types.TextDocumentItem(path.as_uri(), language, 1, path.read_text() if text is None else text)
-        editor.text_document_did_open(types.DidOpenTextDocumentParams(item))
-        uris.append(item.uri)
-        return item.uri
+    def opening(path, text=None):
+        uris.append(open_file(editor, path, text))
+        return uris[-1]
 
-    yield open_file
+    yield opening
     for uri in uris:
-        editor.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        close(editor, uri)
 
 
 async def prepare(editor, uri, line, column=5):
     found = await editor.text_document_prepare_call_hierarchy_async(
-        types.CallHierarchyPrepareParams(types.TextDocumentIdentifier(uri), types.Position(line - 1, column))
+        types.CallHierarchyPrepareParams(document(uri), types.Position(line - 1, column))
     )
     return found or []
 
@@ -163,12 +127,12 @@ async def test_a_caller_that_is_gone_is_stale(editor, shop, opened, line_of):
 async def test_a_log_line_and_a_pattern_of_a_spec_stand_for_their_functions(editor, shop, opened):
     log = shop / "shop.log"
     number = next(n for n, line in enumerate(log.read_text().splitlines(), 1) if "Order failed" in line)
-    (item,) = await prepare(editor, opened(log, language="log"), number)
+    (item,) = await prepare(editor, opened(log), number)
     assert item.name == "app.order"
     spec = shop / "shop.esl"
     lines = spec.read_text().splitlines()
     row, line = next((row, line) for row, line in enumerate(lines, 1) if "shop.stock:Stock.lookup" in line)
-    uri = opened(spec, language="esl")
+    uri = opened(spec)
     (item,) = await prepare(editor, uri, row, line.index("Stock.lookup"))
     assert item.name == "Stock.lookup"
     assert await prepare(editor, uri, row, 0) == []

@@ -2,80 +2,33 @@
 
 import asyncio
 import shutil
-import sys
 
 import pytest
 import pytest_lsp
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
+from pytest_lsp import LanguageClient
 
 from clew.records.run import load_run, save_run
 from clew.server import baseline
 from clew.server.session import Session
+from tests.server.lsp import SERVER, begin, close, lenses_of, open_file
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PATIENCE = 60
 
 
-def make_client():
-    client = make_test_lsp_client()
-
-    @client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
-    def _(_params):
-        pass
-
-    client.changed = asyncio.Event()
-
-    @client.feature(types.CLIENT_REGISTER_CAPABILITY)
-    def _(params):
-        client.registered = [one.method for one in params.registrations]
-
-    @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
-    def _(_params):
-        client.changed.set()
-
-    @client.feature("clew/runsChanged")
-    def _(_params):
-        pass
-
-    return client
-
-
-@pytest_lsp.fixture(
-    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
-    scope="module",
-    loop_scope="module",
-)
+@pytest_lsp.fixture(config=SERVER, scope="module", loop_scope="module")
 async def editor(lsp_client: LanguageClient, shop):
     baseline.remember(shop, "")
-    await lsp_client.initialize_session(
-        types.InitializeParams(
-            capabilities=client_capabilities("visual-studio-code"),
-            workspace_folders=[types.WorkspaceFolder(uri=shop.as_uri(), name="w")],
-            initialization_options={"panel": True},
-        )
-    )
+    await begin(lsp_client, shop)
     yield
     await lsp_client.shutdown_session()
     baseline.remember(shop, "")
 
 
-def open_file(client, path, text=None, version=1):
-    client.text_document_did_open(
-        types.DidOpenTextDocumentParams(
-            types.TextDocumentItem(path.as_uri(), "python", version, path.read_text() if text is None else text)
-        )
-    )
-    return path.as_uri()
-
-
-def close(client, uri):
-    client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
-
-
 async def lenses(client, uri):
     """(line from 1, title, argument) of the lenses about the comparison."""
-    found = await client.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri)))
+    found = await lenses_of(client, uri)
     return [
         (lens.range.start.line + 1, lens.command.title, lens.command.arguments[0])
         for lens in found
@@ -283,10 +236,7 @@ async def test_a_run_that_ends_is_compared_and_a_removed_one_no_longer(editor, s
 # An editor that only sends what it has to
 
 
-@pytest_lsp.fixture(
-    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=make_client),
-    loop_scope="module",
-)
+@pytest_lsp.fixture(config=SERVER, loop_scope="module")
 async def plain_editor(lsp_client: LanguageClient, shop):
     baseline.remember(shop, "")
     await lsp_client.initialize_session(

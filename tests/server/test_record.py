@@ -6,9 +6,10 @@ import sys
 import pytest
 import pytest_lsp
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
+from pytest_lsp import ClientServerConfig, LanguageClient
 
 from clew.records.run import RunInfo, list_runs
+from tests.server.lsp import begin, execute, lenses_of, make_client, open_file
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,12 +35,9 @@ def workspace(tmp_path_factory):
     return folder
 
 
-def make_client():
-    client = make_test_lsp_client()
-
-    @client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
-    def _(_params):
-        pass
+def choosing_client():
+    """It takes app.py of what is offered to it."""
+    client = make_client()
 
     @client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
     def _(params):
@@ -53,23 +51,14 @@ def make_client():
     # A pytest that the server starts is no worker of the one that runs this.
     config=ClientServerConfig(
         server_command=["env", "-u", "PYTEST_XDIST_WORKER", sys.executable, "-m", "clew", "lsp"],
-        client_factory=make_client,
+        client_factory=choosing_client,
     ),
     loop_scope="module",
 )
 async def client(lsp_client: LanguageClient, workspace):
-    await lsp_client.initialize_session(
-        types.InitializeParams(
-            capabilities=client_capabilities("neovim"),
-            workspace_folders=[types.WorkspaceFolder(uri=workspace.as_uri(), name="w")],
-        )
-    )
+    await begin(lsp_client, workspace, panel=False)
     yield
     await lsp_client.shutdown_session()
-
-
-async def command(client, name, *arguments):
-    await client.workspace_execute_command_async(types.ExecuteCommandParams(name, list(arguments)))
 
 
 async def told(client, text):
@@ -82,16 +71,9 @@ async def told(client, text):
     raise AssertionError([message.message for message in client.messages])
 
 
-def open_file(client, path):
-    client.text_document_did_open(
-        types.DidOpenTextDocumentParams(types.TextDocumentItem(path.as_uri(), "python", 1, path.read_text()))
-    )
-    return path.as_uri()
-
-
 async def record_lenses(client, path):
     uri = open_file(client, path)
-    lenses = await client.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri)))
+    lenses = await lenses_of(client, uri)
     return [(lens.range.start.line + 1, lens.command) for lens in lenses if lens.command]
 
 
@@ -101,7 +83,7 @@ async def test_programs_and_tests_have_a_lens_that_records_them(client, workspac
     ((line, found),) = await record_lenses(client, workspace / "test_app.py")
     assert line == 3
     client.messages.clear()
-    await command(client, found.command, *found.arguments)
+    await execute(client, found.command, *found.arguments)
     message = await told(client, "test_works ended")
     assert "ended with exit code 0 as " in message
     (_, info), *_ = list_runs(workspace)
@@ -110,7 +92,7 @@ async def test_programs_and_tests_have_a_lens_that_records_them(client, workspac
 
 async def test_the_user_chooses_and_what_a_failed_program_wrote_is_shown(client, workspace):
     client.messages.clear()
-    await command(client, "clew.record", {"path": str(workspace / "app.py")})
+    await execute(client, "clew.record", {"path": str(workspace / "app.py")})
     message = await told(client, "app.py ended with exit code 3 as ")
     output = workspace / ".clew" / "output"
     assert any(str(path) in message for path in output.iterdir())
@@ -126,20 +108,20 @@ async def test_the_user_chooses_and_what_a_failed_program_wrote_is_shown(client,
 
 async def test_a_program_that_goes_on_is_stopped_and_recorded_again(client, workspace):
     client.messages.clear()
-    await command(client, "clew.record", {"command": "python app.py forever"})
+    await execute(client, "clew.record", {"command": "python app.py forever"})
     for _ in range(300):
         written = max((workspace / ".clew/output").glob("*forever*"), default=None)
         if written is not None and "written by the program" in written.read_text():
             break
         await asyncio.sleep(0.1)
-    await command(client, "clew.stopRecording")
+    await execute(client, "clew.stopRecording")
     assert "exit code 130" in await told(client, "python app.py forever ended")
     (_, info), *_ = list_runs(workspace)
     assert info.finished and info.exit_code == 130
     client.messages.clear()
-    await command(client, "clew.stopRecording")
+    await execute(client, "clew.stopRecording")
     assert "nothing is being recorded" in client.messages[-1].message
-    await command(client, "clew.record", {"command": "python 'app.py"})
+    await execute(client, "clew.record", {"command": "python 'app.py"})
     assert "check its quotes" in client.messages[-1].message
-    await command(client, "clew.record", {"kind": 3})
+    await execute(client, "clew.record", {"kind": 3})
     assert "params.kind" in client.messages[-1].message

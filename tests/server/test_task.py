@@ -4,47 +4,51 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 from clew.server.task import Cancelled, Task
 
 
-def spin(task):
-    """Python that never looks whether it is wanted."""
-    number = 0
-    with task.interruptible():
-        while True:
-            number += 1
-
-
-def test_work_that_never_looks_is_interrupted():
+@contextmanager
+def cancelled(work):
+    """A thread that is in the middle of some work when that is cancelled; it has to end, and the thread goes on."""
     with ThreadPoolExecutor(1) as workers:
-        task = Task()
-        future = workers.submit(spin, task)
-        time.sleep(0.05)
+        task, begun = Task(), threading.Event()
+        future = workers.submit(work, task, begun.set)
+        assert begun.wait(30)
         task.cancel()
         with pytest.raises(Cancelled):
             future.result(30)
+        yield workers
         assert workers.submit(lambda: "still there").result(30) == "still there"
 
 
-def test_those_who_handle_errors_do_not_swallow_an_interruption():
-    def stubborn(task):
+def test_work_that_never_looks_is_interrupted():
+    def spin(task, begun):
+        number = 0
         with task.interruptible():
+            begun()
+            while True:
+                number += 1
+
+    with cancelled(spin):
+        pass
+
+
+def test_those_who_handle_errors_do_not_swallow_an_interruption():
+    def stubborn(task, begun):
+        with task.interruptible():
+            begun()
             while True:
                 try:
                     time.sleep(0.001)
                 except Exception:
                     continue
 
-    with ThreadPoolExecutor(1) as workers:
-        task = Task()
-        future = workers.submit(stubborn, task)
-        time.sleep(0.05)
-        task.cancel()
-        with pytest.raises(Cancelled):
-            future.result(30)
+    with cancelled(stubborn):
+        pass
 
 
 def test_a_section_of_work_that_was_cancelled_before_does_not_begin():
@@ -56,25 +60,23 @@ def test_a_section_of_work_that_was_cancelled_before_does_not_begin():
 
 def test_an_import_is_finished_first(tmp_path, monkeypatch):
     """The import system would never again import what it was interrupted in."""
-    (tmp_path / "takes_a_while.py").write_text("import time\nfor _ in range(300):\n    time.sleep(0.001)\n")
+    (tmp_path / "takes_a_while.py").write_text(
+        "import threading, time\nthreading.current_thread().begun()\n"
+        "for _ in range(300):\n    time.sleep(0.001)\ndone = True\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
 
-    def work(task):
+    def work(task, begun):
+        threading.current_thread().begun = begun
         with task.interruptible():
             import takes_a_while
 
-            assert takes_a_while.time
+            assert takes_a_while.done
             while True:
                 pass
 
-    with ThreadPoolExecutor(1) as workers:
-        task = Task()
-        future = workers.submit(work, task)
-        time.sleep(0.05)
-        task.cancel()
-        with pytest.raises(Cancelled):
-            future.result(30)
-    assert "takes_a_while" in sys.modules
+    with cancelled(work):
+        assert sys.modules["takes_a_while"].done
     del sys.modules["takes_a_while"]
 
 
@@ -103,19 +105,14 @@ def test_a_lock_that_another_holds_is_not_waited_for_in_vain():
     lock = threading.Lock()
     lock.acquire()
 
-    def work(task):
+    def work(task, begun):
+        begun()
         with task.hold(lock):
             return "held"
 
-    with ThreadPoolExecutor(1) as workers:
-        task = Task()
-        future = workers.submit(work, task)
-        time.sleep(0.05)
-        task.cancel()
-        with pytest.raises(Cancelled):
-            future.result(30)
+    with cancelled(work) as workers:
         lock.release()
-        assert workers.submit(work, Task()).result(30) == "held"
+        assert workers.submit(work, Task(), lambda: None).result(30) == "held"
         assert not lock.locked()
 
 
