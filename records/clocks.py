@@ -101,10 +101,9 @@ def _groups(ordered: list[Pair], rate: float) -> list[list[Pair]]:
     its counter went on and its clock stood still. One pair alone tells of no such thing."""
     groups: list[list[Pair]] = []
     for pair in ordered:
-        for group in groups[: -_SEARCHED - 1 : -1]:
-            if abs(_lag(group[-1], pair, rate)) <= _TOLERANCE_NS + _TOLERANCE * abs(pair[1] - group[-1][1]):
-                group.append(pair)
-                break
+        nearest = _nearest(groups[-_SEARCHED:], pair, rate)
+        if nearest:
+            nearest.append(pair)
         else:
             groups.append([pair])
     middle = groups.index(max(groups, key=len))
@@ -121,6 +120,16 @@ def _groups(ordered: list[Pair], rate: float) -> list[list[Pair]]:
 def _lag(before: Pair, after: Pair, rate: float) -> int:
     """By how many ns the clock fell behind the counter between two pairs."""
     return round((after[0] - before[0]) * rate) - (after[1] - before[1])
+
+
+def _nearest(groups: list[list[Pair]], pair: Pair, rate: float) -> list[Pair]:
+    """The group that the pair is most in line with, so that one damaged pair beside the line does not take on all that
+    follow; empty for a pair that is in line with none."""
+    nearest = min(reversed(groups), key=lambda group: abs(_lag(group[-1], pair, rate)), default=[])
+    in_line = nearest and abs(_lag(nearest[-1], pair, rate)) <= _TOLERANCE_NS + _TOLERANCE * abs(
+        pair[1] - nearest[-1][1]
+    )
+    return nearest if in_line else []
 
 
 def _follows(before: list[Pair], after: list[Pair]) -> bool:

@@ -1,6 +1,8 @@
 """Ticks become time by all pairs there are, and a bad pair bends nothing."""
 
-from hypothesis import given, settings
+import itertools
+
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from clew.records.clocks import fit
@@ -85,6 +87,20 @@ def test_the_process_of_a_millisecond_is_right_within_it():
         assert error_at(found, ns) <= 300
 
 
+def test_a_damaged_pair_beside_the_line_does_not_take_on_those_that_follow():
+    times = [ns * SECOND for ns in range(0, 120, 10)]
+    beside = (pair(10 * SECOND + 600_000)[0], pair(10 * SECOND - 4_400_000)[1])
+    long_before = [(BASE - round(SECOND / RATE), ns) for ns in (1, 9000)]
+    found = fit([pair(ns) for ns in times] + [beside] + long_before)
+    for ns in times:
+        assert error_at(found, ns) <= 2
+
+
+def agree(one, other):
+    ticks, ns = other[0] - one[0], other[1] - one[1]
+    return abs(ticks * RATE - ns) <= 2_000_000 + 0.002 * abs(ns)
+
+
 @given(
     st.lists(st.integers(0, SECOND), min_size=12, max_size=60),
     st.lists(st.tuples(st.integers(1, 2**64 - 1), st.integers(1, 2**64 - 1)), max_size=3),
@@ -92,6 +108,8 @@ def test_the_process_of_a_millisecond_is_right_within_it():
 )
 @settings(max_examples=60, deadline=None)
 def test_damaged_pairs_do_not_bend_the_map(times, damaged, generator):
+    # Two that agree with each other are what a suspended machine leaves.
+    assume(not any(agree(*two) for two in itertools.combinations(damaged, 2)))
     times = [number * 10 * SECOND + jitter for number, jitter in enumerate(times)]
     pairs = [pair(ns, generator.randint(-100, 100)) for ns in times] + damaged
     generator.shuffle(pairs)
