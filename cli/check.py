@@ -90,7 +90,7 @@ def _write_plan(results: list[Checked], file: Path) -> None:
 
 def _specs(files: tuple[Path, ...], base: Path) -> list[Path]:
     """The specs to check, as the user would name them. Raises `NoSpec`."""
-    from clew.esl.index import project_files
+    from clew.esl.source_files import project_files
 
     found: list[Path] = []
     for given in files or (base,):

@@ -1,28 +1,25 @@
-"""The functions of one Python file, read from its syntax tree. Invariant: names are those that Python's compiler gives."""
+"""The functions and classes of one Python file, as the index keeps them. What a file declares is `clew.records.declared`, the
+same reading as in the traced process.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-import warnings
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from clew.records.declared import Class, Function, FunctionNode, Names, declared, dotted, parse
 from clew.records.match import plain_qualname
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-
-@dataclass(frozen=True, slots=True)
-class FunctionInfo:
+class FunctionInfo(NamedTuple):
     module: str
+    file: str
     qualname: str
     """With `<locals>`, as Python has it; `name` is what patterns match."""
-    file: str
     line: int
     """Of `def`; lines count from 1."""
     first_line: int
@@ -34,7 +31,14 @@ class FunctionInfo:
     types: tuple[str, ...]
     """The parameters' annotations as `ast.unparse` writes them, "" for none."""
     decorators: tuple[str, ...]
+    """As they are written, without arguments."""
     in_class: bool
+    decorator_names: tuple[tuple[str, ...], ...] = ()
+    """For each decorator the dotted names that it has by the file's imports."""
+    class_name: str = ""
+    """The innermost class around it, named as in patterns; "" for none."""
+    doubt: str = ""
+    """Why only the program's run tells whether this is what its name means, "" when the source does."""
 
     @property
     def name(self) -> str:
@@ -54,183 +58,81 @@ class FunctionInfo:
         return any(name.rpartition(".")[2] in ("property", "cached_property") for name in self.decorators)
 
 
+class ClassInfo(NamedTuple):
+    module: str
+    file: str
+    qualname: str
+    """As patterns have it, without `<locals>`."""
+    line: int
+    end_line: int
+    bases: tuple[str, ...]
+    """As they are written, without brackets; "" for what is no name."""
+    decorators: tuple[str, ...]
+    generated: tuple[str, ...] = ()
+    """Methods that `dataclass` makes, which have no source: nothing records them."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.module}:{self.qualname}"
+
+
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file of a module holds."""
+    """What a file of a module holds. Its functions and classes share the names of module and file."""
 
     functions: tuple[FunctionInfo, ...] = ()
     """By line."""
+    classes: tuple[ClassInfo, ...] = ()
+    names: Names = field(default_factory=lambda: Names({}, {}, (), ""))
     channels: frozenset[str] = frozenset()
     """Channels that it names itself, by `clew.send("jobs", …)` or `clew.use("jobs", …)`."""
     note: str = ""
     """A sentence, when the file cannot be read as Python by this interpreter."""
 
 
-def read_functions(path: str, module: str) -> Contents:
+def read_contents(source: bytes, path: str, module: str) -> Contents:
     """Never raises."""
     try:
-        source = Path(path).read_bytes()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source, path)
-    except OSError as error:
-        reason = f"cannot be read ({error.strerror})"
+        tree = parse(source, path)
     except (SyntaxError, ValueError) as error:
         reason = f"is not Python that {sys.version_info[0]}.{sys.version_info[1]} reads ({error})"
     except (RecursionError, MemoryError):
         reason = "nests too deeply to be read"
     else:
+        found = declared(source, tree, module, path.endswith("__init__.py"))
         channels = frozenset(_channels(tree)) if b"clew" in source else frozenset()
-        return Contents(tuple(_functions(source, tree, path, module)), channels)
+        last = {function.qualname: function.node.lineno for function in found.functions}
+        functions = tuple(_function(function, path, module, last[function.qualname]) for function in found.functions)
+        return Contents(functions, tuple(_class(each, path, module) for each in found.classes), found.names, channels)
+    return unread(path, reason)
+
+
+def unread(path: str, reason: str) -> Contents:
     return Contents(note=f"{path}: {reason}; its functions are not known")
 
 
-@dataclass
-class _Place:
-    """Where in the nesting of functions and classes a node stands."""
-
-    prefix: str = ""
-    """What names defined here begin with."""
-    function: _Function | None = None
-    """The innermost function, to which a `yield` belongs."""
-    is_class: bool = False
-    owner: str = ""
-    """The innermost class around, whose name Python puts into names that begin with two underscores."""
-    globals: set[str] = field(default_factory=set)
-
-
-@dataclass
-class _Function:
-    node: FunctionNode
-    qualname: str
-    in_class: bool
-    owner: str
-    has_yield: bool = False
-
-
-_TELLING = re.compile(rb"\b(?:def|lambda|yield|global)\b")
-
-
-def _functions(source: bytes, tree: ast.Module, path: str, module: str) -> list[FunctionInfo]:
-    """The functions of a file by line. Descends only to lines with a word that can matter, with a stack of its own: an
-    expression of a thousand terms is a tree a thousand deep."""
-    telling = [number for number, line in enumerate(source.splitlines(), 1) if _TELLING.search(line)]
-    telling.append(sys.maxsize)
-    found: list[_Function] = []
-    stack: list[tuple[ast.AST, _Place]] = [(tree, _Place())]
-    while stack:
-        node, place = stack.pop()
-        if _may_tell(node, telling):
-            handle = _HANDLERS.get(type(node))
-            if handle is None:
-                stack += [(child, place) for child in reversed(list(ast.iter_child_nodes(node)))]
-            else:
-                stack += reversed(handle(node, place, found))
-    return sorted((_describe(function, path, module) for function in found), key=lambda each: each.line)
-
-
-def _may_tell(node: ast.AST, telling: list[int]) -> bool:
-    """Is there a telling line among those of a node? One that has no lines, or more than it says, may have any."""
-    if isinstance(node, ast.stmt | ast.expr) and not isinstance(node, ast.ClassDef):  # whose decorators stand above it
-        return telling[bisect_left(telling, node.lineno)] <= (node.end_lineno or node.lineno)
-    return True
-
-
-# What each kind of node that matters does: it notes what it is, and gives its children, each with the place it is in.
-
-_Children = list[tuple[ast.AST, _Place]]
-
-
-def _function(node: FunctionNode, place: _Place, found: list[_Function]) -> _Children:
-    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
-    outermost = name in place.globals
-    qualname = name if outermost else place.prefix + name
-    function = _Function(node, qualname, place.is_class and not outermost, place.owner)
-    found.append(function)
-    inner = _Place(qualname + ".<locals>.", function, owner=place.owner)
-    if isinstance(node, ast.Lambda):
-        return [(node.args, place), (node.body, inner)]
-    outside = [node.args, *node.decorator_list, *([node.returns] if node.returns else [])]
-    return [*((child, place) for child in outside), *((child, inner) for child in node.body)]
-
-
-def _class(node: ast.ClassDef, place: _Place, found: list[_Function]) -> _Children:
-    qualname = node.name if node.name in place.globals else place.prefix + node.name
-    inner = _Place(qualname + ".", place.function, is_class=True, owner=node.name)
-    outside = [*node.decorator_list, *node.bases, *node.keywords]
-    return [*((child, place) for child in outside), *((child, inner) for child in node.body)]
-
-
-def _comprehended(
-    node: ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp, place: _Place, found: list[_Function]
-) -> _Children:
-    name = _comprehension(node)
-    inner = _Place(f"{place.prefix}{name}.", place.function, owner=place.owner) if name else place
-    outermost = node.generators[0].iter
-    inside = [child for each in node.generators for child in ast.iter_child_nodes(each) if child is not outermost]
-    inside += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.comprehension)]
-    return [(outermost, place), *((child, inner) for child in inside)]
-
-
-def _global(node: ast.Global, place: _Place, found: list[_Function]) -> _Children:
-    place.globals.update(node.names)
-    return []
-
-
-def _yield(node: ast.Yield | ast.YieldFrom, place: _Place, found: list[_Function]) -> _Children:
-    if place.function is not None:
-        place.function.has_yield = True
-    return [(child, place) for child in ast.iter_child_nodes(node)]
-
-
-_HANDLERS: dict[type[ast.AST], Callable[[Any, _Place, list[_Function]], _Children]] = {
-    ast.FunctionDef: _function,
-    ast.AsyncFunctionDef: _function,
-    ast.Lambda: _function,
-    ast.ClassDef: _class,
-    ast.GeneratorExp: _comprehended,
-    ast.ListComp: _comprehended,
-    ast.SetComp: _comprehended,
-    ast.DictComp: _comprehended,
-    ast.Global: _global,
-    ast.Yield: _yield,
-    ast.YieldFrom: _yield,
-}
-
-
-def _comprehension(node: ast.AST) -> str:
-    """The name of the function that Python makes of a comprehension; from 3.12 on most are part of their function."""
-    if isinstance(node, ast.GeneratorExp):
-        return "<genexpr>"
-    if sys.version_info >= (3, 12):
-        return ""
-    return {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>"}[type(node)]
-
-
-def _describe(function: _Function, path: str, module: str) -> FunctionInfo:
+def _function(function: Function, path: str, module: str, last: int) -> FunctionInfo:
+    """`last` is where its name is defined for the last time."""
     node = function.node
     arguments = node.args
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    if isinstance(node, ast.AsyncFunctionDef):
-        kind = "async_generator" if function.has_yield else "coroutine"
-    elif function.has_yield:
-        kind = "generator"
-    else:
-        kind = "lambda" if isinstance(node, ast.Lambda) else "function"
-    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    owner = function.class_name.rpartition(".")[2]
     return FunctionInfo(
         module=module,
         qualname=function.qualname,
         file=path,
         line=node.lineno,
-        first_line=min([node.lineno, *(each.lineno for each in decorators)]),
+        first_line=function.first_line,
         end_line=node.end_lineno or node.lineno,
-        kind=kind,
-        parameters=tuple(_mangled(each.arg, function.owner) for each in parameters),
+        kind=function.kind,
+        parameters=tuple(_mangled(each.arg, owner) for each in parameters),
         types=tuple(_type(each.annotation) for each in parameters),
-        decorators=tuple(_dotted(each) for each in decorators),
+        decorators=function.decorators,
         in_class=function.in_class,
+        decorator_names=function.resolved,
+        class_name=function.class_name,
+        doubt=_doubt(function, last),
     )
 
 
@@ -246,13 +148,75 @@ def _type(annotation: ast.expr | None) -> str:
     return ast.unparse(annotation) if annotation is not None else ""
 
 
-def _dotted(node: ast.expr) -> str:
-    """`a.b` of a decorator `@a.b` or `@a.b(…)`, "" of anything else."""
-    if isinstance(node, ast.Call):
-        return _dotted(node.func)
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+# What only the program's run tells.
+
+_ACCESSORS = ("setter", "getter", "deleter")
+_KEEPING = re.compile(
+    r"(?:builtins\.(?:property|staticmethod|classmethod)"
+    r"|functools\.(?:wraps|lru_cache|cache|cached_property|singledispatch|singledispatchmethod|partialmethod|total_ordering)"
+    r"|contextlib\.\w+|abc\.\w+|types\.(?:coroutine|DynamicClassAttribute)|enum\.\w+|atexit\.register"
+    r"|typing\.\w+|typing_extensions\.\w+|warnings\.deprecated|unittest\.(?:mock\.)?\w+(?:\.\w+)?"
+    r"|pytest\.\w+(?:\.\w+)*|click\.\w+|clew\.\w+)\Z"
+)
+"""Decorators that call what they decorate, or leave it where it is."""
+
+
+def _doubt(function: Function, last: int) -> str:
+    if isinstance(function.node, ast.Lambda):
+        return ""
+    for written, names in zip(function.decorators, function.resolved, strict=True):
+        if names and any(name.endswith(".overload") for name in names):
+            return "it is an overload's declaration, which nothing calls"
+        is_accessor = written.rpartition(".")[2] in _ACCESSORS
+        if not is_accessor and not (names and all(map(_KEEPING.match, names))):
+            return f"`@{written or '…'}` may put something else in its place"
+    if function.node.lineno < last and "property" not in _kinds(function):
+        return f"line {last} defines it again"
+    return "it is defined only under a condition" if function.conditional else ""
+
+
+def _kinds(function: Function) -> Iterator[str]:
+    """`property` for a getter and whatever belongs to one."""
+    for written in function.decorators:
+        last = written.rpartition(".")[2]
+        yield "property" if last in (*_ACCESSORS, "cached_property") else last
+
+
+# Classes.
+
+_DATACLASS = "dataclasses.dataclass"
+_OPTIONAL = {"order": ("__lt__", "__le__", "__gt__", "__ge__"), "frozen": ("__setattr__", "__delattr__")}
+_USUAL = {"init": ("__init__",), "repr": ("__repr__",), "eq": ("__eq__",)}
+
+
+def _class(each: Class, path: str, module: str) -> ClassInfo:
+    node = each.node
+    bases = tuple(base.text for base in each.bases)
+    generated = tuple(_generated(each))
+    return ClassInfo(
+        module, path, each.qualname, node.lineno, node.end_lineno or node.lineno, bases, each.decorators, generated
+    )
+
+
+def _generated(each: Class) -> Iterator[str]:
+    """The methods that `dataclass` makes: those that are asked for and not written."""
+    for decorator, names in zip(each.node.decorator_list, each.resolved, strict=True):
+        if _DATACLASS not in names:
+            continue
+        asked: dict[str, Any] = {}
+        if isinstance(decorator, ast.Call):
+            asked = {
+                word.arg: word.value.value
+                for word in decorator.keywords
+                if word.arg is not None and isinstance(word.value, ast.Constant)
+            }
+        written = {child.name for child in each.node.body if isinstance(child, FunctionNode) and hasattr(child, "name")}
+        if asked.get("eq", True) and asked.get("frozen", False) and "__hash__" not in written:
+            yield "__hash__"
+        for usual, group in ((True, _USUAL), (False, _OPTIONAL)):
+            for word, methods in group.items():
+                if asked.get(word, usual):
+                    yield from (method for method in methods if method not in written)
 
 
 def _channels(tree: ast.Module) -> Iterator[str]:
@@ -260,7 +224,7 @@ def _channels(tree: ast.Module) -> Iterator[str]:
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute | ast.Name)
-            and _dotted(node.func).rpartition(".")[2] in ("send", "use")
+            and dotted(node.func).rpartition(".")[2] in ("send", "use")
             and node.args
             and isinstance(node.args[0], ast.Constant)
             and isinstance(node.args[0].value, str)

@@ -1,108 +1,105 @@
-"""The functions of a workspace, read from its source. Invariant: nothing of the workspace is ever imported or run.
+"""The functions and classes of a workspace, read from its source. Invariant: nothing of the workspace is ever imported or run,
+and an answer is that of the files as they were at the last `refresh`, and of the editor's texts laid over them.
 
-Modules are named as Python would import them, with the folder that holds the top package on the path. Files are listed at
-once and read when they are asked for.
+Files are listed at once and read when they are asked for; what was read is kept in `.clew` (`index_file`).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import functools
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from clew.esl.functions import Contents, FunctionInfo, read_functions
+from clew.esl.functions import ClassInfo, Contents, FunctionInfo, read_contents
+from clew.esl.index_file import IndexFile, Kept, Row
+from clew.esl.plain import contents as contents_of
+from clew.esl.reading import digest_of, read_files
+from clew.esl.source_files import SourceFile, module_names, source_files
+from clew.records.ancestry import Ancestry, Answer, loaded_object
+from clew.records.declared import Names
 from clew.records.match import is_project_file
+from clew.records.module_source import names_in
 
-MAX_FILES = 20_000
-MAX_FOLDERS = 10_000
-"""Beyond this the rest of a workspace is left out, and a note says so. It is a home folder, or the whole disk."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    path: str
-    """Absolute."""
-    module: str
-    aliases: tuple[str, ...]
-    """Other names it may be imported by: through folders without `__init__.py`."""
-    stamp: tuple[int, int]
-    """Modification time in ns and size."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.module, *self.aliases)
-
-
-def module_names(path: Path, root: Path) -> tuple[str, tuple[str, ...]]:
-    """The module that a file is, and its other possible names below `root`. A file outside of packages is a script or a
-    top module: its stem."""
-    parts = [] if path.name == "__init__.py" else [path.stem]
-    folder = path.parent
-    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    module = ".".join(parts) or path.parent.name
-    aliases = []
-    while folder not in (root, folder.parent) and folder.is_relative_to(root) and folder.name.isidentifier():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-        aliases.append(".".join(parts))
-    return module, tuple(aliases)
-
-
-def project_files(root: Path, suffix: str) -> tuple[list[Path], str]:
-    """The project's own files below a folder, in a fixed order: no hidden folders, no installed packages. The sentence
-    says what was left out of a folder too large to be a project ("" for nothing)."""
-    found: list[Path] = []
-    for count, (folder, folders, names) in enumerate(os.walk(root)):
-        if count == MAX_FOLDERS:
-            return found, f"{root}: only the first {MAX_FOLDERS} folders are looked at; name a smaller workspace"
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and is_project_file(os.path.join(folder, name, "_"), str(root))
-        )
-        found += (Path(folder, name) for name in sorted(names) if name.endswith(suffix))
-        if len(found) > MAX_FILES:
-            return found[
-                :MAX_FILES
-            ], f"{root}: only the first {MAX_FILES} files are looked at; name a smaller workspace"
-    return found, ""
+KEPT_FROM = 100
+"""Files from which on what was read is kept; fewer are read as quickly as looked up."""
 
 
 class SourceIndex:
     """The Python files below `root` that belong to the project (see `records.match.is_project_file`), without hidden
-    folders, and their functions. `refresh` notices what has changed on the disk since."""
+    folders, and what they hold. `refresh` notices what has changed on the disk since."""
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root).resolve()
         self.files: tuple[SourceFile, ...] = ()
-        self._read: dict[str, tuple[tuple[int, int], Contents]] = {}
+        self._read: dict[str, tuple[SourceFile, Contents]] = {}
+        self._overlays: dict[str, tuple[SourceFile, bytes]] = {}
         self._silent: dict[str, tuple[int, int]] = {}
         """Files that do not mention clew, as they were then."""
         self._left_out = ""
+        self._edits = 0
+        self._file = IndexFile(self.root)
+        self._kept: dict[str, Kept] | None = None
         self.refresh()
 
+    # What there is.
+
     def refresh(self) -> None:
-        paths, self._left_out = project_files(self.root, ".py")
-        self.files = tuple(self._described(paths))
+        on_disk, self._left_out = source_files(self.root)
+        self._disk = on_disk
+        self._lay()
         here = {file.path for file in self.files}
         self._read = {path: known for path, known in self._read.items() if path in here}
+
+    def overlay(self, path: str | Path, text: str | None) -> None:
+        """From here on a file holds `text`, as an editor has it; None: what is on the disk."""
+        path = str(path)
+        if text is None:
+            if self._overlays.pop(path, None) is None:
+                return
+        elif not path.endswith(".py") or not is_project_file(path, str(self.root)):
+            return
+        else:
+            self._edits += 1
+            source = text.encode("utf-8", "surrogatepass")
+            known = self._overlays.get(path)
+            if known is not None and known[1] == source:
+                return
+            file = SourceFile(path, *module_names(Path(path), self.root), (self._edits, -1))
+            self._overlays[path] = file, source
+        self._lay()
 
     def functions(self, file: SourceFile) -> tuple[FunctionInfo, ...]:
         """By line; none when the file is not Python that this interpreter can read."""
         return self._contents(file).functions
 
+    def classes(self, file: SourceFile) -> tuple[ClassInfo, ...]:
+        """By line."""
+        return self._contents(file).classes
+
     def all_functions(self) -> Iterator[FunctionInfo]:
+        self.read(self.files)
         for file in self.files:
             yield from self.functions(file)
+
+    def all_classes(self) -> Iterator[ClassInfo]:
+        self.read(self.files)
+        for file in self.files:
+            yield from self.classes(file)
+
+    def file_of(self, module: str) -> SourceFile | None:
+        """The file of a module, by any of its names."""
+        return self._by_name.get(module)
+
+    def descends(self, module: str, qualname: str, classes: tuple[str, ...], itself: bool = False) -> Answer:
+        """Is a class a subclass of one of `classes` (globs of `module:Class`), over any number of files?"""
+        return self._ancestry.descends(module, qualname, classes, itself)
 
     def annotated_channels(self) -> frozenset[str]:
         """Channels that the program names itself, by `clew.send("jobs", …)` or `clew.use("jobs", …)`."""
         found: set[str] = set()
         for file in self.files:
-            if file.path in self._read or self._mentions_clew(file):
+            if self._is_read(file) or self._mentions_clew(file):
                 found |= self._contents(file).channels
         return frozenset(found)
 
@@ -112,23 +109,116 @@ class SourceIndex:
         notes = [contents.note for _, contents in self._read.values() if contents.note]
         return (*notes, self._left_out) if self._left_out else tuple(notes)
 
-    def _contents(self, file: SourceFile) -> Contents:
-        stamp, contents = self._read.get(file.path, (None, Contents()))
-        if stamp != file.stamp:
-            contents = read_functions(file.path, file.module)
-            self._read[file.path] = (file.stamp, contents)
-        return contents
-
-    def _described(self, paths: list[Path]) -> Iterator[SourceFile]:
-        for path in paths:
+    def read(self, files: Iterable[SourceFile]) -> None:
+        """Reads what is not known of some files, all at once: what was kept is taken, the rest read by several processes."""
+        wanted = {file.path: file for file in files if not self._is_read(file)}
+        for path in self._overlays.keys() & wanted.keys():
+            self._contents(wanted.pop(path))
+        if not wanted:
+            return
+        kept = self._kept_files()
+        same = [path for path, file in wanted.items() if (known := kept.get(path)) and _is_of(known, file)]
+        touched: list[tuple[str, Kept]] = []
+        for path, file in wanted.items():
+            # Written again with the text that it had, as a checkout does.
+            known = kept.get(path)
+            if known and _may_be_of(known, file) and _digest_on_disk(path) == known.digest:
+                touched.append((path, known._replace(stamp=file.stamp)))
+        for path, data in self._file.contents([*same, *(path for path, _ in touched)]):
+            file = wanted[path]
             try:
-                status = path.stat()
-            except OSError:
-                continue  # a dangling link, or gone since it was listed
-            module, aliases = module_names(path, self.root)
-            yield SourceFile(str(path), module, aliases, (status.st_mtime_ns, status.st_size))
+                self._read[path] = file, contents_of(data, file.module, path)
+            except (TypeError, ValueError, KeyError, AttributeError):
+                continue  # not of our making
+            del wanted[path]
+        self._note_touched([each for each in touched if each[0] not in wanted])
+        self._read_from_source(list(wanted.values()))
+
+    # How.
+
+    def _lay(self) -> None:
+        """Puts the editor's texts over what is on the disk."""
+        over = {path: file for path, (file, _) in self._overlays.items()}
+        self.files = tuple(over.pop(file.path, file) for file in self._disk)
+        if over:
+            self.files = tuple(sorted((*self.files, *over.values()), key=lambda file: file.path))
+        for view in ("_by_name", "_tops", "_ancestry"):
+            self.__dict__.pop(view, None)  # they are of the files as they were
+
+    @functools.cached_property
+    def _by_name(self) -> dict[str, SourceFile]:
+        found: dict[str, SourceFile] = {}
+        for file in self.files:
+            for alias in file.aliases:
+                found.setdefault(alias, file)
+        return found | {file.module: file for file in reversed(self.files)}
+
+    @functools.cached_property
+    def _ancestry(self) -> Ancestry:
+        return Ancestry(self._names_of, self._loaded, self._is_own)
+
+    def _names_of(self, module: str) -> Names | None:
+        file = self.file_of(module)
+        return self._contents(file).names if file is not None else names_in(module)
+
+    def _loaded(self, name: str) -> object:
+        """Of the standard library there are the classes themselves: it is the same there as here."""
+        top = name.partition(".")[0]
+        return loaded_object(name, sys.modules) if top in sys.stdlib_module_names and not self._is_own(top) else None
+
+    def _is_own(self, top: str) -> bool:
+        return top in self._tops
+
+    @functools.cached_property
+    def _tops(self) -> frozenset[str]:
+        return frozenset(name.partition(".")[0] for file in self.files for name in file.names)
+
+    def _is_read(self, file: SourceFile) -> bool:
+        known = self._read.get(file.path)
+        return known is not None and known[0] == file
+
+    def _contents(self, file: SourceFile) -> Contents:
+        known = self._read.get(file.path)
+        if known is not None and known[0] == file:
+            return known[1]
+        over = self._overlays.get(file.path)
+        if over is not None and over[0] == file:
+            contents = read_contents(over[1], file.path, file.module)
+            self._read[file.path] = file, contents
+            return contents
+        self.read([file])
+        return self._read[file.path][1]
+
+    def _kept_files(self) -> dict[str, Kept]:
+        if self._kept is None:
+            self._kept = self._file.stamps() if len(self._disk) >= KEPT_FROM else {}
+        return self._kept
+
+    def _note_touched(self, touched: list[tuple[str, Kept]]) -> None:
+        if touched:
+            self._file.touch(touched)
+            self._kept_files().update(touched)
+
+    def _read_from_source(self, files: list[SourceFile]) -> None:
+        by_path = {file.path: file for file in files}
+        rows = []
+        for (path, module), (digest, data) in read_files([(file.path, file.module) for file in files]):
+            file = by_path[path]
+            self._read[path] = file, contents_of(data, module, path)
+            if digest:
+                rows.append(Row(path, Kept(module, file.stamp, digest), data))
+        if rows and len(self._disk) >= KEPT_FROM:
+            kept = self._kept_files()
+            here = {file.path for file in self._disk}
+            gone = [path for path in kept if path not in here]
+            self._file.write(rows, gone)
+            kept.update((row.path, row.kept) for row in rows)
+            for path in gone:
+                del kept[path]
 
     def _mentions_clew(self, file: SourceFile) -> bool:
+        if file.path in self._overlays:
+            return b"clew" in self._overlays[file.path][1]
         if self._silent.get(file.path) == file.stamp:
             return False
         try:
@@ -138,3 +228,19 @@ class SourceIndex:
             return False
         self._silent[file.path] = file.stamp
         return False
+
+
+def _is_of(kept: Kept, file: SourceFile) -> bool:
+    return kept.module == file.module and kept.stamp == file.stamp
+
+
+def _may_be_of(kept: Kept, file: SourceFile) -> bool:
+    """Only the time differs: is what the file has perhaps what it had?"""
+    return kept.module == file.module and kept.stamp != file.stamp and kept.stamp[1] == file.stamp[1]
+
+
+def _digest_on_disk(path: str) -> str:
+    try:
+        return digest_of(Path(path).read_bytes())
+    except OSError:
+        return ""

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from clew.esl.functions import FunctionInfo
-from clew.esl.index import SourceFile, SourceIndex
+from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule
+from clew.esl.source_files import SourceFile
 from clew.records.match import matches, matches_module
 from clew.records.plan import Rule, Target
 
@@ -25,9 +26,10 @@ def functions_of(rule: Rule, index: SourceIndex) -> tuple[FunctionInfo, ...]:
     A file may have several names: it is meant by any of them, and excepted by any of them.
     """
     found: list[FunctionInfo] = []
-    for file in index.files:
-        if any(matches_module(rule.target, name, file.path) for name in file.names):
-            found += [function for function in index.functions(file) if _means(rule, file, function)]
+    files = [f for f in index.files if any(matches_module(rule.target, name, f.path) for name in f.names)]
+    index.read(files)
+    for file in files:
+        found += [function for function in index.functions(file) if _means(rule, file, function)]
     return tuple(found)
 
 

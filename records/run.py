@@ -109,6 +109,17 @@ def the_workspace(given: Path | None) -> Path:
     return given.resolve() if given else workspace_of(Path.cwd())
 
 
+def make_folder(workspace: Path) -> Path:
+    """The folder of all that clew keeps of a workspace: the user's alone, and not for version control. Raises OSError."""
+    base = workspace / FOLDER
+    base.mkdir(parents=True, exist_ok=True, mode=0o700)
+    base.chmod(0o700)
+    ignore = base / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="ascii")
+    return base
+
+
 def create_run(
     workspace: Path,
     *,
@@ -128,12 +139,9 @@ def create_run(
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
     base = workspace / FOLDER
     try:
-        (base / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
-        base.chmod(0o700)
+        make_folder(workspace)
+        (base / "runs").mkdir(exist_ok=True, mode=0o700)
         (base / "runs").chmod(0o700)
-        ignore = base / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="ascii")
         number = 1
         while True:
             run_id = f"{stamp}-{slug}" + (f"-{number}" if number > 1 else "")

@@ -87,7 +87,7 @@ class Specs:
 
     def specs(self) -> list[Path]:
         """The specs of the workspace, as they were when it was last looked at."""
-        from clew.esl.index import project_files
+        from clew.esl.source_files import project_files
 
         now = time.monotonic()
         if now > self._listed_until:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 import pytest
 
-from clew.esl import SourceIndex
+from clew.esl import SourceIndex, reading
 from clew.esl.functions import FunctionInfo
-from clew.esl.index import module_names, project_files
+from clew.esl.source_files import module_names, project_files
 
 TRICKY = '''
 import functools
@@ -253,7 +256,7 @@ def test_of_a_folder_too_large_to_be_a_project_a_part_is_read_and_said(
     limit: str, number: int, workspace: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = workspace({f"p{n}/a.py": "def f(): pass" for n in range(5)})
-    monkeypatch.setattr(f"clew.esl.index.{limit}", number)
+    monkeypatch.setattr(f"clew.esl.source_files.{limit}", number)
     index = SourceIndex(folder)
     assert 0 < len(index.files) <= number
     assert len(index.notes) == 1 and "name a smaller workspace" in index.notes[0]
@@ -307,3 +310,195 @@ def test_channels_that_the_program_names_itself_are_found(workspace: Callable[..
         }
     )
     assert SourceIndex(folder).annotated_channels() == {"jobs", "done"}
+
+
+def many(folder: Path, number: int = 120) -> dict[str, str]:
+    """The text of each file of a package that is large enough to be kept."""
+    texts = {"big/__init__.py": "from .m1 import f1 as first\n"}
+    texts |= {
+        f"big/m{n}.py": f"class C{n}:\n    def f{n}(self, a: int): pass\ndef f{n}(): yield\n" for n in range(number)
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return texts
+
+
+def labels(index: SourceIndex) -> set[str]:
+    return {function.label for function in index.all_functions()}
+
+
+@pytest.fixture
+def no_reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """The files whose source is read from here on."""
+    read: list[str] = []
+    real = reading.read_file
+
+    def noted(path: str, module: str) -> reading.Read:
+        read.append(Path(path).name)
+        return real(path, module)
+
+    monkeypatch.setattr(reading, "read_file", noted)
+    return lambda: read
+
+
+def test_what_was_read_is_there_after_a_restart(tmp_path: Path, no_reading: Callable[[], list[str]]) -> None:
+    many(tmp_path)
+    first = SourceIndex(tmp_path)
+    known = list(first.all_functions()), list(first.all_classes())
+    assert len(no_reading()) == 121
+    no_reading().clear()
+    again = SourceIndex(tmp_path)
+    assert (list(again.all_functions()), list(again.all_classes())) == known
+    assert no_reading() == []
+    (kept,) = (tmp_path / ".clew").glob("*.index")
+    assert kept.stat().st_mode & 0o777 == 0o600 and kept.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_only_what_has_changed_is_read_again_after_a_restart(
+    tmp_path: Path, no_reading: Callable[[], list[str]]
+) -> None:
+    texts = many(tmp_path)
+    before = labels(SourceIndex(tmp_path))
+    no_reading().clear()
+    (tmp_path / "big/m3.py").write_text("def changed(): pass")
+    (tmp_path / "big/m4.py").unlink()
+    (tmp_path / "big/m5.py").write_text(texts["big/m5.py"])  # another time, the same text
+    os.utime(tmp_path / "big/m5.py", ns=(1, 1))
+    after = labels(SourceIndex(tmp_path))
+    assert after == (before - {"big.m3:C3.f3", "big.m3:f3", "big.m4:C4.f4", "big.m4:f4"}) | {"big.m3:changed"}
+    assert no_reading() == ["m3.py"]
+    no_reading().clear()
+    assert labels(SourceIndex(tmp_path)) == after and no_reading() == []
+
+
+@pytest.mark.parametrize("damage", ["bytes", "rows", "version", "empty", "other"])
+def test_a_damaged_index_is_made_anew(damage: str, tmp_path: Path) -> None:
+    many(tmp_path)
+    before = labels(SourceIndex(tmp_path))
+    (kept,) = (tmp_path / ".clew").glob("*.index")
+    if damage == "bytes":
+        content = bytearray(kept.read_bytes())
+        content[4096:] = bytes(len(content) - 4096)
+        kept.write_bytes(content)
+    elif damage == "empty":
+        kept.write_bytes(b"")
+    elif damage == "other":
+        kept.write_bytes(b"not a database" * 1000)
+    else:
+        database = sqlite3.connect(kept)
+        if damage == "version":
+            database.execute("PRAGMA user_version = 999")
+        else:
+            database.execute("UPDATE files SET contents = X'5B5B225D'")
+        database.commit()
+        database.close()
+    assert labels(SourceIndex(tmp_path)) == before
+    assert labels(SourceIndex(tmp_path)) == before
+
+
+def test_where_nothing_can_be_kept_everything_works(tmp_path: Path) -> None:
+    many(tmp_path)
+    (tmp_path / ".clew").write_text("a file where the folder would be")
+    assert len(labels(SourceIndex(tmp_path))) == 240
+
+
+def test_a_small_workspace_keeps_nothing(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"a.py": "def f(): pass"})
+    assert labels(SourceIndex(folder)) == {"a:f"}
+    assert not (folder / ".clew").exists()
+
+
+def test_many_files_are_read_by_several_processes_as_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(tmp_path, 250)
+    (tmp_path / "big/broken.py").write_text("def f(:")
+    index = SourceIndex(tmp_path)
+    beside = list(index.all_functions()), index.notes
+    monkeypatch.setattr(reading, "MANY", 1 << 30)
+    (kept,) = (tmp_path / ".clew").glob("*.index")
+    kept.unlink()
+    index = SourceIndex(tmp_path)
+    assert (list(index.all_functions()), index.notes) == beside
+    assert len(index.notes) == 1
+
+
+def test_what_a_process_fails_to_read_is_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(tmp_path, 250)
+    monkeypatch.setattr(reading.sys, "executable", "/bin/false")
+    assert len(labels(SourceIndex(tmp_path))) == 500
+
+
+def test_the_text_of_an_editor_lies_over_the_file(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"app/__init__.py": "", "app/a.py": "def old(): pass", "app/b.py": "def b(): pass"})
+    index = SourceIndex(folder)
+    assert labels(index) == {"app.a:old", "app.b:b"}
+    index.overlay(folder / "app/a.py", "def new(): pass")
+    index.overlay(folder / "app/unsaved.py", "def third(): pass")
+    index.overlay(folder / "notes.txt", "def no(): pass")
+    assert labels(index) == {"app.a:new", "app.b:b", "app.unsaved:third"}
+    index.refresh()
+    assert labels(index) == {"app.a:new", "app.b:b", "app.unsaved:third"}
+    index.overlay(folder / "app/a.py", "def newer(): pass")
+    assert "app.a:newer" in labels(index)
+    index.overlay(folder / "app/a.py", None)
+    index.overlay(folder / "app/unsaved.py", None)
+    assert labels(index) == {"app.a:old", "app.b:b"}
+
+
+KINDS = """
+from dataclasses import dataclass, field
+import functools as ft
+from . import tools
+from .tools import trace as traced
+from .tools import *
+
+@dataclass(order=True)
+class Point:
+    x: int
+    def __repr__(self): return ""
+
+@dataclass(init=False, frozen=True)
+class Line: pass
+
+class Thing:
+    @ft.cached_property
+    def area(self): return 1
+    @traced
+    def f(self): pass
+    @tools.trace("x")
+    async def g(self): pass
+
+def outer(hook):
+    from .other import local
+    @local
+    def inner(): pass
+    @hook
+    def hooked(): pass
+    return inner
+"""
+
+
+def test_decorators_are_known_by_the_names_that_imports_give_them(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"pkg/__init__.py": "", "pkg/kinds.py": KINDS})
+    found = {f.name: f.decorator_names for f in SourceIndex(folder).all_functions() if f.decorators}
+    assert found == {
+        "Thing.area": (("functools.cached_property",),),
+        "Thing.f": (("pkg.tools.trace",),),
+        "Thing.g": (("pkg.tools.trace",),),
+        "outer.inner": (("pkg.other.local",),),
+        "outer.hooked": ((),),
+    }
+
+
+def test_methods_that_dataclass_makes_are_known(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"pkg/__init__.py": "", "pkg/kinds.py": KINDS})
+    found = {each.qualname: set(each.generated) for each in SourceIndex(folder).all_classes()}
+    namespace: dict[str, Any] = {"__name__": "pkg.kinds"}
+    text = "\n".join(line for line in KINDS.split("class Thing", maxsplit=1)[0].splitlines() if "tools" not in line)
+    exec(compile(text, "kinds.py", "exec", dont_inherit=True), namespace)
+    for name in ("Point", "Line"):
+        methods = {key for key, value in vars(namespace[name]).items() if inspect.isfunction(value)}
+        written = {"__repr__"} if name == "Point" else set()
+        assert found[name] == methods - written - {"__replace__"}
+    assert found["Thing"] == set()
+    assert "__repr__" not in found["Point"] and "__lt__" in found["Point"] and "__init__" not in found["Line"]

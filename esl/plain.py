@@ -1,0 +1,56 @@
+"""What the index knows of a file as plain data, for its file and between processes. Invariant: `contents(plain(x)) == x`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.esl.functions import ClassInfo, Contents, FunctionInfo
+from clew.records.declared import Base, Names
+
+VERSION = 1
+"""Of the plain data and of what is read from source: another one than this is read anew."""
+
+Plain = list[Any]
+"""What JSON has. The module's and the file's name, which all functions of a file share, are not in it."""
+
+
+def plain(contents: Contents) -> Plain:
+    names = contents.names
+    return [
+        [each[2:] for each in contents.functions],
+        [each[2:] for each in contents.classes],
+        [names.classes, names.bound, names.stars, names.dynamic],
+        sorted(contents.channels),
+        contents.note,
+    ]
+
+
+def contents(data: Plain, module: str, file: str) -> Contents:
+    """Raises TypeError, ValueError or KeyError for what `plain` did not make."""
+    functions, classes, (bases, bound, stars, dynamic), channels, note = data
+    return Contents(
+        tuple(_function(module, file, each) for each in functions),
+        tuple(
+            ClassInfo(module, file, qualname, line, end, tuple(parents), tuple(decorators), tuple(generated))
+            for qualname, line, end, parents, decorators, generated in classes
+        ),
+        Names(
+            {
+                name: tuple(tuple(Base(text, tuple(named)) for text, named in each) for each in definitions)
+                for name, definitions in bases.items()
+            },
+            {name: tuple(meanings) for name, meanings in bound.items()},
+            tuple(stars),
+            dynamic,
+        ),
+        frozenset(channels),
+        note,
+    )
+
+
+def _function(module: str, file: str, each: list[Any]) -> FunctionInfo:
+    qualname, line, first, end, kind, parameters, types, decorators, in_class, names, class_name, doubt = each
+    return FunctionInfo(
+        module, file, qualname, line, first, end, kind, tuple(parameters), tuple(types), tuple(decorators), in_class,
+        tuple(map(tuple, names)), class_name, doubt,
+    )  # fmt: skip

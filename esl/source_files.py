@@ -1,0 +1,137 @@
+"""The files of a workspace that belong to the project, and the modules they are.
+
+Modules are named as Python would import them, with the folder that holds the top package on the path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from clew.records.match import is_project_file
+
+MAX_FILES = 20_000
+MAX_FOLDERS = 10_000
+"""Beyond this the rest of a workspace is left out, and a note says so. It is a home folder, or the whole disk."""
+
+
+class SourceFile(NamedTuple):
+    path: str
+    """Absolute."""
+    module: str
+    aliases: tuple[str, ...]
+    """Other names it may be imported by: through folders without `__init__.py`."""
+    stamp: tuple[int, int]
+    """Modification time in ns and size; of a text in an editor, its number and -1."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.module, *self.aliases)
+
+
+def module_names(path: Path, root: Path) -> tuple[str, tuple[str, ...]]:
+    """The module that a file is, and its other possible names below `root`. A file outside of packages is a script or a
+    top module: its stem."""
+    return _Namer(str(root)).names(str(path.parent), path.name)
+
+
+class _Namer:
+    """Names modules. What it has found of a folder serves for all that is in it."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._below = root.rstrip(os.sep) + os.sep
+        self._folders: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+    def names(self, folder: str, file: str) -> tuple[str, tuple[str, ...]]:
+        before, others = self._of_folder(folder)
+        if file == "__init__.py":
+            return before[:-1] or os.path.basename(folder), tuple(other[:-1] for other in others)
+        stem = os.path.splitext(file)[0]
+        return before + stem, tuple(other + stem for other in others)
+
+    def _of_folder(self, folder: str) -> tuple[str, tuple[str, ...]]:
+        """What the names of a folder's modules begin with, each with a dot at its end: the first one, and the others."""
+        known = self._folders.get(folder)
+        if known is None:
+            parent, name = os.path.split(folder)
+            if name.isidentifier() and os.path.isfile(os.path.join(folder, "__init__.py")):
+                before, others = self._of_folder(parent)
+                known = f"{before}{name}.", tuple(f"{other}{name}." for other in others)
+            else:
+                known = "", tuple(self._climbed(folder))
+            self._folders[folder] = known
+        return known
+
+    def _climbed(self, folder: str) -> Iterator[str]:
+        """From a folder that is no package up to the root."""
+        name, above = "", folder
+        while above.startswith(self._below):
+            above, part = os.path.split(above)
+            if not part.isidentifier():
+                return
+            name = f"{part}.{name}"
+            yield name
+
+
+def project_files(root: Path, suffix: str) -> tuple[list[Path], str]:
+    """The project's own files below a folder, in a fixed order: no hidden folders, no installed packages. The sentence
+    says what was left out of a folder too large to be a project ("" for nothing)."""
+    entries, left_out = _listed(root, suffix)
+    return [Path(entry.path) for entry in entries], left_out
+
+
+def source_files(root: Path) -> tuple[list[SourceFile], str]:
+    """The Python files among them, as they are now."""
+    entries, left_out = _listed(root, ".py")
+    return list(_described(entries, root)), left_out
+
+
+def _listed(root: Path, suffix: str) -> tuple[list[os.DirEntry[str]], str]:
+    found: list[os.DirEntry[str]] = []
+    folders = [str(root)]
+    count = 0
+    while folders:
+        if count == MAX_FOLDERS:
+            return found, f"{root}: only the first {MAX_FOLDERS} folders are looked at; name a smaller workspace"
+        count += 1
+        inside, files = _entries(folders.pop(), suffix)
+        folders += [
+            entry.path for entry in reversed(inside) if is_project_file(os.path.join(entry.path, "_"), str(root))
+        ]
+        found += files
+        if len(found) > MAX_FILES:
+            del found[MAX_FILES:]
+            return found, f"{root}: only the first {MAX_FILES} files are looked at; name a smaller workspace"
+    return found, ""
+
+
+def _entries(folder: str, suffix: str) -> tuple[list[os.DirEntry[str]], list[os.DirEntry[str]]]:
+    """The folders in a folder that are not hidden, and the files with that suffix, both by name."""
+    try:
+        with os.scandir(folder) as entries:
+            there = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return [], []  # gone, or not for us
+    folders = [entry for entry in there if not entry.name.startswith(".") and _is_folder(entry)]
+    return folders, [entry for entry in there if entry.name.endswith(suffix) and not _is_folder(entry, links=True)]
+
+
+def _is_folder(entry: os.DirEntry[str], links: bool = False) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=links)
+    except OSError:
+        return False
+
+
+def _described(entries: list[os.DirEntry[str]], root: Path) -> Iterator[SourceFile]:
+    namer = _Namer(str(root))
+    for entry in entries:
+        try:
+            status = entry.stat()
+        except OSError:
+            continue  # a dangling link, or gone since it was listed
+        module, aliases = namer.names(entry.path[: -len(entry.name) - 1], entry.name)
+        yield SourceFile(entry.path, module, aliases, (status.st_mtime_ns, status.st_size))
