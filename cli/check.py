@@ -65,7 +65,7 @@ def check(
 
     base = the_workspace(workspace)
     index = SourceIndex(base)
-    results = [check_spec(path, base, index=index) for path in _specs(files, base)]
+    results = [check_spec(path, base, index=index) for path in specs_of(files, base)]
     if as_json:
         sys.stdout.write(json.dumps(_document(results), indent=2, ensure_ascii=False) + "\n")
     else:
@@ -88,7 +88,7 @@ def _write_plan(results: list[Checked], file: Path) -> None:
         raise PlanNotWritten(f"{file}: the plan cannot be written ({error.strerror})") from None
 
 
-def _specs(files: tuple[Path, ...], base: Path) -> list[Path]:
+def specs_of(files: tuple[Path, ...], base: Path) -> list[Path]:
     """The specs to check, as the user would name them. Raises `NoSpec`."""
     from clew.esl.source_files import project_files
 

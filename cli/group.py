@@ -38,6 +38,7 @@ COMMANDS = {
     "view": Entry("clew.cli.view", "Open the panel in a browser."),
     "report": Entry("clew.cli.report", "Write a run's answers into one HTML file for others."),
     "check": Entry("clew.cli.check", "Check a spec against the source code."),
+    "fmt": Entry("clew.cli.fmt", "Format specs."),
     "lsp": Entry("clew.cli.lsp", "Start the language server, for an editor."),
 }
 """In the order of the help. The attribute of the module has the command's name; the text stands here, so that `clew --help`

@@ -148,3 +148,17 @@ def _tokens(text: str, start: str) -> tuple[tuple[Token, ...], frozenset[str]]:
     except UnexpectedInput:
         return tuple(found), frozenset()
     return tuple(found), frozenset(state.accepts())  # type: ignore[no-untyped-call]  # lark has no annotation here
+
+
+def word_at(text: str, offset: int) -> tuple[int, int]:
+    """Where the word around, or directly before, an offset begins and ends."""
+    start = end = offset
+    while start > 0 and _is_letter(text[start - 1]):
+        start -= 1
+    while end < len(text) and _is_letter(text[end]):
+        end += 1
+    return start, end
+
+
+def _is_letter(letter: str) -> bool:
+    return letter == "_" or letter.isalnum()

@@ -18,8 +18,12 @@ from clew.server.files import same_file_key
 if TYPE_CHECKING:
     from clew.esl import Checked, SourceIndex
     from clew.esl.completion import Completions
+    from clew.esl.functions import FunctionInfo
     from clew.esl.names import Occurrence
-    from clew.server.session import Session
+    from clew.graph.query import Run
+    from clew.records.plan import Rule
+    from clew.server.rule_figures import RuleFigures
+    from clew.server.session import Session, Task
 
 T = TypeVar("T")
 KEPT = 16
@@ -34,6 +38,7 @@ class Specs:
         self._index: SourceIndex | None = None
         self._lock = threading.Lock()
         self._checked: OrderedDict[str, Checked] = OrderedDict()
+        self._figures: tuple[Run, RuleFigures] | None = None
         self._listed: list[Path] = []
         self._listed_until = 0.0
 
@@ -84,6 +89,30 @@ class Specs:
                 content = self._session().text(str(other))
                 if content is not None:
                     yield str(other), content, names_in(content)
+
+    def functions_of(self, rule: Rule) -> tuple[FunctionInfo, ...]:
+        from clew.esl.matcher import functions_of
+
+        return self.with_index(lambda index: functions_of(rule, index))
+
+    def functions_in(self, path: str, text: str) -> tuple[FunctionInfo, ...]:
+        """Of a Python file that holds this text."""
+        from clew.esl.functions import read_functions
+
+        known = self.with_index(lambda index: [file for file in index.files if same_file_key(file.path) == same_file_key(path)])
+        return ()
+
+    def figures(self, task: Task) -> RuleFigures | None:
+        """What rules gave in the run that is looked at, None without one."""
+        from clew.server.rule_figures import RuleFigures
+
+        session = self._session()
+        if not session.has_runs():
+            return None
+        run = session.open("", task)
+        if self._figures is None or self._figures[0] is not run:
+            self._figures = run, RuleFigures(run)
+        return self._figures[1]
 
     def specs(self) -> list[Path]:
         """The specs of the workspace, as they were when it was last looked at."""

@@ -30,6 +30,15 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {plural}"
 
 
+def roughly(number: float) -> str:
+    """`812`, `12 k`, `1.2 M`: two digits that matter."""
+    for bound, divisor, unit in ((1e4, 1, ""), (1e6, 1e3, " k"), (1e9, 1e6, " M"), (float("inf"), 1e9, " G")):
+        if number < bound * 0.9995:
+            value = number / divisor
+            return f"{value:,.0f}{unit}" if unit == "" or value >= 9.95 else f"{value:.1f}{unit}"
+    return f"{number:.1e}"
+
+
 def percent(share: float) -> str:
     """`12 %`, `0.4 %`; `<0.1 %` for what is there but tiny."""
     value = share * 100

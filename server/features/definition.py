@@ -10,6 +10,8 @@ from lsprotocol import types
 from clew.records.errors import ClewError
 from clew.server.features import log_lines
 from clew.server.features.document_links import NamedPlaces
+from clew.server.features.esl import navigation
+from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.panel.log_file import find_in
 from clew.server.positions import location_of
 from clew.server.present import places
@@ -21,8 +23,14 @@ if TYPE_CHECKING:
 
 def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
-    async def definition(params: types.DefinitionParams) -> types.Location | None:
+    async def definition(params: types.DefinitionParams) -> types.Location | list[types.Location] | None:
         uri, at = params.text_document.uri, params.position
+        document = server.open_document(uri)
+        if is_spec(uri) and document is not None:
+            spec = SpecText.of(document)
+            return await server.work(
+                "clew: definition", lambda _: navigation.definition(server.specs, spec, spec.offset(at))
+            )
         if not log_lines.may_be_log(server, uri):
             return None
         try:

@@ -1,4 +1,4 @@
-"""Hovers: what a recorded function did in the run, and which event wrote a line of a log file."""
+"""Hovers: what a recorded function did in the run, which event wrote a line of a log file, and what a spec says."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from clew.server.about_function import describe
 from clew.server.call_lines import call_lines
 from clew.server.codec import encode
 from clew.server.features import log_lines
+from clew.server.features.esl import hover as spec_hover
+from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.panel.locate import function_at
 from clew.server.positions import path_of
 from clew.server.present import places
@@ -57,6 +59,14 @@ def register(server: ClewServer) -> None:
                 content = await server.work(
                     "clew", lambda task: _function_hover(server, Spot(path, line + 1, name, text), kind, task)
                 )
+            elif is_spec(uri) and (document := server.open_document(uri)) is not None:
+                spec = SpecText.of(document)
+                offset = spec.offset(params.position)
+                kind = types.MarkupKind.Markdown
+                content, place = await server.work(
+                    "clew", lambda task: spec_hover.hover(server.specs, spec, offset, task)
+                )
+                return types.Hover(types.MarkupContent(kind, content), spec.range(*place)) if content else None
             else:
                 return None
         except ClewError as error:

@@ -238,3 +238,30 @@ async def test_a_statement_is_proposed_with_the_places_to_fill_in(editor, open_s
     assert item.insert_text_format == types.InsertTextFormat.Snippet
     assert item.text_edit.new_text.startswith("send ${1:module:function} key ")
     assert "one thing causes another" in item.documentation.value
+
+
+# Formatting
+
+
+async def test_only_lines_that_change_are_sent_when_a_spec_is_formatted(editor, open_spec):
+    spec = open_spec("include standard;\nlogs  level   DEBUG;\n// 😀\nscope shop.app ; // é\nscope shop.audit;\n")
+    options = types.FormattingOptions(tab_size=4, insert_spaces=True)
+    edits = await editor.text_document_formatting_async(types.DocumentFormattingParams(spec.document, options))
+    assert spec.edited(edits) == (
+        "include standard;\nlogs level DEBUG;\n// 😀\nscope shop.app;  // é\nscope shop.audit;\n"
+    )
+    assert [edit.range.start.line for edit in edits] == [1, 3]
+    one = await editor.text_document_range_formatting_async(
+        types.DocumentRangeFormattingParams(spec.document, spec.spec.range(20, 22), options)
+    )
+    assert [edit.range.start.line for edit in one] == [1]
+
+
+async def test_what_was_typed_is_formatted_at_its_end(editor, open_spec):
+    spec = open_spec("logs   ;\nsend a:b key  x;|\n")
+    options = types.FormattingOptions(tab_size=4, insert_spaces=True)
+    edits = await editor.text_document_on_type_formatting_async(
+        types.DocumentOnTypeFormattingParams(spec.document, spec.position, ";", options)
+    )
+    # The lines beside it are one change with it.
+    assert "send a:b key x;" in spec.edited(edits)

@@ -70,3 +70,6 @@ class SpecText:
 
     def range_of(self, span: Span) -> types.Range:
         return self.range(span.start, span.end)
+
+    def range_location(self, span: Span) -> types.Location:
+        return types.Location(self.uri, self.range_of(span))

@@ -1,0 +1,147 @@
+"""What stands at a place of a spec that has been read, and what is to be said of it: patterns with the functions they mean,
+names with the places they are given at, words of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from clew.esl.ast import Act, Entity, EntityEvent, LevelMap, Pattern, Scope, Spec
+from clew.esl.completion import signature
+from clew.esl.functions import FunctionInfo
+from clew.esl.help import help_of
+from clew.esl.lower import method_pattern, target_of
+from clew.esl.names import Occurrence
+from clew.esl.place import place_at, word_at
+from clew.esl.span import Span
+from clew.records.plan import Rule
+
+NAMED = 5
+"""Functions, or places, that are named; the rest is counted."""
+
+Role = Literal["rule", "except", "label", "class"]
+
+
+@dataclass(frozen=True)
+class Meant:
+    """A pattern as it is meant where it stands: of an entity's line the class and the method, of a class all its methods."""
+
+    pattern: Pattern
+    span: Span
+    rule: Rule
+    role: Role
+    title: str
+    """The statement's words before it: `send finish`."""
+    statement: Span
+    parameters: tuple[str, ...] = ()
+    """Of an entity's line."""
+
+
+def patterns_of(spec: Spec, root: str = "") -> Iterator[Meant]:
+    """Every pattern of a spec, in order."""
+    for statement in spec.statements:
+        match statement:
+            case Scope():
+                excepts = tuple(target_of(pattern) for pattern in statement.excepts)
+                for pattern in statement.patterns:
+                    yield _meant(pattern, "rule", "scope", statement.span, root, excepts)
+                for pattern in statement.excepts:
+                    yield _meant(pattern, "except", "except", statement.span, "")
+            case Act():
+                title = " ".join((statement.verb.text, *(word.text for word in statement.modifiers)))
+                yield _meant(statement.pattern, "rule", title, statement.span, root)
+            case LevelMap():
+                for label in statement.labels:
+                    title = f"{statement.name.text}: {label.name.text}"
+                    yield _meant(label.pattern, "label", title, statement.span, "")
+            case Entity():
+                target = statement.target
+                methods = Pattern(target.span, target.module, f"{target.qualname}.**" if target.qualname else None)
+                yield _meant(methods, "class", f"entity {statement.name.text}", statement.span, root)
+                for event in statement.members:
+                    if isinstance(event, EntityEvent):
+                        pattern = method_pattern(statement, event)
+                        yield _meant(pattern, "rule", f"when {event.moment.text}", event.span, root)
+
+
+def _meant(pattern: Pattern, role: Role, title: str, statement: Span, root: str, excepts: tuple = ()) -> Meant:  # type: ignore[type-arg]
+    return Meant(pattern, pattern.span, Rule(target_of(pattern, root), excepts), role, title, statement)
+
+
+def pattern_at(spec: Spec, offset: int, root: str = "") -> Meant | None:
+    return next((each for each in patterns_of(spec, root) if each.span.start <= offset <= each.span.end), None)
+
+
+def name_at(names: Iterable[Occurrence], offset: int) -> Occurrence | None:
+    return next((each for each in names if each.written and each.span.start <= offset <= each.span.end), None)
+
+
+def about_functions(meant: Meant, functions: tuple[FunctionInfo, ...]) -> str:
+    """Markdown: how many, and the first few with links."""
+    what = {"class": "methods", "except": "functions left out", "label": "functions with this label"}.get(
+        meant.role, "functions"
+    )
+    if not functions:
+        return f"`{meant.pattern.text}` matches no function here"
+    files = {function.file for function in functions}
+    head = f"**{_count(len(functions), what)}**" + (f" in {_count(len(files), 'files')}" if len(files) > 1 else "")
+    rows = [f"- {link(function)} `{signature(function)}`" for function in functions[:NAMED]]
+    if len(functions) > NAMED:
+        rows.append(f"- … and {len(functions) - NAMED:,} more")
+    return "\n".join([f"`{meant.title} {meant.pattern.text}`: {head}", "", *rows])
+
+
+def link(function: FunctionInfo) -> str:
+    return f"[{function.label}]({Path(function.file).as_uri()}#L{function.line})"
+
+
+def about_name(name: Occurrence, everywhere: Iterable[tuple[str, Occurrence]]) -> str:
+    """Markdown: where else the name stands; `everywhere` are the paths and names of all specs."""
+    same = [(path, each) for path, each in everywhere if each.meaning == name.meaning]
+    verbs: dict[str, int] = {}
+    for _, each in same:
+        verbs[each.verb or ("given" if each.given else "used")] = (
+            verbs.get(each.verb or ("given" if each.given else "used"), 0) + 1
+        )
+    counted = ", ".join(f"{count} × `{verb}`" if name.verb else f"{verb} {count} ×" for verb, count in verbs.items())
+    owner = f" of `{name.owner}`" if name.owner else ""
+    rows = [
+        f"- [{Path(path).name}:{each.span.line}]({Path(path).absolute().as_uri()}#L{each.span.line})"
+        for path, each in same[:NAMED]
+    ]
+    if len(same) > NAMED:
+        rows.append(f"- … and {len(same) - NAMED:,} more")
+    return "\n".join([f"{name.kind} `{name.name}`{owner}: {counted}", "", *rows])
+
+
+def about_word(text: str, offset: int) -> tuple[str, int, int]:
+    """The reference's text about a keyword, or a word that the language knows, and where it stands; "" for any other."""
+    start, end = word_at(text, offset)
+    word = text[start:end]
+    if not word:
+        return "", start, end
+    place = place_at(text, start)
+    keywords = [each for each in place.words if each.split(" ")[0] == word]
+    if keywords:
+        return help_of(keywords[0].split(" ")[0], place.keyword or word), start, end
+    if "_UNSAFE" in place.accepted and (text[end : end + 1] == "(" or word in ("this", "result", "exception")):
+        return help_of(word, place.keyword), start, end
+    return "", start, end
+
+
+def about_parameter(word: str, functions: tuple[FunctionInfo, ...]) -> str:
+    """Markdown: which of a rule's functions have it, and what they say of its type."""
+    having = [function for function in functions if word in function.parameters]
+    if not having:
+        return ""
+    types = {function.types[function.parameters.index(word)] for function in having} - {""}
+    shown = f"`{word}: {next(iter(types))}`" if len(types) == 1 else f"`{word}`"
+    if len(functions) == 1:
+        return f"{shown}: a parameter of {link(having[0])}"
+    return f"{shown}: a parameter of {len(having)} of the {_count(len(functions), 'functions')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number != 1 else f"1 {what.replace('functions', 'function').replace('methods', 'method')}"

@@ -1,0 +1,273 @@
+"""Writes a spec in one form: a statement a line, one blank between words, an entity's lines indented; comments stay.
+
+Invariant: the formatted text has the same tree and the same comments, and formatting it again changes nothing. What cannot be
+read as a statement stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lark import Token, UnexpectedInput
+
+from clew.esl import scan
+from clew.esl.parser import grammar, parse
+from clew.esl.problem import EslProblem
+from clew.esl.scan import Piece
+from clew.esl.span import Lines
+
+INDENT = "    "
+WIDTH = 100
+"""Columns from which on a level's labels stand one below the other."""
+_ROUNDS = 4
+_TIGHT_BEFORE = frozenset(("COMMA", "RPAR", "RSQB", "COLON", "DOT", "SEMICOLON"))
+_TIGHT_AFTER = frozenset(("LPAR", "LSQB", "DOT"))
+_CALLABLE = frozenset(("NAME", "DOTTED", "PATTERN", "RPAR", "RSQB", "STRING"))
+_OPERANDS = _CALLABLE | {"NUMBER", "TRUE", "FALSE", "NONE"}
+
+
+def format_text(text: str) -> str:
+    """Never raises. A text that no form keeps the meaning of is given back as it is."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    before = text.replace("\r\n", "\n")
+    formatted = before
+    for _ in range(_ROUNDS):
+        earlier, formatted = formatted, _Formatter(formatted).run()
+        if formatted == earlier:
+            break
+    else:
+        return text
+    return formatted.replace("\n", newline) if _means_the_same(before, formatted) else text
+
+
+def _means_the_same(before: str, after: str) -> bool:
+    if before == after:
+        return True
+    one, two = parse(before), parse(after)
+    said = [[problem.message for problem in parsed.problems] for parsed in (one, two)]
+    return one.tree == two.tree and said[0] == said[1] and _comments(before) == _comments(after)
+
+
+def _comments(text: str) -> list[str]:
+    return [match.group().rstrip() for match in scan.TOKEN.finditer(text) if match.lastgroup in ("comment", "open")]
+
+
+@dataclass
+class _Line:
+    code: str
+    comment: str = ""
+    """That ends the line."""
+    blank_before: bool = False
+    verbatim: bool = False
+
+
+class _Formatter:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines: list[_Line] = []
+
+    def run(self) -> str:
+        places = Lines(self.text)
+        problems: list[EslProblem] = []
+        tokens, unclosed = scan.tokens_of(self.text, places)
+        pieces = list(scan.pieces_of(tokens, places, problems))
+        # From a comment that never ends on nothing is touched.
+        stop = unclosed[0].span.start if unclosed else len(self.text)
+        place = 0
+        for piece in pieces:
+            self._between(place, piece.start, "")
+            place = self._statement(piece)
+        self._between(place, stop, "")
+        tail = self.text[stop:]
+        made = "\n".join(self._aligned())
+        return (made + "\n" if made else "") + tail
+
+    # Between statements: comments, blank lines, and marks that nobody needs.
+
+    def _between(self, start: int, end: int, indent: str) -> None:
+        for match in scan.TOKEN.finditer(self.text, start, end):
+            if match.lastgroup == "comment":
+                self._comment(match.group(), match.start(), start, indent)
+            elif match.lastgroup != "blank" and match.group() != ";":
+                self._add(_Line(match.group(), verbatim=True), match.start())
+
+    def _comment(self, comment: str, at: int, after: int, indent: str) -> None:
+        comment = comment.rstrip()
+        line = self.lines[-1] if self.lines else None
+        same_line = "\n" not in self.text[after:at] and after > 0
+        if same_line and line is not None and not line.comment and "\n" not in comment:
+            line.comment = comment
+        elif same_line and line is not None and line.comment.endswith("*/") and "\n" not in comment:
+            line.comment += " " + comment
+        else:
+            self._add(_Line(indent + comment), at)
+
+    def _add(self, line: _Line, at: int) -> None:
+        """`at` is where it stands in the text: a blank line before it stays one."""
+        lead = self.text[: at - len(line.code) + len(line.code.lstrip())] if line.verbatim else self.text[:at]
+        blanks = lead[len(lead.rstrip()) :]
+        line.blank_before = blanks.count("\n") > 1 and bool(self.lines)
+        self.lines.append(line)
+
+    # Statements.
+
+    def _statement(self, piece: Piece) -> int:
+        """Where what follows it begins."""
+        end = piece.end
+        if piece.ending == ";":
+            end = self.text.index(";", self._past_comments(piece.end)) + 1
+        opening = next((token for token in piece.tokens if token.text == "{"), None)
+        made: list[_Line] | None = None
+        if piece.word == "entity" and opening is not None and piece.tokens[-1].text == "}":
+            made = self._entity(piece, opening)
+        elif piece.ending == ";" and not self._has_comment(piece.end, end):
+            tokens = self._read(piece.start, piece.end, "statement")
+            made = self._laid_out(tokens, "", end=";") if tokens else None
+        if made is None:
+            made = [_Line(self.text[piece.start : end], verbatim=True)]
+        self._add(made[0], piece.start)
+        self.lines += made[1:]
+        return end
+
+    def _past_comments(self, place: int) -> int:
+        for match in scan.TOKEN.finditer(self.text, place):
+            if match.lastgroup not in ("blank", "comment"):
+                return match.start()
+        return place
+
+    def _has_comment(self, start: int, end: int) -> bool:
+        return any(match.lastgroup == "comment" for match in scan.TOKEN.finditer(self.text, start, end))
+
+    def _read(self, start: int, end: int, what: str) -> list[Token]:
+        """The grammar's tokens, none of what it does not accept; their places are those in the text."""
+        found: list[Token] = []
+        state = grammar().parse_interactive(self.text[start:end], start=what)
+        try:
+            found.extend(state.iter_parse())
+            state.feed_eof()  # type: ignore[no-untyped-call]  # lark has no annotation here
+        except UnexpectedInput:
+            return []
+        return [_moved(token, start) for token in found]
+
+    def _entity(self, piece: Piece, opening: scan.Token) -> list[_Line] | None:
+        head = self._read(piece.start, opening.start, "entity")
+        made = self._laid_out(head, "", end=" {") if head else None
+        closing = piece.tokens[-1]
+        if made is None or self._has_comment(head[-1].end_pos or 0, opening.start):
+            return None
+        inner = _Formatter(self.text)
+        inner.lines = [_Line("")]  # so that a comment behind the brace has its place
+        place = opening.end
+        inside = tuple(token for token in piece.tokens if opening.start < token.start < closing.start)
+        for member in scan.members_of(inside):
+            inner._between(place, member.start, INDENT)
+            tokens = self._read(member.start, member.end, "member") if member.ending else []
+            if not tokens:
+                return None
+            place = self.text.index(";", self._past_comments(member.end)) + 1
+            if self._has_comment(member.end, place):
+                return None
+            lines = self._laid_out(tokens, INDENT, end=";")
+            inner._add(lines[0], member.start)
+            inner.lines += lines[1:]
+        inner._between(place, closing.start, INDENT)
+        made[-1].comment = inner.lines[0].comment
+        inside_lines = inner.lines[1:]
+        if inside_lines:
+            inside_lines[0].blank_before = False
+        return [*made, *inside_lines, _Line("}")]
+
+    # Tokens.
+
+    def _laid_out(self, tokens: list[Token], indent: str, *, end: str) -> list[_Line]:
+        """In lines as they were, but a level's labels, which stand in one line or one below the other."""
+        one_line = "\n" not in self.text[tokens[0].start_pos : tokens[-1].end_pos]
+        if any(token.type == "LBRACE" for token in tokens):
+            whole = indent + "".join(_spaced(tokens)) + end
+            commented = self._has_comment(tokens[0].start_pos or 0, tokens[-1].end_pos or 0)
+            if commented or not one_line or len(whole) > WIDTH:
+                return self._labels(tokens, indent, end)
+            return [_Line(whole)]
+        return self._wrapped(tokens, indent, end, lambda _: False)
+
+    def _labels(self, tokens: list[Token], indent: str, end: str) -> list[_Line]:
+        opening = next(n for n, token in enumerate(tokens) if token.type == "LBRACE")
+        closing = len(tokens) - 1
+        broken = {opening + 1, closing} | {n + 1 for n in range(opening, closing) if tokens[n].type == "COMMA"}
+        starts = {tokens[n].start_pos for n in broken}
+        return self._wrapped(tokens, indent, end, lambda token: token.start_pos in starts, joined=True)
+
+    def _wrapped(
+        self, tokens: list[Token], indent: str, end: str, breaks: Callable[[Token], bool], *, joined: bool = False
+    ) -> list[_Line]:
+        """`joined`: lines end only where `breaks` says so, or at a comment that ends one."""
+        lines = [_Line(indent)]
+        spaces = list(_spaced(tokens))
+        for number, token in enumerate(tokens):
+            fresh = number == 0
+            if number:
+                before = tokens[number - 1]
+                gap = self.text[before.end_pos : token.start_pos]
+                for match in scan.TOKEN.finditer(gap):
+                    if match.lastgroup == "comment":
+                        comment = match.group().rstrip()
+                        if "\n" in comment or (comment.startswith("/*") and "\n" not in gap[match.end() :]):
+                            lines[-1].code += " " + comment
+                        elif lines[-1].comment or not lines[-1].code.strip():
+                            lines.append(_Line(indent + INDENT + comment))
+                            fresh = True
+                        else:
+                            lines[-1].comment = comment
+                if breaks(token) or lines[-1].comment or ("\n" in gap and not joined) or fresh:
+                    closing = joined and token.type == "RBRACE"
+                    lines.append(_Line(indent if closing else indent + INDENT))
+                    fresh = True
+            lines[-1].code += spaces[number].lstrip() if fresh else spaces[number]
+        lines[-1].code += end
+        return lines
+
+    def _aligned(self) -> Iterator[str]:
+        """The lines; comments at the ends of neighbours stand below each other."""
+        number = 0
+        while number < len(self.lines):
+            stop = number + 1
+            if self.lines[number].comment:
+                while stop < len(self.lines) and self.lines[stop].comment and not self.lines[stop].blank_before:
+                    stop += 1
+            group = self.lines[number:stop]
+            width = max(len(line.code.rpartition("\n")[2]) for line in group)
+            for line in group:
+                if line.blank_before:
+                    yield ""
+                shown = len(line.code.rpartition("\n")[2])
+                yield line.code + (" " * (width - shown + 2) + line.comment if line.comment else "")
+            number = stop
+
+
+def _moved(token: Token, by: int) -> Token:
+    start, end = (token.start_pos or 0) + by, (token.end_pos or 0) + by
+    return Token(token.type, token.value, start, token.line, token.column, token.end_line, token.end_column, end)
+
+
+def _spaced(tokens: list[Token]) -> Iterator[str]:
+    """Each token with the blank before it, if one belongs there."""
+    before: Token | None = None
+    unary = False
+    for token in tokens:
+        text = re.sub(r"\s+", " ", str(token)) if token.type != "STRING" else str(token)
+        share = token.type == "PERCENT" and token is tokens[-1]
+        yield text if before is None or unary or share or _is_tight(before, token) else " " + text
+        unary = token.type == "MINUS" and (before is None or before.type not in _OPERANDS)
+        before = token
+
+
+def _is_tight(before: Token, after: Token) -> bool:
+    if after.type in _TIGHT_BEFORE or before.type in _TIGHT_AFTER:
+        return True
+    if after.type in ("LPAR", "LSQB"):
+        return before.type in _CALLABLE
+    # A quantity and its unit: 3%, 512MB, 100/s.
+    touching = before.end_pos == after.start_pos
+    return before.type == "NUMBER" and (after.type == "NAME" or (touching and after.type in ("PERCENT", "SLASH")))

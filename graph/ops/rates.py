@@ -1,0 +1,75 @@
+"""What recording functions gave and cost: their events, their calls, and how often a second they were called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.model import ExecutionGraph
+from clew.records.event import Kind
+
+CALL_NS = 40
+"""What a recorded call takes longer than one that is not, both probes together, in real programs (docs/recording.md)."""
+COUNTED_NS = 10
+"""The same of a call that is only counted."""
+HOT = 1_000_000
+"""Calls of a function a second from which on recording it shows."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Sums over some functions of a run."""
+
+    events: int
+    calls: int
+    """Those that were only counted included."""
+    duration_ns: int
+    """Of the run, from its first event to its last."""
+    all_events: int
+    overhead: float
+    """Estimated: the share of the run's time that recording their calls took, where one processor did it all."""
+
+    @property
+    def per_second(self) -> float:
+        return self.calls * 1e9 / self.duration_ns if self.duration_ns else 0.0
+
+    @property
+    def share(self) -> float:
+        """Of the run's events."""
+        return self.events / self.all_events if self.all_events else 0.0
+
+
+@dataclass(frozen=True)
+class SiteRates:
+    """By site, of a whole run."""
+
+    events: npt.NDArray[np.int64]
+    calls: npt.NDArray[np.int64]
+    counted: npt.NDArray[np.int64]
+    duration_ns: int
+
+    @classmethod
+    def of(cls, graph: ExecutionGraph) -> SiteRates:
+        size = len(graph.sites)
+        events = np.bincount(graph.site, minlength=size)
+        calls = np.bincount(graph.site[graph.kind == Kind.ENTER], minlength=size)
+        counted = np.zeros(size, np.int64)
+        for site, count in graph.counted.items():
+            counted[site] = count
+        duration = int(graph.ts.max() - graph.ts.min()) if len(graph) else 0
+        return cls(events, calls, counted, duration)
+
+    def together(self, sites: Iterable[int]) -> Rates:
+        some = list(dict.fromkeys(sites))
+        calls, counted = int(self.calls[some].sum()), int(self.counted[some].sum())
+        cost = calls * CALL_NS + counted * COUNTED_NS
+        return Rates(
+            events=int(self.events[some].sum()),
+            calls=calls + counted,
+            duration_ns=self.duration_ns,
+            all_events=int(self.events.sum()),
+            overhead=min(1.0, cost / self.duration_ns) if self.duration_ns else 0.0,
+        )
