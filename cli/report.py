@@ -18,7 +18,7 @@ from clew.cli.common import open_session, workspace_option
 @click.option("--against", metavar="RUN", default="", help="Another run to compare it with: what changed since.")
 @click.option(
     "--only",
-    type=click.Choice(["slice", "path", "patterns", "compare", "diff", "suspects"]),
+    type=click.Choice(["slice", "path", "patterns", "compare", "diff", "suspects", "aggregate", "timeline", "wizard"]),
     multiple=True,
     help="Only these views. Repeatable.",
 )
@@ -36,8 +36,9 @@ def report(
     """Write a run's answers into one HTML file that any browser opens, without clew and without a network.
 
     It has what led to the newest error of each place that logs some, the critical path of the slowest request of each
-    name, what threads and tasks do again and again, and unusual requests; with --against what changed since that run.
-    The file holds the lines of source around the places it names, so mind whom you give it to.
+    name, what threads and tasks do again and again, unusual requests, the guided analyses with their likeliest answers,
+    and the timeline, as fine as there is room; with --against what changed since that run. The file holds the lines of
+    source around the places it names, so mind whom you give it to.
 
     \b
     Examples:
@@ -45,8 +46,8 @@ def report(
       clew report after --against before -o changes.html
       clew report --only slice --only path -o why.html
     """
-    from clew.server.report import make_report
-    from clew.server.report_page import page
+    from clew.server.reports.page import page
+    from clew.server.reports.report import make_report
 
     session = open_session(workspace)
     made = make_report(session, run or "", against, only, limit=int(limit * 1e6))

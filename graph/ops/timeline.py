@@ -156,6 +156,21 @@ class Timeline:
         found = _spot(spot.strand, spot.depth + 1, within[first]) if running.any() else None
         return found, int(np.where(running, within["end"] - within["begin"], 0).sum())
 
+    def longest(self, strands: list[int], most: int) -> tuple[list[Spot], int]:
+        """The running calls of some strands that take longest, the longest first, and how many there are in all."""
+        found: list[tuple[int, Spot]] = []
+        count = 0
+        for strand in strands:
+            for depth in range(int(self.bars.depths[strand])):
+                bars = self.bars.exact(self.bars.row(strand, depth))
+                running = bars[bars["key"] < ASLEEP]
+                count += len(running)
+                length = running["end"] - running["begin"]
+                kept = np.argpartition(-length, most)[:most] if len(length) > most else np.arange(len(length))
+                found += [(int(length[at]), _spot(strand, depth, running[at])) for at in kept.tolist()]
+            found = sorted(found, key=lambda one: (-one[0], one[1]))[:most]
+        return [spot for _, spot in found], count
+
     # Arrows
 
     def arrows_in(self, begin: int, end: int, shown: npt.NDArray[np.bool_], most: int) -> tuple[Array, int]:

@@ -188,6 +188,15 @@ def timeline_call(session: Session, params: TimelineCallParams, task: Task) -> T
     return TimelineCallResult(None if spot is None else _call(run.graph, timeline, spot))
 
 
+def longest_calls(
+    session: Session, which: str, strands: list[int], most: int, task: Task
+) -> tuple[list[TimelineCall], int]:
+    """The calls of some strands that took longest, and how many there are."""
+    run, timeline = _open(session, which, task)
+    spots, all_ = timeline.longest(strands, most)
+    return [_call(run.graph, timeline, spot) for spot in spots], all_
+
+
 def _open(session: Session, which: str, task: Task) -> tuple[Run, Timeline]:
     run = session.open(which, task)
     made = _MADE.get(run)

@@ -34,12 +34,12 @@ class _Kept:
 _LAST: weakref.WeakKeyDictionary[Session, _Kept] = weakref.WeakKeyDictionary()
 
 
-def wizard(session: Session, params: WizardParams, task: Task) -> WizardResult:
-    """Raises `ClewError` for an answer that is no choice, or a step that there is not."""
+def wizard(session: Session, params: WizardParams, task: Task, *, leave: bool = True) -> WizardResult:
+    """Raises `ClewError` for an answer that is no choice, or a step that there is not. `leave`: is the query saved?"""
     kind = ANALYSES[params.analysis]
     known = _LAST.get(session)
     if known is not None and known.question == _question(session, params):
-        return _step(session, known, params.step, task)
+        return _step(session, known, params.step, task, leave=leave)
     analysis = kind(session, params.answers)
     asked: list[WizardAnswer] = []
     for number in range(len(analysis.questions())):
@@ -56,7 +56,7 @@ def wizard(session: Session, params: WizardParams, task: Task) -> WizardResult:
         asked.append(WizardAnswer(question.text, chosen.title))
     kept = _Kept(_question(session, params), analysis, asked)
     _LAST[session] = kept
-    return _step(session, kept, params.step, task)
+    return _step(session, kept, params.step, task, leave=leave)
 
 
 def _question(session: Session, params: WizardParams) -> object:
@@ -65,7 +65,7 @@ def _question(session: Session, params: WizardParams) -> object:
     return params.analysis, tuple(params.answers), tuple(fingerprint_of(session.folder(run)) for run in runs)
 
 
-def _step(session: Session, kept: _Kept, number: int, task: Task) -> WizardResult:
+def _step(session: Session, kept: _Kept, number: int, task: Task, *, leave: bool) -> WizardResult:
     analysis = kept.analysis
     count = len(analysis.steps())
     if not 0 <= number < count:
@@ -74,7 +74,7 @@ def _step(session: Session, kept: _Kept, number: int, task: Task) -> WizardResul
         step = analysis.step(number, task)
         kept.steps[number] = replace(step, run=analysis.answers[0])
     result = WizardResult(analysis.title, kept.asked, step=kept.steps[number], steps=count)
-    if number < count - 1:
+    if number < count - 1 or not leave:
         return result
     steps = [kept.steps.get(each) or analysis.step(each, task) for each in range(count)]
     file = save(

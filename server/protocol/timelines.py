@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from clew.server.protocol.shared import Location, MissingEvents, RunRef
@@ -87,6 +87,8 @@ class TimelineResult:
     hiddenFunctions: int
     message: str = ""
     """A sentence when there is nothing to show, with what to do."""
+    scales: list[int] = field(default_factory=list)
+    """Those that there are tiles of; empty: of every one. A report has a few."""
 
 
 @dataclass(frozen=True)

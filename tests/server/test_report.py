@@ -1,17 +1,21 @@
 """A report holds the panel's own answers, says what it left out, and is a page that loads nothing."""
 
 import base64
+import copy
 import hashlib
 import json
 import re
+import zlib
 
+import numpy as np
 import pytest
 
 from clew.records.errors import ClewError
 from clew.server import handlers
 from clew.server.http import ServerError
-from clew.server.report import METHODS, VIEWS, ReportError, make_report
-from clew.server.report_page import page
+from clew.server.reports.book import METHODS
+from clew.server.reports.page import page
+from clew.server.reports.report import VIEWS, ReportError, make_report
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +26,34 @@ def made(shop):
 
 
 def test_its_answers_are_those_of_the_panel(made, session):
-    for answer in made.answers:
+    for answer in copy.deepcopy(made.answers):
         now = handlers.answer(session, answer["method"], answer["params"])
         for one in (now, answer["result"]):
             one.pop("numbers", None)  # has how long it took
+            one.pop("saved", None)  # in the workspace of who asks the guide
+        if answer["method"] == "clew/timeline":
+            assert answer["result"].pop("scales")
+            answer["result"]["functions"] = answer["result"]["functions"][: len(now["functions"])]
+            now.pop("scales")
+            answer["result"]["message"] = now["message"]  # what is not there
+        if (question := answer["result"].get("question")) is not None:
+            question["choices"], now["question"]["choices"] = _choices(question, now["question"])
         assert answer["result"] == now
+
+
+def _choices(kept, all_):
+    """Choices in a report are some of the question's, in its order."""
+    ours, theirs = kept["choices"], all_["choices"]
+    return ours, [one for one in theirs if one in ours]
 
 
 def test_it_has_every_section_and_each_entry_has_its_answer(made):
     sections = dict.fromkeys(entry["section"] for entry in made.entries)
-    assert [name.partition(" ")[0] for name in sections] == ["Errors", "The", "What", "Compared"]
+    assert [name.partition(" ")[0] for name in sections] == ["Errors", "The", "What", "Where", "Compared", "Step", "When"]
     answered = [(one["method"], one["params"]) for one in made.answers]
-    assert all((METHODS[entry["view"]], entry["question"]) in answered for entry in made.entries)
+    for entry in made.entries:
+        first = {"step": 0} if entry["view"] == "wizard" else {}
+        assert (METHODS[entry["view"]], {**entry["question"], **first}) in answered
     assert made.left_out == []
 
 
@@ -55,6 +75,67 @@ def test_the_source_around_every_place_is_there(made, line_of, shop):
     path = str(shop / "shop/stock.py")
     number = line_of("shop/stock.py", "def lookup")
     assert "def lookup" in lines[path, number]
+
+
+def test_every_choice_of_the_guide_leads_to_its_steps(made, session):
+    known = {(one["params"]["analysis"], *one["params"]["answers"], one["params"]["step"]): one["result"]
+             for one in made.answers if one["view"] == "wizard"}  # fmt: skip
+    questions = {key: one["question"] for key, one in known.items() if one["question"]}
+    assert len(questions) >= 3
+    for (*before, _), question in questions.items():
+        assert all((*before, choice["value"], 0) in known for choice in question["choices"])
+    for (*before, _), one in known.items():
+        assert all((*before, step) in known for step in range(one["steps"]))
+
+
+def test_the_guide_of_a_report_leaves_nothing_in_the_workspace(session):
+    before = sorted((file, file.stat().st_mtime_ns) for file in session.workspace.glob(".clew/queries/*"))
+    made = make_report(session, "after", only=["wizard"])
+    assert {one["view"] for one in made.entries} == {"wizard"}
+    assert sorted((file, file.stat().st_mtime_ns) for file in session.workspace.glob(".clew/queries/*")) == before
+
+
+def test_the_timelines_tiles_are_the_servers_at_every_scale(made, session):
+    timeline, run = made.timeline, made.run["id"]
+    shown = next(one["result"] for one in made.answers if one["view"] == "timeline")
+    assert shown["scales"] == [one["scale"] for one in timeline["scales"]] and len(shown["scales"]) >= 3
+    assert len({one["site"] for one in shown["functions"]} & set(timeline["functions"])) == len(timeline["functions"])
+    deepest = max(shown["strands"], key=lambda one: one["depth"])
+    for scale in timeline["scales"]:
+        row = scale["rows"].index([-1, deepest["strand"], 1])
+        number = scale["first"] + scale["tiles"] // 2
+        asked = {
+            "run": run,
+            "lanes": [{"strand": deepest["strand"], "depth": 1}],
+            "scale": scale["scale"],
+            "first": number,
+        }
+        tile = handlers.answer(session, "clew/timelineTile", asked)
+        theirs = np.frombuffer(base64.b64decode(tile["cells"]), "<u2", 512)
+        begin = (row * scale["tiles"] + number - scale["first"]) * 512
+        ours = np.frombuffer(inflated(scale["cells"]), "<u2")[begin : begin + 512]
+        assert named(ours, timeline["functions"]) == named(theirs, tile["functions"])
+        covers = np.frombuffer(base64.b64decode(tile["cells"]), np.uint8, 512, 1024)
+        assert (np.frombuffer(inflated(scale["covers"]), np.uint8)[begin : begin + 512] == covers).all()
+
+
+def inflated(text):
+    return zlib.decompress(base64.b64decode(text))
+
+
+def named(cells, functions):
+    """Cells with sites in place of the answer's own numbers."""
+    return [(cell >> 15, functions[(cell & 0x7FFF) - 1]) if cell else None for cell in cells.tolist()]
+
+
+def test_the_longest_calls_are_the_longest(made, session):
+    calls, run = made.timeline["calls"], session.open(made.run["id"])
+    lengths = [one["toNs"] - one["fromNs"] for one in calls]
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(calls) == min(2000, made.timeline["allCalls"])
+    assert {one["event"] for one in calls} <= {
+        event for [event] in run.sql("select id from events where kind in ('enter', 'resume')")
+    }
 
 
 def test_what_does_not_fit_is_named(shop):

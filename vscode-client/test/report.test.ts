@@ -29,11 +29,15 @@ const DATA: ReportData = {
     { view: "", method: "clew/slice", params: { target: { event: 7 }, run: "2-after" }, result: "slice" },
     { view: "", method: "clew/slice", params: { target: {}, run: "2-after" }, result: "newest" },
     { view: "", method: "clew/patterns", params: { run: "2-after" }, result: "patterns" },
+    { view: "", method: "clew/timeline", params: { run: "2-after" }, result: "timeline" },
+    { view: "", method: "clew/wizard", params: { analysis: "path", answers: [], step: 0 }, result: "which run?" },
     { view: "", method: "clew/diff", params: { before: "0-before", after: "2-after" }, result: "diff" },
     { view: "", method: "clew/localize", params: { suspect: ["2-after"], reference: [] }, result: "alone" },
     { view: "", method: "clew/localize", params: { suspect: ["2-after"], reference: ["0-before"] }, result: "both" },
   ],
   sources: [{ path: "/w/a.py", firstLine: 10, lines, message: "" }],
+  timeline: null,
+  limit: 20_000_000,
   leftOut: [],
   layout: "",
 };
@@ -45,6 +49,8 @@ describe("a report", () => {
     expect(answer("clew/slice", { run: "after", level: "function", target: { event: 7, text: null } })).toBe("slice");
     expect(answer("clew/slice", { target: {}, run: "" })).toBe("newest");
     expect(answer("clew/patterns", {})).toBe("patterns");
+    expect(answer("clew/timeline", { maxStrands: 400 })).toBe("timeline");
+    expect(answer("clew/wizard", { analysis: "path", answers: [], step: 0 })).toBe("which run?");
     expect(answer("clew/diff", { after: "after", before: "before", maxRows: 9 })).toBe("diff");
     expect(answer("clew/localize", { reference: [], suspect: ["after"] })).toBe("alone");
     expect(answer("clew/localize", { reference: ["before"], suspect: ["after"] })).toBe("both");

@@ -81,6 +81,7 @@ function result(strands: TimelineStrand[], more: Partial<TimelineResult> = {}): 
     hiddenGaps: 0,
     functions: [],
     hiddenFunctions: 0,
+    scales: [],
     message: "",
     ...more,
   };

@@ -1311,6 +1311,8 @@ export interface TimelineResult {
   hiddenFunctions: number;
   /** A sentence when there is nothing to show, with what to do. */
   message: string;
+  /** Those that there are tiles of; empty: of every one. A report has a few. */
+  scales: number[];
 }
 
 /** Some rows of a strand: depths from `depth` on. Without a strand, all of a process as one row. */

@@ -3,6 +3,7 @@
  *
  * Invariant: a question is answered with the answer to that very question, or told that there is none.
  */
+import { type ReportTimeline, TimelineAnswers } from "./reportTimeline";
 import type { Location, Method, RunRef, RunsResult, SourceResult } from "../../shared/protocol";
 
 export interface ReportEntry {
@@ -20,22 +21,36 @@ export interface ReportData {
   runs: RunsResult;
   entries: readonly ReportEntry[];
   answers: readonly { view: string; method: Method; params: object; result: unknown }[];
+  /** What tiles, arrows and calls are taken from; null where the report has no timeline. */
+  timeline: ReportTimeline | null;
   sources: readonly SourceResult[];
+  /** Of the answers, in bytes. */
+  limit: number;
   leftOut: readonly string[];
   /** The script that lays graphs out. */
   layout: string;
 }
 
 /** What the server takes where nothing is said. */
-const DEFAULTS: Readonly<Record<string, unknown>> = { level: "function", direction: "backward" };
+const DEFAULTS: Readonly<Record<string, unknown>> = {
+  level: "function",
+  direction: "backward",
+  strands: "thread",
+  measure: "self",
+};
+
+/** What is asked of the selected run where none is named, besides what has a target. */
+const OF_ONE_RUN: ReadonlySet<string> = new Set(["clew/patterns", "clew/timeline", "clew/aggregate"]);
 
 /** The same text for all ways to ask the same: how much may be shown is no part of the question. */
 export function questionKey(method: string, params: object, run: string): string {
-  const of = "target" in params || method === "clew/patterns" ? { ...params, run: runOf(params) || run } : params;
+  const of = "target" in params || OF_ONE_RUN.has(method) ? { ...params, run: runOf(params) || run } : params;
   return `${method} ${JSON.stringify(canonical(of))}`;
 }
 
+/** An answer may have to be unpacked first, and then comes later. */
 export function answersOf(data: ReportData): (method: Method, params: object) => unknown {
+  const timeline = data.timeline && new TimelineAnswers(data.timeline);
   const selected = data.runs.selected;
   const named = new Map<string, string>();
   // The newest of a name is meant, and they are listed with the newest first.
@@ -54,14 +69,19 @@ export function answersOf(data: ReportData): (method: Method, params: object) =>
     if (method === "clew/runs" || method === "clew/selectRun" || method === "clew/chooseBaseline") return data.runs;
     if (method === "clew/views") return { views: [], message: "" };
     if (method === "clew/source") return sourceOf(data.sources, params as { location: Location; context?: number });
-    const found = known.get(key(method, params));
-    if (found === undefined) {
-      throw new Error(
-        "The answer to this is not in the report. “Contents” has what is; the run itself answers everything, in the editor or by `clew view`.",
-      );
-    }
+    const found = timeline?.answer(method, params) ?? known.get(key(method, params));
+    if (found === undefined) throw new NotThere(data.run.name);
     return found;
   };
+}
+
+/** What a report has no answer to. */
+class NotThere extends Error {
+  constructor(run: string) {
+    super(
+      `The answer to this is not in the report. “Contents” has what is; the run itself answers everything, in the editor or by \`clew view ${run}\`.`,
+    );
+  }
 }
 
 /** Names of parameters that hold runs. */
@@ -97,5 +117,6 @@ function canonical(value: unknown): unknown {
 }
 
 function isEmpty(value: unknown): boolean {
+  if (typeof value === "object" && value !== null) return Object.keys(value).length === 0;
   return value === undefined || value === null || value === "" || value === false;
 }

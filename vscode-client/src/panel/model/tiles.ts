@@ -5,6 +5,7 @@
  * while it is missing, narrower or wider ones stand for it.
  */
 import type { TimelineLane, TimelineTileResult } from "../../shared/protocol";
+import { fromBase64 } from "./base64";
 import type { Span } from "./span";
 
 /** Buckets of a tile, as the server counts. */
@@ -35,6 +36,12 @@ export interface Tile {
 /** The scale at which a bucket is about as wide as a device's pixel. */
 export function scaleFor(nsPerPixel: number): number {
   return Math.min(Math.max(Math.round(Math.log2(Math.max(nsPerPixel, 1e-9))), 0), MOST_SCALE);
+}
+
+/** Of the scales that there are tiles of, the nearest, the finer of two; where all are, the scale itself. */
+export function nearestScale(scale: number, there: readonly number[]): number {
+  const [best] = [...there].sort((a, b) => Math.abs(a - scale) - Math.abs(b - scale) || a - b);
+  return best ?? scale;
 }
 
 export function tileLength(scale: number): number {
@@ -119,13 +126,6 @@ function namedBars({ named, functions }: TimelineTileResult): NamedBar[] {
     });
   }
   return found;
-}
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  const found = atob(text);
-  const bytes = new Uint8Array(found.length);
-  for (let at = 0; at < found.length; at += 1) bytes[at] = found.charCodeAt(at);
-  return bytes;
 }
 
 /** What was used longest ago is let go first. */

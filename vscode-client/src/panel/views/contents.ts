@@ -49,7 +49,8 @@ export class ContentsView implements View {
         ${run.command ? html`<p class="numbers"><code>${run.command}</code></p>` : nothing}
         <p class="numbers">
           ${runs.runs.filter((one) => one.id !== run.id).map((one) => html`beside ${runTitle(one)} · `)}
-          ${thousands(this.data.answers.length)} answers, written ${new Date(created).toLocaleString()}
+          ${thousands(this.data.answers.length)} answers, at most ${thousands(Math.ceil(this.data.limit / 1e6))} MB of
+          them (<code>--limit</code>), written ${new Date(created).toLocaleString()}
         </p>
         ${run.problems.map((problem) => html`<p class="numbers">${problem}</p>`)}
       </section>
@@ -66,6 +67,7 @@ export class ContentsView implements View {
         leftOut.length > 0
           ? html`<section class="pad">
               <h3>Left out</h3>
+              <p>What is not here, the run itself answers: <code>clew view ${run.name}</code>, or the editor.</p>
               <ul class="facts">
                 ${leftOut.map((what) => html`<li class="muted">${what}</li>`)}
               </ul>

@@ -24,6 +24,8 @@ export interface Wanted {
   lanes: readonly TimelineLane[];
   span: Span;
   scale: number;
+  /** What is needed when one goes a step farther. */
+  farther: number;
 }
 
 export class TileStore {
@@ -88,8 +90,8 @@ export class TileStore {
     if (this.under > 0) return;
     this.ask(wanted.lanes, wanted.scale, first + count, 1);
     this.ask(wanted.lanes, wanted.scale, first - 1, 1);
-    const farther = tilesFor(wanted.span, wanted.scale + 1);
-    this.ask(wanted.lanes, wanted.scale + 1, farther.first, farther.count);
+    const farther = tilesFor(wanted.span, wanted.farther);
+    this.ask(wanted.lanes, wanted.farther, farther.first, farther.count);
   }
 
   private missing(lane: TimelineLane, scale: number, first: number, count: number): number[] {

@@ -252,7 +252,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
           ${
             more
               ? html`<span class="muted">${more}</span> ${
-                    result.hiddenStrands > 0
+                    result.hiddenStrands > 0 && result.scales.length === 0
                       ? html`<button
                           type="button"
                           class="link"

@@ -15,7 +15,7 @@ import { type Colours, coloursOf, type Names } from "../draw/tiles";
 import { drawOverview, drawTimeline, timeAt } from "../draw/timeline";
 import { type Folded, foldedAtFirst, type Lane, laneAt, lanes, ROW, seen, toggled } from "../model/lanes";
 import { lengthOf, panned, type Span, whole, within, zoomed } from "../model/span";
-import { keyOf, scaleFor } from "../model/tiles";
+import { keyOf, nearestScale, scaleFor } from "../model/tiles";
 import { TileStore, type Wanted } from "./tileStore";
 import { listen, listenToOverview, type Wishes } from "./timelineGestures";
 import type { Context } from "./view";
@@ -210,7 +210,10 @@ export class Stage implements Wishes {
       width: this.width,
       height: canvas.clientHeight,
       gutter: this.gutter,
-      scale: scaleFor(lengthOf(this.span) / Math.max(1, (this.width - this.gutter) * ratio)),
+      scale: nearestScale(
+        scaleFor(lengthOf(this.span) / Math.max(1, (this.width - this.gutter) * ratio)),
+        result.scales,
+      ),
       colours,
       names,
       arrows: this.arrows,
@@ -250,7 +253,8 @@ export class Stage implements Wishes {
   private wanted(scene: Scene): Wanted {
     const shown = seen(scene.lanes, scene.top, scene.height);
     const blocks = shown.flatMap((lane) => asked(lane).filter((block) => isSeen(lane, block.depth ?? 0, scene)));
-    return { lanes: blocks, span: scene.span, scale: scene.scale };
+    const farther = nearestScale(scene.scale + 1, this.result?.scales ?? []);
+    return { lanes: blocks, span: scene.span, scale: scene.scale, farther };
   }
 
   /** Another part is seen: at once as well as it can be, and after a rest with arrows, words and address. */

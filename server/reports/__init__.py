@@ -1,0 +1,1 @@
+"""Reports: what there is to say of a run in one file."""

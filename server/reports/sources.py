@@ -1,0 +1,48 @@
+"""The source around the places that a report's answers name, once each, as far as it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from clew.records.errors import ClewError
+from clew.server import handlers
+from clew.server.reports.book import Book, places
+from clew.server.session import Session, Task
+
+MOST_PLACES = 2000
+CONTEXT = 12
+"""Lines around a place, as many as the panel asks for."""
+
+
+def sources(session: Session, run: str, book: Book, task: Task) -> list[dict[str, Any]]:
+    wanted: dict[str, set[int]] = {}
+    for path, line in list(dict.fromkeys(places(book.answers)))[:MOST_PLACES]:
+        wanted.setdefault(path, set()).add(line)
+    found: list[dict[str, Any]] = []
+    size = 0
+    for path, lines in wanted.items():
+        for first, last in _windows(lines):
+            try:
+                place = {"path": path, "line": first, "endLine": last}
+                asked = {"location": place, "context": CONTEXT, "run": run}
+                answer = handlers.answer(session, "clew/source", asked, task)
+            except ClewError:
+                continue  # it is not there any more, or nobody's to show
+            size += sum(map(len, answer["lines"]))
+            if size > book.room:
+                return found
+            found.append(answer)
+    return found
+
+
+def _windows(lines: set[int]) -> Iterator[tuple[int, int]]:
+    """First and last of the lines whose surroundings touch."""
+    ordered = sorted(lines)
+    first = last = ordered[0]
+    for line in ordered[1:]:
+        if line - last > 2 * CONTEXT:
+            yield first, last
+            first = line
+        last = line
+    yield first, last
