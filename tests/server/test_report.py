@@ -49,7 +49,15 @@ def _choices(kept, all_):
 
 def test_it_has_every_section_and_each_entry_has_its_answer(made):
     sections = dict.fromkeys(entry["section"] for entry in made.entries)
-    assert [name.partition(" ")[0] for name in sections] == ["Errors", "The", "What", "Where", "Compared", "Step", "When"]
+    assert [name.partition(" ")[0] for name in sections] == [
+        "Errors",
+        "The",
+        "What",
+        "Where",
+        "Compared",
+        "Step",
+        "When",
+    ]
     answered = [(one["method"], one["params"]) for one in made.answers]
     for entry in made.entries:
         first = {"step": 0} if entry["view"] == "wizard" else {}

@@ -31,6 +31,13 @@ const DATA: ReportData = {
     { view: "", method: "clew/patterns", params: { run: "2-after" }, result: "patterns" },
     { view: "", method: "clew/timeline", params: { run: "2-after" }, result: "timeline" },
     { view: "", method: "clew/wizard", params: { analysis: "path", answers: [], step: 0 }, result: "which run?" },
+    {
+      view: "",
+      method: "clew/whatIf",
+      params: { target: { event: 7 }, run: "2-after", label: "f", percent: 40 },
+      result: "40",
+    },
+    { view: "", method: "clew/aggregate", params: { run: "2-after" }, result: "boxes" },
     { view: "", method: "clew/diff", params: { before: "0-before", after: "2-after" }, result: "diff" },
     { view: "", method: "clew/localize", params: { suspect: ["2-after"], reference: [] }, result: "alone" },
     { view: "", method: "clew/localize", params: { suspect: ["2-after"], reference: ["0-before"] }, result: "both" },
@@ -51,6 +58,8 @@ describe("a report", () => {
     expect(answer("clew/patterns", {})).toBe("patterns");
     expect(answer("clew/timeline", { maxStrands: 400 })).toBe("timeline");
     expect(answer("clew/wizard", { analysis: "path", answers: [], step: 0 })).toBe("which run?");
+    expect(answer("clew/aggregate", { target: {}, opened: [], strands: "thread" })).toBe("boxes");
+    expect(answer("clew/whatIf", { target: { event: 7 }, label: "f", percent: 33, level: "function" })).toBe("40");
     expect(answer("clew/diff", { after: "after", before: "before", maxRows: 9 })).toBe("diff");
     expect(answer("clew/localize", { reference: [], suspect: ["after"] })).toBe("alone");
     expect(answer("clew/localize", { reference: ["before"], suspect: ["after"] })).toBe("both");

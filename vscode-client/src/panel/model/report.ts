@@ -69,7 +69,7 @@ export function answersOf(data: ReportData): (method: Method, params: object) =>
     if (method === "clew/runs" || method === "clew/selectRun" || method === "clew/chooseBaseline") return data.runs;
     if (method === "clew/views") return { views: [], message: "" };
     if (method === "clew/source") return sourceOf(data.sources, params as { location: Location; context?: number });
-    const found = timeline?.answer(method, params) ?? known.get(key(method, params));
+    const found = timeline?.answer(method, params) ?? known.get(key(method, nearest(method, params)));
     if (found === undefined) throw new NotThere(data.run.name);
     return found;
   };
@@ -82,6 +82,15 @@ class NotThere extends Error {
       `The answer to this is not in the report. “Contents” has what is; the run itself answers everything, in the editor or by \`clew view ${run}\`.`,
     );
   }
+}
+
+/** How many percent faster a report knows the answers for. */
+const FASTER = 20;
+
+/** The nearest question that a report has an answer to, where the answer itself says which. */
+function nearest(method: Method, params: object): object {
+  if (method !== "clew/whatIf" || !("percent" in params) || typeof params.percent !== "number") return params;
+  return { ...params, percent: Math.max(FASTER, Math.round(params.percent / FASTER) * FASTER) };
 }
 
 /** Names of parameters that hold runs. */

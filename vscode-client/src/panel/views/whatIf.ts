@@ -70,8 +70,7 @@ export class WhatIfSlider {
 
   draw(params: CriticalPathParams, result: CriticalPathResult): TemplateResult | typeof nothing {
     const labels = whatIfLabels(result);
-    // In a report there is nobody to ask.
-    if (labels.length === 0 || (this.problem && !this.told)) return nothing;
+    if (labels.length === 0) return nothing;
     const run = result.run.id;
     return html`<section class="what-if" aria-label="What if">
       <label
@@ -109,8 +108,10 @@ export class WhatIfSlider {
   private sentence(): string {
     const { told } = this;
     if (!told) return "…";
-    if (told.savedNs <= 0) return "The end would come no sooner: it waits for something else that takes as long.";
+    // A report knows some places of the slider, and tells of the nearest.
+    const at = told.percent === this.percent ? "" : `At ${told.percent} %: `;
+    if (told.savedNs <= 0) return `${at}The end would come no sooner: it waits for something else that takes as long.`;
     const share = told.totalNs > 0 ? Math.round((1000 * told.savedNs) / told.totalNs) / 10 : 0;
-    return `${duration(told.totalNs)} would become ${duration(told.afterNs)}: ${duration(told.savedNs)} less (${share} %).`;
+    return `${at}${duration(told.totalNs)} would become ${duration(told.afterNs)}: ${duration(told.savedNs)} less (${share} %).`;
   }
 }
