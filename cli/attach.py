@@ -99,7 +99,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
         print_json({"processes": answers})
 
 
-def _plan(context: click.Context, spec: Path | None, source: Path, **options: str | None) -> Plan:
+def _plan(context: click.Context, spec: Path | None, source: Path, **options: Any) -> Plan:
     plan = chosen_plan(context.command_path, spec, source, **options)
     if plan is None:
         context.exit(2)

@@ -24,10 +24,13 @@ def chosen_plan(
     quota: str | None,
     sample: str | None,
     keep: str | None = None,
+    settings: tuple[str, ...] = (),
 ) -> Plan | None:
     """What the options of `command` ask for; None when the spec cannot be used, and why is said. Raises `Mistake`."""
     try:
-        plan = default_plan(workspace) if spec is None else _compiled(spec, workspace)
+        if settings and spec is None:
+            raise ValueError(f"--set {settings[0]}: there is no spec whose parameter this could be; name one by --spec")
+        plan = default_plan(workspace) if spec is None else _compiled(spec, workspace, _values(settings))
         if plan is None:
             return None
         if budget is not None:
@@ -49,12 +52,23 @@ def samples_nothing(plan: Plan) -> bool:
     return plan.sample is not None and plan.sample < 1 and not requests
 
 
-def _compiled(spec: Path, workspace: Path) -> Plan | None:
+def _values(settings: tuple[str, ...]) -> dict[str, str]:
+    """Raises `ValueError`."""
+    values: dict[str, str] = {}
+    for setting in settings:
+        name, given, value = setting.partition("=")
+        if not given or not name.strip().isidentifier():
+            raise ValueError(f"--set {setting}: write NAME=VALUE, the name of a parameter of the spec")
+        values[name.strip()] = value
+    return values
+
+
+def _compiled(spec: Path, workspace: Path, settings: dict[str, str]) -> Plan | None:
     from clew.esl import check, render_all
 
     # The source lies where the program runs, which need not be where its runs are kept.
     here = Path.cwd()
-    checked = check(spec, workspace if here.is_relative_to(workspace) else here)
+    checked = check(spec, workspace if here.is_relative_to(workspace) else here, settings=settings)
     if checked.problems:
         write(render_all(checked.problems, checked.path, checked.text) + "\n")
     return checked.plan

@@ -44,7 +44,7 @@ def record(options: Options) -> int:
     told_later = (lambda _text: None) if quiet or as_json else say
     plan = chosen_plan(
         "clew run", spec, folder,
-        budget=options.budget, quota=options.quota, sample=options.sample, keep=options.keep,
+        budget=options.budget, quota=options.quota, sample=options.sample, keep=options.keep, settings=options.settings,
     )  # fmt: skip
     if plan is None:
         return 2

@@ -14,6 +14,9 @@ from clew.records.run import the_workspace
 
 @click.command(context_settings={"allow_interspersed_args": False}, short_help="Record a program.")
 @click.option("--spec", type=click.Path(path_type=Path), help="What to record, a file in ESL. Default: see above.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="What a parameter of the spec is; may be repeated."
+)
 @click.option("--name", help="The run's name, for `clew diff before after`. Default: the program's.")
 @workspace_option
 @click.option(
@@ -36,6 +39,7 @@ from clew.records.run import the_workspace
 def run(  # noqa: PLR0917 - click passes them by name
     context: click.Context,
     spec: Path | None,
+    settings: tuple[str, ...],
     name: str | None,
     workspace: Path | None,
     budget: str | None,
@@ -60,7 +64,10 @@ def run(  # noqa: PLR0917 - click passes them by name
       clew run --quota 200MB --keep newest -- python server.py
       clew run --json -- python app.py 2>run.json
       clew run --spec app.esl --sample 10% -- python server.py
+      clew run --spec app.esl --set package=shop --set most=50 -- python server.py
       clew run --off -- python server.py
     """
-    options = Options(command, the_workspace(workspace), spec, name, budget, quota, keep, sample, off, quiet, as_json)
+    options = Options(
+        command, the_workspace(workspace), spec, name, budget, quota, keep, sample, off, quiet, as_json, settings
+    )
     context.exit(record(options))

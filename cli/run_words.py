@@ -31,6 +31,8 @@ class Options(NamedTuple):
     off: bool = False
     quiet: bool = False
     as_json: bool = False
+    settings: tuple[str, ...] = ()
+    """Each `NAME=VALUE`."""
 
 
 def read(arguments: list[str]) -> Options | None:

@@ -17,6 +17,8 @@ class Word(Node):
     """A keyword or a name; for a quoted name, the text inside the quotes."""
 
     text: str
+    setting: bool = False
+    """Is it `$name`, which stands for what a parameter of the spec says?"""
 
 
 # Expressions.
@@ -29,6 +31,13 @@ class Const(Node):
 
 @dataclass(frozen=True)
 class Name(Node):
+    id: str
+
+
+@dataclass(frozen=True)
+class Setting(Node):
+    """`$name`: the value of a parameter of the spec."""
+
     id: str
 
 
@@ -84,7 +93,7 @@ class TupleOf(Node):
     items: tuple[Expression, ...]
 
 
-Expression = Const | Name | Attribute | Item | Call | Unary | Binary | Compare | BoolOp | TupleOf
+Expression = Const | Name | Setting | Attribute | Item | Call | Unary | Binary | Compare | BoolOp | TupleOf
 
 
 # Parts of statements.
@@ -104,12 +113,23 @@ class Pattern(Node):
 
 @dataclass(frozen=True)
 class Clause(Node):
-    """`key EXPR`, `into EXPR`, `from EXPR`, `value EXPR`, `when EXPR`, `as NAME` or `limit NUMBER`."""
+    """`key EXPR`, `into EXPR`, `from EXPR`, `value EXPR`, `when EXPR`, `as NAME`, `as (EXPR)`, `limit NUMBER`,
+    `at most NUMBER/UNIT`; of an entity, `unique by EXPR`, `contains NAME by EXPR`."""
 
     word: Word
     expression: Expression | None = None
     name: Word | None = None
     number: Word | None = None
+    unit: Word | None = None
+
+
+@dataclass(frozen=True)
+class Given(Node):
+    """`NAME = VALUE` for a pack that is included."""
+
+    pack: Word
+    name: Word
+    value: Expression
 
 
 @dataclass(frozen=True)
@@ -133,13 +153,15 @@ class Watch(Node):
 
 @dataclass(frozen=True)
 class EntityEvent(Node):
-    """`when start|finish METHOD(parameters) -> EVENT(values)`."""
+    """`when start|finish METHOD(parameters) [on CONDITION] -> EVENT(values) [at most NUMBER/UNIT]`."""
 
     moment: Word
     method: Pattern
     parameters: tuple[Parameter, ...]
     event: Word
     values: tuple[Expression, ...]
+    condition: Expression | None = None
+    rate: Clause | None = None
 
 
 # Statements.
@@ -148,6 +170,22 @@ class EntityEvent(Node):
 @dataclass(frozen=True)
 class Include(Node):
     packs: tuple[Word, ...]
+    given: tuple[Given, ...] = ()
+
+
+@dataclass(frozen=True)
+class Default(Node):
+    """`parameter NAME = VALUE`."""
+
+    name: Word
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Redact(Node):
+    texts: tuple[Word, ...]
+    """Globs of names, or, `matching`, regular expressions."""
+    matching: bool
 
 
 @dataclass(frozen=True)
@@ -158,8 +196,7 @@ class Scope(Node):
 
 @dataclass(frozen=True)
 class Act(Node):
-    """One of the nine statements that name an action at calls: send, receive, join, define, use, request, inject,
-    extract, payload."""
+    """One of the statements that name an action at calls: those of `words.CLAUSES`."""
 
     verb: Word
     modifiers: tuple[Word, ...]
@@ -180,6 +217,7 @@ class Logs(Node):
     levels: tuple[Word, ...]
     loggers: tuple[Pattern, ...]
     ids: bool
+    rates: tuple[Clause, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,7 +250,11 @@ class LevelMap(Node):
 class Entity(Node):
     name: Word
     target: Pattern
+    """Of one that is `extended`, empty: the class stands at the entity's own block."""
     members: tuple[Watch | EntityEvent, ...]
+    extended: Word | None = None
+    clauses: tuple[Clause, ...] = ()
+    """`unique by …`, `contains … by …`."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +264,7 @@ class Broken(Node):
     keyword: str
 
 
-Statement = Include | Scope | Act | Logs | Budget | Quota | Sample | LevelMap | Entity | Broken
+Statement = Include | Scope | Act | Logs | Redact | Budget | Quota | Sample | Default | LevelMap | Entity | Broken
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,11 @@ from clew.esl.ast import (
     Clause,
     Compare,
     Const,
+    Default,
     Entity,
     EntityEvent,
     Expression,
+    Given,
     Include,
     Item,
     Label,
@@ -34,8 +36,10 @@ from clew.esl.ast import (
     Parameter,
     Pattern,
     Quota,
+    Redact,
     Sample,
     Scope,
+    Setting,
     Statement,
     TupleOf,
     Unary,
@@ -81,7 +85,11 @@ class Builder:
 
     def entity(self, head: Tree[Token], members: tuple[Watch | EntityEvent, ...], whole: Span) -> Entity:
         """`head` is what the grammar's `entity` gave: all that stands before the braces."""
-        return Entity(whole, self._word(_tokens(head, "NAME")[0]), self._pattern(_trees(head)[0]), members)
+        extended = _tokens(head, "EXTENDED")
+        clauses = tuple(self._owned(child) for child in _trees(head) if child.data == "owned")
+        target = Pattern(self._span(extended[0]), "", None) if extended else self._pattern(_trees(head)[0])
+        word = self._word(extended[0]) if extended else None
+        return Entity(whole, self._word(_tokens(head, "NAME")[0]), target, members, word, clauses)
 
     def member(self, tree: Tree[Token]) -> Watch | EntityEvent:
         """`tree` is what the grammar's `member` gave."""
@@ -90,10 +98,18 @@ class Builder:
         name = self._word(_tokens(inner, "NAME")[0])
         if inner.data == "watch":
             return Watch(self.place, name, self._expression(children[0]))
-        parameters = tuple(self._parameter(child) for child in children if child.data == "parameter")
-        values = self._expressions([child for child in children[1:] if child.data != "parameter"])
-        moment = self._word(_tokens(inner, "MOMENT")[0])
-        return EntityEvent(self.place, moment, self._pattern(children[0]), parameters, name, values)
+        others = ("parameter", "condition", "rate")
+        of = {what: [child for child in children if child.data == what] for what in others}
+        return EntityEvent(
+            self.place,
+            self._word(_tokens(inner, "MOMENT")[0]),
+            self._pattern(children[0]),
+            tuple(map(self._parameter, of["parameter"])),
+            name,
+            self._expressions([child for child in children[1:] if child.data not in others]),
+            self._expressions(of["condition"][0].children)[0] if of["condition"] else None,
+            self._rate(of["rate"][0]) if of["rate"] else None,
+        )
 
     def _span(self, node: Tree[Token] | Token) -> Span:
         meta: Any = node if isinstance(node, Token) else node.meta
@@ -111,7 +127,23 @@ class Builder:
     # Statements.
 
     def _include(self, tree: Tree[Token]) -> Include:
-        return Include(self.place, tuple(self._word(token) for token in _tokens(tree, "NAME")))
+        packs, given = [], []
+        for child in _trees(tree):
+            packs.append(self._word(_tokens(child, "NAME")[0]))
+            given += [
+                Given(
+                    self._span(each), packs[-1], self._word(_tokens(each, "NAME")[0]), self._expression(_trees(each)[0])
+                )
+                for each in _trees(child)
+            ]
+        return Include(self.place, tuple(packs), tuple(given))
+
+    def _default(self, tree: Tree[Token]) -> Default:
+        return Default(self.place, self._word(_tokens(tree, "NAME")[0]), self._expression(_trees(tree)[0]))
+
+    def _redact(self, tree: Tree[Token]) -> Redact:
+        words = tuple(self._word(token) for token in _tokens(tree, "STRING"))
+        return Redact(self.place, words, bool(_tokens(tree, "MATCHING")))
 
     def _scope(self, tree: Tree[Token]) -> Scope:
         return Scope(self.place, self._patterns(tree.children[0]), self._patterns(tree.children[1]))
@@ -133,20 +165,19 @@ class Builder:
             tuple(self._word(child) for child in children if child.data == "log_level"),
             tuple(pattern for child in children if child.data == "patterns" for pattern in self._patterns(child)),
             bool(_tokens(tree, "WITH_IDS")),
+            tuple(self._rate(child) for child in children if child.data == "rate"),
         )
 
     def _budget(self, tree: Tree[Token]) -> Budget:
-        return Budget(self.place, self._word(_tokens(tree, "NUMBER")[0]), bool(_tokens(tree, "PERCENT")))
+        return Budget(self.place, self._word(_trees(tree)[0]), bool(_tokens(tree, "PERCENT")))
 
     def _sample(self, tree: Tree[Token]) -> Sample:
-        return Sample(self.place, self._word(_tokens(tree, "NUMBER")[0]), bool(_tokens(tree, "PERCENT")))
+        return Sample(self.place, self._word(_trees(tree)[0]), bool(_tokens(tree, "PERCENT")))
 
     def _quota(self, tree: Tree[Token]) -> Quota:
         units = _tokens(tree, "NAME")
         newest = any(token.endswith("newest") for token in _tokens(tree, "KEEP"))
-        return Quota(
-            self.place, self._word(_tokens(tree, "NUMBER")[0]), self._word(units[0]) if units else None, newest
-        )
+        return Quota(self.place, self._word(_trees(tree)[0]), self._word(units[0]) if units else None, newest)
 
     def _level(self, tree: Tree[Token]) -> LevelMap:
         name = self._word(_tokens(tree, "NAME")[0])
@@ -156,8 +187,9 @@ class Builder:
 
     def _word(self, node: Tree[Token] | Token) -> Word:
         """A token, or a rule around one."""
-        token = node if isinstance(node, Token) else _tokens(node, "DOTTED", "STRING", "NAME", "NUMBER")[0]
-        return Word(self._span(token), unquote(token) if token.type == "STRING" else str(token))
+        token = node if isinstance(node, Token) else _tokens(node, "DOTTED", "STRING", "NAME", "NUMBER", "SETTING")[0]
+        text = unquote(token) if token.type == "STRING" else str(token)
+        return Word(self._span(token), text, token.type == "SETTING")
 
     def _pattern(self, tree: Tree[Token]) -> Pattern:
         module, colon, qualname = str(tree.children[0]).partition(":")
@@ -167,13 +199,30 @@ class Builder:
         return tuple(self._pattern(child) for child in tree.children) if tree is not None else ()
 
     def _clause(self, tree: Tree[Token]) -> Clause:
+        if len(tree.children) == 1:
+            return self._rate(_trees(tree)[0])
         head, content = tree.children
         span, word = self._span(tree), self._word(head)
-        if isinstance(content, Token):
+        if isinstance(content, Tree) and content.data == "number_of":
             return Clause(span, word, number=self._word(content))
-        if content.data == "name":
+        if isinstance(content, Tree) and content.data == "name":
             return Clause(span, word, name=self._word(content))
-        return Clause(span, word, expression=self._expression(content))
+        return Clause(span, word, expression=self._expression(_trees(tree)[0]))
+
+    def _rate(self, tree: Tree[Token]) -> Clause:
+        head: Any = tree.children[0]
+        number, unit = tree.children[1:]
+        word = Word(self._span(head), "at most")
+        return Clause(self._span(tree), word, number=self._word(number), unit=self._word(unit))
+
+    def _owned(self, tree: Tree[Token]) -> Clause:
+        names = _tokens(tree, "NAME")
+        return Clause(
+            self._span(tree),
+            self._word(_tokens(tree, "UNIQUE", "CONTAINS")[0]),
+            self._expression(_trees(tree)[0]),
+            self._word(names[0]) if names else None,
+        )
 
     def _label(self, tree: Tree[Token]) -> Label:
         name, pattern = _trees(tree)
@@ -245,6 +294,9 @@ class Builder:
 
     def _variable(self, tree: Tree[Token]) -> Expression:
         return Name(self._span(tree), str(tree.children[0]))
+
+    def _setting(self, tree: Tree[Token]) -> Expression:
+        return Setting(self._span(tree), str(tree.children[0])[1:])
 
     def _number(self, tree: Tree[Token]) -> Expression:
         return Const(self._span(tree), number(str(tree.children[0])))

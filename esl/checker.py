@@ -4,6 +4,7 @@ contradictions, channels with one end. Invariant: a tree without errors here can
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 
@@ -13,43 +14,42 @@ from clew.esl.ast import (
     Broken,
     Budget,
     Clause,
+    Const,
+    Default,
     Entity,
-    EntityEvent,
+    Expression,
     Include,
     LevelMap,
     Logs,
-    Name,
     Node,
     Pattern,
     Quota,
+    Redact,
     Sample,
     Scope,
     Spec,
-    Watch,
     Word,
 )
-from clew.esl.problem import EslProblem, did_you_mean, listing
+from clew.esl.clauses import check_pattern, check_rate
+from clew.esl.entity_checker import check_entities
+from clew.esl.meaning import fits, kind_of, parameters_of
+from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
 from clew.esl.span import Span
-from clew.esl.words import BUILT_IN_LEVELS, CLAUSES, EACH, EVENTS, LOG_LEVELS, UNITS
+from clew.esl.words import BUILT_IN_LEVELS, CLAUSES, EACH, LOG_LEVELS, UNITS, WHOLE_CALLS
 from clew.records.event import MAX_TEXT
 from clew.records.header import CHUNK_SIZE
 
 SMALLEST_QUOTA = 2 * CHUNK_SIZE
 _PAIRS = {
-    "send": (("receive", "join"), "nothing receives it", "receive"),
+    "send": (("receive", "join", "handle"), "nothing receives it", "receive"),
     "receive": (("send",), "nothing sends it", "send"),
     "join": (("send",), "nothing sends it", "send"),
+    "handle": (("send",), "nothing sends it", "send"),
+    "release": (("acquire",), "nothing acquires it", "acquire"),
+    "acquire": (("release",), "nothing releases it", "release"),
     "define": (("use",), "nothing uses it", "use"),
     "use": (("define",), "nothing defines it", "define"),
 }
-
-
-def error(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
-    return EslProblem("error", message, span, fix, remove)
-
-
-def warning(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
-    return EslProblem("warning", message, span, fix, remove)
 
 
 def has_wildcard(glob: str) -> bool:
@@ -68,6 +68,12 @@ def channel_of(act: Act) -> str:
     return clause.name.text if clause is not None and clause.name is not None else last_name(act.pattern)
 
 
+def name_of(act: Act) -> Expression | None:
+    """The value that a request is named by, if it is one."""
+    clause = act.clause("as")
+    return clause.expression if clause is not None else None
+
+
 def moment_of(act: Act) -> str:
     return "finish" if act.has("finish") else "start"
 
@@ -80,11 +86,15 @@ def check_tree(spec: Spec, annotated: Callable[[], Collection[str]] = frozenset)
                 yield from _include(statement)
             case Scope():
                 for pattern in (*statement.patterns, *statement.excepts):
-                    yield from _pattern(pattern)
+                    yield from check_pattern(pattern)
             case Act():
                 yield from _act(statement)
             case Logs():
                 yield from _logs(statement)
+            case Redact():
+                yield from _redact(statement)
+            case Default():
+                yield from _default(statement)
             case Budget():
                 yield from _budget(statement)
             case Sample():
@@ -93,8 +103,7 @@ def check_tree(spec: Spec, annotated: Callable[[], Collection[str]] = frozenset)
                 yield from _quota(statement)
             case LevelMap():
                 yield from _level(statement)
-            case Entity():
-                yield from _entity(statement)
+    yield from check_entities(spec)
     yield from _repeated(spec)
     yield from _one_ended(spec, annotated)
 
@@ -108,18 +117,49 @@ def _include(statement: Include) -> Iterator[EslProblem]:
             hint, fix = did_you_mean(word.text, packs.known())
             hint = hint or f"; there are {listing(packs.known(), 'and')}"
             yield error(f"there is no pack `{word.text}`{hint}", word.span, fix)
+    seen: set[tuple[str, str]] = set()
+    for given in statement.given:
+        pack, name, value = given.pack.text, given.name.text, given.value
+        known = parameters_of(pack)
+        if name not in known:
+            hint, fix = did_you_mean(name, known)
+            hint = hint or (f"; there is {listing(tuple(known), 'and')}" if known else "; it has none at all")
+            yield error(f"`{pack}` has no parameter `{name}`{hint}", given.name.span, fix)
+        elif not isinstance(value, Const):
+            yield error("a pack is given a string, a number, `True`, `False` or `None`", value.span)
+        elif not fits(value.value, known[name]):
+            yield error(f"the parameter `{name}` of `{pack}` is {kind_of(known[name])}", value.span)
+        if (pack, name) in seen:
+            yield error(f"`{name}` is given twice; keep one of them", given.name.span)
+        seen.add((pack, name))
 
 
-def _pattern(pattern: Pattern) -> Iterator[EslProblem]:
-    for part in (pattern.module, pattern.qualname or ""):
-        if "***" in part:
-            yield error("`*` stays inside one dotted part and `**` crosses dots; there is no `***`", pattern.span)
-            return
+def _default(statement: Default) -> Iterator[EslProblem]:
+    if not isinstance(statement.value, Const):
+        message = "what a parameter says by itself is a string, a number, `True`, `False` or `None`"
+        yield error(message, statement.value.span)
+
+
+def _redact(statement: Redact) -> Iterator[EslProblem]:
+    for word in statement.texts:
+        if not word.text.strip():
+            yield error("this is empty; write a name, or remove it", word.span)
+        elif statement.matching:
+            try:
+                matches_nothing = re.compile(word.text).search("")
+            except (re.error, RecursionError, OverflowError) as problem:
+                yield error(f"this is no regular expression: {problem}", word.span)
+            else:
+                if matches_nothing:
+                    yield error("this matches the empty text, and so is everywhere; demand a character", word.span)
+        elif not re.fullmatch(r"[\w*?.-]+", word.text):
+            message = "these are names, with `*` and `?`; for what stands in texts, write `redact matching`"
+            yield error(message, word.span)
 
 
 def _act(act: Act) -> Iterator[EslProblem]:
     verb = act.verb.text
-    yield from _pattern(act.pattern)
+    yield from check_pattern(act.pattern)
     yield from _modifiers(act)
     required, optional = CLAUSES[verb]
     seen: dict[str, Clause] = {}
@@ -133,12 +173,17 @@ def _act(act: Act) -> Iterator[EslProblem]:
         seen.setdefault(word, clause)
         if clause.expression is not None:
             yield from expression.check(clause.expression, at_finish=act.has("finish"))
+        if clause.expression is not None and word == "as" and verb != "request":
+            yield error("only a request's name can be a value; write a name, or one in quotes", clause.expression.span)
+        if clause.unit is not None:
+            yield from check_rate(clause)
     for word in required:
         if word not in seen:
-            what = {"key": "what identifies the object", "value": "what to record"}.get(word, "the dict of headers")
+            what = {"key": "what identifies the object", "value": "what to record"}.get(word, "what holds the headers")
             yield error(f"`{verb}` needs `{word} EXPRESSION`, {what}; add it after the pattern", act.pattern.span)
     named = act.clause("as")
-    if "key" in required and named is None and not last_name(act.pattern):
+    has_key = "key" in required or act.clause("key") is not None
+    if has_key and named is None and not last_name(act.pattern):
         yield error(
             "this pattern can name several functions, so the channel needs a name: add `as NAME`", act.pattern.span
         )
@@ -163,8 +208,8 @@ def _modifiers(act: Act) -> Iterator[EslProblem]:
         elif word.text == "each" and verb not in EACH:
             message = f"only {listing(EACH, 'and')} take a list of keys; remove `each`"
             yield error(message, word.span, remove=True)
-        elif word.text == "finish" and verb == "request":
-            yield error("a request is the whole call, from its start; remove `finish`", word.span, remove=True)
+        elif word.text == "finish" and verb in WHOLE_CALLS:
+            yield error(f"`{verb}` is about the whole call, from its start; remove `finish`", word.span, remove=True)
         seen.add(word.text)
     if {"start", "finish"} <= seen:
         yield error("an action is recorded at `start` or at `finish`; for both, write two statements", act.verb.span)
@@ -173,6 +218,10 @@ def _modifiers(act: Act) -> Iterator[EslProblem]:
 def _logs(logs: Logs) -> Iterator[EslProblem]:
     if len(logs.levels) > 1:
         yield error("one `level` is enough: the lowest that is captured", logs.levels[1].span)
+    if len(logs.rates) > 1:
+        yield error("`at most` is said twice; keep one of them", logs.rates[1].span)
+    for rate in logs.rates:
+        yield from check_rate(rate)
     for word in logs.levels:
         if level_number(word) is None:
             hint, fix = did_you_mean(word.text.upper(), LOG_LEVELS)
@@ -250,7 +299,7 @@ def _level(level: LevelMap) -> Iterator[EslProblem]:
         yield error("a level needs at least one `LABEL: PATTERN` in its braces", level.span)
     seen: dict[str, Word] = {}
     for label in level.labels:
-        yield from _pattern(label.pattern)
+        yield from check_pattern(label.pattern)
         if label.pattern.text in seen:
             other = seen[label.pattern.text].text
             yield error(
@@ -258,62 +307,6 @@ def _level(level: LevelMap) -> Iterator[EslProblem]:
                 label.pattern.span,
             )
         seen.setdefault(label.pattern.text, label.name)
-
-
-def _entity(entity: Entity) -> Iterator[EslProblem]:
-    target = entity.target
-    yield from _pattern(target)
-    if target.qualname is None:
-        module, dot, class_name = target.module.rpartition(".")
-        fix = f"{module}:{class_name}" if dot else ""
-        hint = f"; write `{fix}`" if fix else "; write `module:Class`"
-        yield error(f"an entity is a class, and a colon stands between its module and its name{hint}", target.span, fix)
-    watched: dict[str, Watch] = {}
-    for member in entity.members:
-        if isinstance(member, Watch):
-            if member.name.text in watched:
-                yield error(f"`{member.name.text}` is watched twice; remove one", member.name.span)
-            watched.setdefault(member.name.text, member)
-            yield from expression.check(member.value, at_finish=True)
-            for name in expression.names_in(member.value):
-                if name.id != expression.THIS:
-                    yield error(f"`{name.id}` is not known here: a watched value is read from `this`", name.span)
-    for member in entity.members:
-        if isinstance(member, EntityEvent):
-            yield from _event(member, tuple(watched))
-
-
-def _event(event: EntityEvent, watched: tuple[str, ...]) -> Iterator[EslProblem]:
-    if event.method.qualname is not None or "." in event.method.module:
-        yield error("name the method alone; its class stands after `is`", event.method.span)
-    if event.event.text not in EVENTS:
-        hint, fix = did_you_mean(event.event.text.lower(), EVENTS)
-        hint = hint or f"; there are {listing(tuple(EVENTS), 'and')}"
-        yield error(f"there is no event `{event.event.text}`{hint}", event.event.span, fix)
-    else:
-        fewest, most = EVENTS[event.event.text]
-        if not fewest <= len(event.values) <= most:
-            takes = expression.count_of_values(fewest, most)
-            message = f"`{event.event.text}` takes {takes}, here it gets {len(event.values)}"
-            yield error(message, event.event.span)
-    parameters = [parameter.name for parameter in event.parameters]
-    for index, word in enumerate(parameters):
-        if word.text in {earlier.text for earlier in parameters[:index]}:
-            yield error(f"the parameter `{word.text}` stands twice; remove one", word.span, remove=True)
-    at_finish = event.moment.text == "finish"
-    known = (expression.THIS, *expression.AT_FINISH, *(word.text for word in parameters), *watched)
-    for value in event.values:
-        yield from expression.check(value, at_finish=at_finish)
-        for name in expression.names_in(value):
-            yield from _known(name, known, event)
-
-
-def _known(name: Name, known: tuple[str, ...], event: EntityEvent) -> Iterator[EslProblem]:
-    if name.id not in known:
-        hint, fix = did_you_mean(name.id, known)
-        method = event.method.text
-        hint = hint or f"; if it is a parameter, name it in the brackets after `{method}`"
-        yield error(f"`{name.id}` is not known here{hint}", name.span, fix)
 
 
 # Statements together.
@@ -342,13 +335,23 @@ def _repeated(spec: Spec) -> Iterator[EslProblem]:
             ]
         elif isinstance(statement, Act):
             facts = [(statement, "this is said", statement.span)]
-            if statement.verb.text == "request" and channel_of(statement):
+            if statement.verb.text == "request" and channel_of(statement) and not name_of(statement):
                 name, span = requests.setdefault(statement.pattern.text, (channel_of(statement), statement.span))
                 if name != channel_of(statement):
                     yield error(
                         f"the same functions are the request `{name}` in line {span.line}; keep one name",
                         statement.span,
                     )
+        elif isinstance(statement, Redact):
+            kind = "matching" if statement.matching else "name"
+            facts = [(("redact", kind, word.text), "this is redacted", word.span) for word in statement.texts]
+        elif isinstance(statement, Default):
+            first_span = seen.setdefault(("parameter", statement.name.text), statement.span)
+            if first_span is not statement.span:
+                message = (
+                    f"the parameter `{statement.name.text}` is there in line {first_span.line} already; remove one"
+                )
+                yield error(message, statement.name.span)
         elif isinstance(statement, Entity):
             target, span = classes.setdefault(statement.name.text, (statement.target.text, statement.span))
             if target != statement.target.text:
@@ -371,12 +374,18 @@ def _repeated(spec: Spec) -> Iterator[EslProblem]:
                 yield warning(f"{what} in line {first_span.line} already; remove one", span, remove=True)
 
 
+def _has_partner(act: Act) -> bool:
+    """Is it one end of an edge? Handling something without a key is caused by nothing that is declared."""
+    has_key = act.verb.text != "handle" or act.clause("key") is not None
+    return act.verb.text in _PAIRS and bool(channel_of(act)) and has_key
+
+
 def _one_ended(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator[EslProblem]:
     if any(isinstance(statement, Broken) for statement in spec.statements):
         return  # the other end may be what could not be read
     ends: dict[str, list[Act]] = defaultdict(list)
     for statement in spec.statements:
-        if isinstance(statement, Act) and statement.verb.text in _PAIRS and channel_of(statement):
+        if isinstance(statement, Act) and _has_partner(statement):
             ends[channel_of(statement)].append(statement)
     for channel, acts in ends.items():
         verbs = {act.verb.text for act in acts}

@@ -3,7 +3,7 @@ what is wrong is a problem with a place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from clew.esl.checker import check_tree
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule, lower
 from clew.esl.matcher import RuleMatch, match
+from clew.esl.meaning import mean
 from clew.esl.parser import parse
 from clew.esl.problem import EslProblem, SpecError, has_errors, in_order, render_all
 from clew.esl.source_checker import check_source
@@ -23,14 +24,15 @@ from clew.records.run import workspace_of
 
 @dataclass(frozen=True)
 class Compiled:
-    """`plan` is None when there is an error. `tree` holds what could be read, and `rules` what the statements without
-    errors mean."""
+    """`plan` is None when there is an error. `tree` holds what could be read, `meant` the same with parameters put in, and
+    `rules` what the statements without errors mean."""
 
     plan: Plan | None
     problems: tuple[EslProblem, ...]
     tree: Spec
     path: str
     text: str
+    meant: Spec
     rules: tuple[LoweredRule, ...] = ()
 
     def require(self) -> Plan:
@@ -52,16 +54,23 @@ class Checked(Compiled):
     """Sentences about source that could not be read."""
 
 
-def compile_text(text: str, path: str | Path = "spec.esl", workspace: str | Path | None = None) -> Compiled:
+def compile_text(
+    text: str,
+    path: str | Path = "spec.esl",
+    workspace: str | Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Compiled:
     """`path` names the spec in messages and origins; it need not exist. Patterns that begin with `*` mean files below
-    `workspace`, by default the project that `path` lies in."""
-    return _compile(text, str(path), _root(path, workspace), frozenset)
+    `workspace`, by default the project that `path` lies in. `settings` are values of the spec's parameters."""
+    return _compile(text, str(path), _root(path, workspace), frozenset, settings)
 
 
-def compile_file(path: str | Path, workspace: str | Path | None = None) -> Compiled:
+def compile_file(
+    path: str | Path, workspace: str | Path | None = None, settings: Mapping[str, str] | None = None
+) -> Compiled:
     """Like `compile_text`, for a file. One that cannot be read is a problem at its first character."""
     text, problem = read(Path(path))
-    return _unreadable(str(path), problem) if problem else compile_text(text, path, workspace)
+    return _unreadable(str(path), problem) if problem else compile_text(text, path, workspace, settings)
 
 
 def check(
@@ -70,6 +79,7 @@ def check(
     *,
     text: str | None = None,
     index: SourceIndex | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Checked:
     """Compiles a spec and holds it against the Python source below `workspace` (by default the project that `path` lies
     in), without importing any. `text` stands for the file's contents, as an editor has them; `index` is one of an earlier
@@ -83,9 +93,9 @@ def check(
         index = SourceIndex(root)
     else:
         index.refresh()
-    compiled = _compile(text, str(path), root, index.annotated_channels)
+    compiled = _compile(text, str(path), root, index.annotated_channels, settings)
     found = match(compiled.rules, index)
-    problems = in_order([*compiled.problems, *check_source(compiled.tree, found, index)])
+    problems = in_order([*compiled.problems, *check_source(compiled.meant, found, index)])
     notes = (*index.notes, *_written_in_c(found))
     return Checked(**{**vars(compiled), "problems": problems}, matches=found, notes=notes)
 
@@ -100,24 +110,28 @@ def _written_in_c(found: Iterable[RuleMatch]) -> Iterator[str]:
             )
 
 
-def _compile(text: str, path: str, root: Path, annotated: Callable[[], Collection[str]]) -> Compiled:
+def _compile(
+    text: str, path: str, root: Path, annotated: Callable[[], Collection[str]], settings: Mapping[str, str] | None
+) -> Compiled:
     """`annotated` gives the channels that the program names itself; it is asked only if it matters."""
     parsed = parse(text)
-    problems = in_order([*parsed.problems, *check_tree(parsed.tree, annotated)])
+    meaning = mean(parsed.tree, texts=settings)
+    problems = in_order([*parsed.problems, *meaning.problems, *check_tree(meaning.spec, annotated)])
     bad = [problem.span for problem in problems if problem.severity == "error"]
     sound = tuple(
         statement
-        for statement in parsed.tree.statements
+        for statement in meaning.spec.statements
         if not any(statement.span.start <= span.start <= statement.span.end for span in bad)
     )
     lowered = lower(Spec(parsed.tree.span, sound), text, path=path, root=str(root))
     plan = None if has_errors(problems) else lowered.plan
-    return Compiled(plan, problems, parsed.tree, path, text, lowered.rules)
+    return Compiled(plan, problems, parsed.tree, path, text, meaning.spec, lowered.rules)
 
 
 def _unreadable(path: str, problem: str) -> Compiled:
     nowhere = Span(1, 1, 1, 1)
-    return Compiled(None, (EslProblem("error", problem, nowhere),), Spec(nowhere, ()), path, "")
+    nothing = Spec(nowhere, ())
+    return Compiled(None, (EslProblem("error", problem, nowhere),), nothing, path, "", nothing)
 
 
 def _root(path: str | Path, workspace: str | Path | None) -> Path:

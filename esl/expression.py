@@ -18,6 +18,7 @@ from clew.esl.ast import (
     Expression,
     Item,
     Name,
+    Setting,
     TupleOf,
     Unary,
 )
@@ -42,7 +43,7 @@ THIS = "this"
 
 def children(node: Expression) -> tuple[Expression, ...]:
     match node:
-        case Const() | Name():
+        case Const() | Name() | Setting():
             return ()
         case Attribute():
             return (node.object,)
@@ -134,6 +135,8 @@ def lower(node: Expression, names: Mapping[str, Expression] | None = None) -> Ex
     match node:
         case Const():
             return ["const", node.value]
+        case Setting():
+            raise ValueError(f"${node.id} has no value")  # `meaning` has put one in its place
         case Name():
             # A watched value is closed: it cannot refer to other watched names.
             return lower(known[node.id]) if node.id in known else ["name", node.id]

@@ -11,6 +11,8 @@ from clew.esl import expression, packs
 from clew.esl.ast import (
     Act,
     Budget,
+    Clause,
+    Const,
     Entity,
     EntityEvent,
     Include,
@@ -19,18 +21,24 @@ from clew.esl.ast import (
     Node,
     Pattern,
     Quota,
+    Redact,
     Sample,
     Scope,
     Spec,
     Statement,
-    Watch,
 )
-from clew.esl.checker import channel_of, has_wildcard, level_number, logger_prefix, moment_of, quota_bytes
+from clew.esl.checker import channel_of, has_wildcard, level_number, logger_prefix, moment_of, name_of, quota_bytes
+from clew.esl.entity_checker import watched_of
+from clew.esl.meaning import Value, mean
 from clew.esl.parser import parse
+from clew.esl.span import Span
+from clew.esl.words import RATES
+from clew.records import plan as plans
 from clew.records.match import plain_qualname
-from clew.records.plan import Action, ActionKind, Level, LogCapture, Plan, Rule, Target, When
+from clew.records.plan import Action, ActionKind, EntityKind, Level, LogCapture, Plan, Rule, Target, When
 
 DEFAULT_LIMIT = 200
+_NOWHERE = Span(1, 1, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -91,8 +99,13 @@ class _Lowering:
         self.sample: float | None = None
         self.quota: Quota | None = None
         self.packs: set[str] = set()
+        self.entities: dict[str, EntityKind] = {}
+        self.names: list[str] = []
+        self.patterns: list[str] = []
+        self.spec = Spec(_NOWHERE, ())
 
     def run(self, spec: Spec) -> Lowered:
+        self.spec = spec
         for statement in spec.statements:
             self._statement(statement)
         plan = Plan(
@@ -103,7 +116,10 @@ class _Lowering:
             budget=self.budget,
             sample=self.sample,
             spec=self.path,
+            entities=tuple(self.entities.values()),
         )
+        if self.names or self.patterns:
+            plan = plan._replace(redact=plans.Redact(tuple(self.names), tuple(self.patterns)))
         if self.quota is not None:
             plan = plan._replace(quota=quota_bytes(self.quota), keep="newest" if self.quota.newest else "oldest")
         return Lowered(plan, tuple(self.rules))
@@ -112,7 +128,9 @@ class _Lowering:
         match statement:
             case Include():
                 for word in statement.packs:
-                    self._include(word.text)
+                    given = {each.name.text: each.value for each in statement.given if each.pack == word}
+                    values = {name: each.value for name, each in given.items() if isinstance(each, Const)}
+                    self._include(word.text, values)
             case Scope():
                 # A pattern to leave out is never bound to the project: it may name anything.
                 excepts = tuple(target_of(pattern) for pattern in statement.excepts)
@@ -121,13 +139,20 @@ class _Lowering:
             case Act():
                 self._rule(statement.pattern, statement, statement, (self._action(statement),))
             case Entity():
+                self._kind(statement)
                 for event, actions in self._entity(statement):
                     self._rule(method_pattern(statement, event), event, event, actions)
+            case Redact():
+                texts = [word.text for word in statement.texts]
+                (self.patterns if statement.matching else self.names).extend(texts)
             case Logs():
                 level = level_number(statement.levels[0]) if statement.levels else 0
                 loggers = tuple(prefix for pattern in statement.loggers if (prefix := logger_prefix(pattern)))
                 everything = len(loggers) < len(statement.loggers)
                 self.logs = LogCapture(level or 0, () if everything else loggers, statement.ids)
+                for clause in statement.rates:
+                    most, per = _rate(clause)
+                    self.logs = self.logs._replace(most=most, per=per)
             case Budget():
                 self.budget = round(float(statement.number.text.replace("_", "")) / 100, 9)
             case Sample():
@@ -146,10 +171,12 @@ class _Lowering:
         actions: tuple[Action, ...],
         excepts: tuple[Target, ...] = (),
     ) -> None:
-        rule = Rule(target_of(pattern, self.root), excepts, actions, f"{self.path}:{place.span.line}")
+        parameters = node.parameters if isinstance(node, EntityEvent) else ()
+        types = tuple((each.name.text, each.type.text) for each in parameters if each.type is not None)
+        rule = Rule(target_of(pattern, self.root), excepts, actions, f"{self.path}:{place.span.line}", types)
         self.rules.append(LoweredRule(rule, pattern, node))
 
-    def _include(self, name: str) -> None:
+    def _include(self, name: str, values: dict[str, Value]) -> None:
         if name in packs.ADAPTERS:
             self.adapters.append(packs.ADAPTERS[name])
         elif name not in self.packs and name in packs.shipped():
@@ -157,49 +184,98 @@ class _Lowering:
             text = packs.shipped()[name]
             inner = _Lowering(text, f"{name}.esl", self.root)
             inner.packs = self.packs
-            plan = inner.run(parse(text).tree).plan
+            plan = inner.run(mean(parse(text).tree, values).spec).plan
             self.adapters += plan.adapters
             self.pack_rules += plan.rules
             self.levels += plan.levels
+            self.entities |= inner.entities
+            self.names += inner.names
+            self.patterns += inner.patterns
 
     def _action(self, act: Act) -> Action:
         verb = cast(ActionKind, act.verb.text)  # the grammar lets no other word through
         key, into, source, value = (act.clause(word) for word in ("key", "into", "from", "value"))
         content = key or value
         carrier = into or source
-        condition, limit = act.clause("when"), act.clause("limit")
-        return Action(
+        condition, limit, rate = act.clause("when"), act.clause("limit"), act.clause("at most")
+        action = Action(
             kind=verb,
             when=cast(When, moment_of(act)),
-            channel=self._payload_name(act) if verb == "payload" else "" if carrier else channel_of(act),
+            channel=self._name(act),
             key=expression.lower(content.expression) if content and content.expression else None,
             carrier=expression.lower(carrier.expression) if carrier and carrier.expression else None,
             each=act.has("each"),
             condition=expression.lower(condition.expression) if condition and condition.expression else None,
             limit=int(limit.number.text) if limit and limit.number else DEFAULT_LIMIT,
         )
+        if name := name_of(act):
+            action = action._replace(key=expression.lower(name))
+        if rate:
+            most, per = _rate(rate)
+            action = action._replace(most=most, per=per)
+        return action
 
-    def _payload_name(self, act: Act) -> str:
-        """The name after `as`, else the value as it is written."""
+    def _name(self, act: Act) -> str:
+        """The action's channel: the name after `as`, or what stands for it when there is none."""
         name, value = act.clause("as"), act.clause("value")
+        if act.verb.text in ("inject", "extract"):
+            return name.name.text if name and name.name else ""
+        if act.verb.text != "payload":
+            return channel_of(act) or (act.pattern.text if name_of(act) else "")
         if name is not None and name.name is not None:
             return name.name.text
         span = value.expression.span if value is not None and value.expression is not None else act.span
         return " ".join(self.text[span.start : span.end].split())
 
+    def _kind(self, entity: Entity) -> None:
+        """What a block says of the entity's objects; a later block adds to it."""
+        name = entity.name.text
+        known = self.entities.get(name) or EntityKind(name, target_of(entity.target, self.root))
+        for clause in entity.clauses:
+            if clause.word.text == "unique" and clause.expression is not None:
+                known = known._replace(unique=expression.lower(clause.expression))
+            elif clause.name is not None:
+                known = known._replace(contains=tuple(dict.fromkeys((*known.contains, clause.name.text))))
+        self.entities[name] = known
+
     def _entity(self, entity: Entity) -> Iterator[tuple[EntityEvent, tuple[Action, ...]]]:
-        """Each event with its actions: the event itself, and each watched value as a payload named `Entity.watch`."""
-        watched = {member.name.text: member.value for member in entity.members if isinstance(member, Watch)}
+        """Each event with its actions: the event itself, the positions of what the object contains, and each watched value as
+        a payload named `Entity.watch`."""
+        name = entity.name.text
+        watched = {word: member.value for word, member in watched_of(self.spec, name).items()}
+        blocks = [each for each in self.spec.statements if isinstance(each, Entity) and each.name.text == name]
+        held = [each for block in blocks for each in block.clauses if each.word.text == "contains"]
+        this = ["name", expression.THIS]
         for event in entity.members:
             if not isinstance(event, EntityEvent):
                 continue
-            when = cast(When, event.moment.text)
             parameters = {parameter.name.text for parameter in event.parameters}
-            names = {name: value for name, value in watched.items() if name not in parameters}
+            names = {word: value for word, value in watched.items() if word not in parameters}
+            common = Action(
+                "entity",
+                cast(When, event.moment.text),
+                channel=name,
+                condition=expression.lower(event.condition, names) if event.condition is not None else None,
+            )
+            if event.rate is not None:
+                most, per = _rate(event.rate)
+                common = common._replace(most=most, per=per)
             values = tuple(expression.lower(value, names) for value in event.values)
-            actions = [Action("entity", when, channel=entity.name.text, event=event.event.text, values=values)]
+            actions = [common._replace(event=event.event.text, values=values)]
+            # What is in an object that is deleted has no place in it any more.
             actions += [
-                Action("payload", when, channel=f"{entity.name.text}.{name}", key=expression.lower(value))
-                for name, value in watched.items()
+                common._replace(event="position", values=(expression.lower(each.expression), this), each=True)
+                for each in held
+                if each.expression is not None and event.event.text != "deletion"
+            ]
+            actions += [
+                common._replace(kind="payload", channel=f"{name}.{word}", key=expression.lower(value))
+                for word, value in watched.items()
             ]
             yield event, tuple(actions)
+
+
+def _rate(clause: Clause) -> tuple[int, int]:
+    """How many, in how many seconds, for a clause without a mistake."""
+    number, unit = clause.number, clause.unit
+    return (int(number.text), RATES[unit.text]) if number and unit else (0, 1)

@@ -37,7 +37,13 @@ def _means(rule: Rule, file: SourceFile, function: FunctionInfo) -> bool:
     def named_by(target: Target) -> bool:
         return any(matches(target, name, function.qualname, file.path) for name in file.names)
 
-    return named_by(rule.target) and not any(map(named_by, rule.excepts))
+    return named_by(rule.target) and not any(map(named_by, rule.excepts)) and _is_annotated(rule, function)
+
+
+def _is_annotated(rule: Rule, function: FunctionInfo) -> bool:
+    """Does the function annotate no parameter otherwise than the rule says?"""
+    annotations = dict(zip(function.parameters, function.types, strict=True))
+    return all(annotations.get(name) in (None, "", annotation) for name, annotation in rule.types)
 
 
 def match(rules: Iterable[LoweredRule], index: SourceIndex) -> tuple[RuleMatch, ...]:

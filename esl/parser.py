@@ -262,13 +262,13 @@ def _keyword(terminal: str) -> str:
     definition = next((each for each in grammar().terminals if each.name == terminal), None)
     if definition is None or isinstance(definition.pattern, PatternStr):
         return ""
-    match = re.fullmatch(r"(\w+)\\b", definition.pattern.value)
-    return match[1] if match else ""
+    match = re.fullmatch(r"(\w+(?:\\s\+\w+)*)\\b", definition.pattern.value)
+    return match[1].replace(r"\s+", " ") if match else ""
 
 
 @functools.lru_cache(maxsize=256)
 def _described_sorted(expected: tuple[str, ...]) -> str:
-    left = set(expected)
+    left = set(expected) - {"SETTING"}  # which may stand for much, and would be in every answer
     out: list[str] = []
     if {"NUMBER", "LPAR", "_UNSAFE"} <= left:
         out.append("an expression")

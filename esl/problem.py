@@ -29,6 +29,14 @@ class EslProblem:
     remove: bool = False
 
 
+def error(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
+    return EslProblem("error", message, span, fix, remove)
+
+
+def warning(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
+    return EslProblem("warning", message, span, fix, remove)
+
+
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """The known name that looks most like `word`, or ""."""
     names = list(dict.fromkeys(known))

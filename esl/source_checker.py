@@ -23,13 +23,13 @@ from clew.esl.ast import (
     Unary,
     Watch,
 )
-from clew.esl.checker import error, has_wildcard, warning
+from clew.esl.checker import has_wildcard
 from clew.esl.compiled import functions_in
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import RuleMatch, functions_of
-from clew.esl.problem import EslProblem, did_you_mean, listing, nearest
+from clew.esl.problem import EslProblem, did_you_mean, error, listing, nearest, warning
 from clew.esl.span import Span
 from clew.records.compiled import is_compiled
 from clew.records.match import matches_module
@@ -89,6 +89,9 @@ class _Checker:
             yield warning(message, pattern.span)
         elif not total and each.rule.rule.excepts and functions_of(Rule(each.rule.rule.target), self.index):
             yield warning("`except` leaves out every function that this matches; make it narrower", pattern.span)
+        elif not total and isinstance(each.rule.node, EntityEvent) and each.rule.rule.types:
+            found = functions_of(each.rule.rule._replace(types=()), self.index)
+            yield from _mistyped(each.rule.node, found) if found else self._nothing(pattern, method=True)
         elif not total:
             yield from self._nothing(pattern, method=isinstance(each.rule.node, EntityEvent))
 
@@ -227,12 +230,6 @@ class _Checker:
             lacking = [function for function in functions if not _has(function, name.id)]
             if lacking:
                 yield _lacks(name, lacking, functions)
-            elif parameter.type is not None:
-                for function in functions[:1]:
-                    actual = function.types[function.parameters.index(name.id)]
-                    if actual and actual != parameter.type.text:
-                        message = f"`{name.id}` is `{actual}` in `{function.label}`, not `{parameter.type.text}`"
-                        yield warning(message + "; correct the type or leave it out", parameter.type.span)
         read = [*event.values, *watched.values()]
         for value in read:
             yield from self._unsafe_reads(value, functions)
@@ -251,6 +248,17 @@ def _reads_this(value: Expression) -> bool:
     if isinstance(value, Attribute) and isinstance(value.object, Name) and value.object.id == expression.THIS:
         return True
     return any(map(_reads_this, expression.children(value)))
+
+
+def _mistyped(event: EntityEvent, functions: tuple[FunctionInfo, ...]) -> Iterator[EslProblem]:
+    """No method of the name annotates its parameters as the line says."""
+    for parameter in event.parameters:
+        for function in functions[:1]:
+            annotations = dict(zip(function.parameters, function.types, strict=True))
+            actual, name = annotations.get(parameter.name.text), parameter.name.text
+            if parameter.type is not None and actual and actual != parameter.type.text:
+                message = f"`{name}` is `{actual}` in `{function.label}`, not `{parameter.type.text}`"
+                yield warning(message + "; correct the type or leave it out", parameter.type.span)
 
 
 def _class_of(function: FunctionInfo) -> str:

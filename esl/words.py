@@ -9,21 +9,32 @@ CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "join": (("key",), ("as", "when")),
     "define": (("key",), ("as", "when")),
     "use": (("key",), ("as", "when")),
+    "release": (("key",), ("as", "when")),
+    "acquire": (("key",), ("as", "when")),
+    "handle": ((), ("key", "as")),
     "request": ((), ("as", "when")),
-    "inject": (("into",), ("when",)),
-    "extract": (("from",), ("when",)),
-    "payload": (("value",), ("as", "limit", "when")),
+    "inject": (("into",), ("as", "when")),
+    "extract": (("from",), ("as", "when")),
+    "payload": (("value",), ("as", "limit", "at most", "when")),
 }
 """The verbs, each with the clauses it needs and those it may have."""
 EACH = ("receive", "join", "use")
 """Verbs that may take a list of keys."""
-KEYWORDS = ("include", "scope", *CLAUSES, "logs", "budget", "quota", "sample", "level", "entity")
+WHOLE_CALLS = ("handle", "request")
+"""Verbs that are about a call from its start to its end."""
+KEYWORDS = (
+    "include", "scope", *CLAUSES, "logs", "redact", "budget", "quota", "sample", "parameter", "level", "entity"
+)  # fmt: skip
 """What a statement can begin with."""
 MEMBER_KEYWORDS = ("watch", "when")
 """What a line of an entity can begin with."""
 MOMENTS = ("start", "finish")
 EVENTS = {"position": (1, 2), "deletion": (1, 1), "communication": (2, 2)}
 """Events of entities, with the fewest and most values they take."""
+ENTITY_CLAUSES = ("unique", "contains")
+"""What can stand between an entity's class and its braces."""
+RATES = {"s": 1, "min": 60, "h": 3600}
+"""What `at most 10/…` can count by, in seconds."""
 UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 BUILT_IN_LEVELS = ("event", "function", "class", "module", "task", "thread", "process", "machine")

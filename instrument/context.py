@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, MutableMapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from clew.instrument import carriers
 from clew.instrument.recorder.lifecycle import run_folder
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
@@ -41,36 +41,36 @@ def fresh_key() -> int:
     return core.flow_key(_source.fresh())
 
 
-def inject_into(carrier: MutableMapping[str, str], site: int = 0) -> int:
-    """Records a SEND, writes its key into the headers in `carrier`, and returns the key.
+def inject_into(carrier: Any, site: int = 0, name: str = CHANNEL) -> int:
+    """Records a SEND, writes its key under `name` into what `carriers` can write to, and returns the key.
 
     Headers that hold another tracer's `traceparent` stay as they are: its span id is the key. Returns 0, and records
-    nothing, when recording is off or the carrier is no mapping that can be written.
+    nothing, when recording is off or the carrier is none that can be written.
     """
     if not core.active():
         return 0
     try:
-        there = _span_in(carrier)
+        there = _span_in(carrier, name)
         if there is not None and there.trace != _trace_of(run_folder()):
             # It may come by again, in a retry for instance: a target pairs with the last one.
             key = there.span
         else:
             key = fresh_key()
-            _write(carrier, key)
+            carriers.write(carrier, name, _header_of(key))
     except Exception:
         return 0
     core.emit(Kind.SEND, site, key, intern(CHANNEL))
     return key
 
 
-def forward_from(carrier: Mapping[str, str], site: int = 0) -> int:
+def forward_from(carrier: Any, site: int = 0) -> int:
     """Records a SEND of the span that finished headers name, and returns its key; 0 when they name none."""
-    return _record(Kind.SEND, carrier, site)
+    return _record(Kind.SEND, carrier, site, CHANNEL)
 
 
-def extract_from(carrier: Mapping[str, str], site: int = 0) -> int:
-    """Records a RECEIVE of the cause that the headers in `carrier` name, and returns its key; 0 when they name none."""
-    return _record(Kind.RECEIVE, carrier, site)
+def extract_from(carrier: Any, site: int = 0, name: str = CHANNEL) -> int:
+    """Records a RECEIVE of the cause that `carrier` names under `name`, and returns its key; 0 when it names none."""
+    return _record(Kind.RECEIVE, carrier, site, name)
 
 
 def receive_header(header: object, site: int = 0) -> int:
@@ -82,11 +82,11 @@ def receive_header(header: object, site: int = 0) -> int:
     return span.span
 
 
-def _record(kind: Kind, carrier: Mapping[str, str], site: int) -> int:
+def _record(kind: Kind, carrier: Any, site: int, name: str) -> int:
     if not core.active():
         return 0
     try:
-        there = _span_in(carrier)
+        there = _span_in(carrier, name)
     except Exception:
         return 0
     if there is None:
@@ -134,14 +134,6 @@ def _header_of(key: int) -> str:
     return f"00-{_trace_of(run_folder())}-{key:016x}-{'00' if core.flow() == _DROPPED else '01'}"
 
 
-def _write(carrier: MutableMapping[str, str], key: int) -> None:
-    # A header of ours, in whatever case it came back, makes way for the new one.
-    for name in [name for name in carrier if name.lower() == CHANNEL]:
-        del carrier[name]
-    carrier[CHANNEL] = _header_of(key)
-
-
-def _span_in(carrier: Mapping[str, str]) -> Span | None:
-    # Header names have no case; a plain dict of them does.
-    headers = [value for name, value in carrier.items() if str(name).lower() == CHANNEL]
-    return parse(headers[-1]) if headers else None
+def _span_in(carrier: Any, name: str) -> Span | None:
+    header = carriers.read(carrier, name)
+    return parse(header) if header else None

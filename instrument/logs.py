@@ -11,14 +11,18 @@ import re
 import sys
 import threading
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.instrument.adapters.patching import hook, surround, when_imported
 from clew.instrument.probes.sites import register
+from clew.instrument.recorder import redaction
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import FLAG_FAILED, Kind
 from clew.records.plan import LogCapture
+
+if TYPE_CHECKING:
+    from clew.instrument.probes.rates import Rate
 
 _DROPPED = 2
 """What `core.flow` gives in a request flow that is left out."""
@@ -58,6 +62,7 @@ class Lines:
 
     def choose(self, capture: LogCapture) -> None:
         self._capture = capture
+        self._rate = _rate_of(capture)
         self._wanted: dict[str, bool] = {}
         self.ids = capture.ids
 
@@ -82,9 +87,22 @@ class Lines:
         """The id of the event that the calling thread's next `emit` records."""
         return f"{core.uid():016x}.{core.thread()}.{self._count.so_far() + 1}"
 
+    def admits(self, site: int) -> bool:
+        """Is one more line recorded, of those that are wanted?"""
+        return self._rate is None or self._rate.admits(site)
+
     def emit(self, site: int, level: int, name: str, text: str, flags: int = 0) -> None:
+        text = redaction.current().text(text)
         self._count.number = self._count.so_far() + 1
         core.emit(Kind.LOG, site, level, intern(name), text.encode("utf-8", "backslashreplace"), flags)
+
+
+def _rate_of(capture: LogCapture) -> Rate | None:
+    if not capture.most:
+        return None
+    from clew.instrument.probes.rates import rate_of  # which few plans need
+
+    return rate_of("logs", capture.most, capture.per, intern("log lines"), "log lines")
 
 
 class Announced(threading.local):
@@ -105,6 +123,8 @@ def _patch(logging: Any, lines: Lines) -> None:
             return
         place = record.pathname, record.lineno, record.funcName
         site = lines.site(place, record.module, _frame_of(record))
+        if not lines.admits(site):
+            return
         flags, event = 0, ""
         if announced.name == name:
             text, event = announced.text, announced.id

@@ -97,10 +97,13 @@ def _recorder(lines: Lines) -> Callable[[Any, Any, Any], Any]:
         name = known if type(known) is str else module_of(frame.f_globals, stem) if frame else ""
         if not lines.wants(level, name):
             return
+        place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else ("", 0, "structlog")
+        site = lines.site(place, stem, frame)
+        if not lines.admits(site):
+            return
         if lines.ids:
             event["clew"] = lines.next_id()
-        place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else ("", 0, "structlog")
-        lines.emit(lines.site(place, stem, frame), level, name, text)
+        lines.emit(site, level, name, text)
 
     return process
 

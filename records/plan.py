@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from clew.records.errors import PlanError
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 Expr = list[Any]
 """One of
@@ -30,7 +30,10 @@ Expr = list[Any]
   ["unsafe", expr]                   the spec allows user code to run in it
 """
 
-ActionKind = Literal["send", "receive", "join", "define", "use", "request", "inject", "extract", "payload", "entity"]
+ActionKind = Literal[
+    "send", "receive", "join", "define", "use", "release", "acquire", "handle", "request", "inject", "extract", "payload",
+    "entity",
+]  # fmt: skip
 When = Literal["start", "finish"]
 
 
@@ -49,14 +52,16 @@ class Action(NamedTuple):
     kind: ActionKind
     when: When
     channel: str = ""
-    """send … use: the name that keys live in. request: the request's name. payload: the value's name. entity: the
-    entity's name."""
+    """send … acquire, handle: the name that keys live in. request: the request's name. payload: the value's name. entity:
+    the entity's name. inject, extract: the header's or field's name, "" for `traceparent`."""
     key: Expr | None = None
-    """send … use: what identifies the object; None means the scope that `inject`/`extract` names. payload: the value."""
+    """send … acquire: what identifies the object; handle: the same, None for a scope without a cause. payload: the value.
+    request: what its name is, if it is not `channel`."""
     carrier: Expr | None = None
-    """inject, extract: the dict of headers."""
+    """inject, extract: what holds the headers."""
     each: bool = False
-    """receive, join, use: the key expression gives a list; every item is a cause of its own."""
+    """receive, join, use: the key expression gives a list; every item is a cause of its own. entity: the first value is a
+    list, with an event for every item."""
     event: str = ""
     """entity: position, deletion or communication."""
     values: tuple[Expr, ...] = ()
@@ -64,6 +69,9 @@ class Action(NamedTuple):
     condition: Expr | None = None
     limit: int = 200
     """payload: at most this many characters."""
+    most: int = 0
+    """payload, entity: at most so many records in `per` seconds, by all functions of the rule together; 0 for no bound."""
+    per: int = 1
 
 
 class Rule(NamedTuple):
@@ -74,6 +82,29 @@ class Rule(NamedTuple):
     actions: tuple[Action, ...] = ()
     origin: str = ""
     """`file:line` of the spec, for messages."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Parameters and their annotations, as `ast.unparse` writes them: functions that annotate one otherwise are not meant."""
+
+
+class EntityKind(NamedTuple):
+    """What is known of the objects of a class that a spec makes entities of."""
+
+    name: str
+    target: Target
+    """The class: its module and its name."""
+    unique: Expr | None = None
+    """What identifies one, computed from `this`; None for its id in the process."""
+    contains: tuple[str, ...] = ()
+    """Entities that it holds."""
+
+
+class Redact(NamedTuple):
+    """What is left out of all recorded values and texts."""
+
+    names: tuple[str, ...] = ()
+    """Globs of parameters', attributes' and keys' names, whatever their case."""
+    patterns: tuple[str, ...] = ()
+    """Regular expressions of texts."""
 
 
 class Level(NamedTuple):
@@ -89,6 +120,9 @@ class LogCapture(NamedTuple):
     """Logger-name prefixes; empty for all."""
     ids: bool = False
     """Append the event's id to text lines."""
+    most: int = 0
+    """At most so many lines in `per` seconds; 0 for no bound."""
+    per: int = 1
 
 
 class Plan(NamedTuple):
@@ -109,6 +143,8 @@ class Plan(NamedTuple):
     """Share of request flows that is recorded, each whole or not at all, 0.1 for 10 %; None for all."""
     keep: Literal["oldest", "newest"] = "oldest"
     """What stays when the quota is reached: the oldest, and recording stops, or the newest, and the oldest is dropped."""
+    entities: tuple[EntityKind, ...] = ()
+    redact: Redact | None = None
 
 
 def dump(plan: Plan) -> str:
@@ -149,11 +185,12 @@ def _plan(data: dict[str, Any]) -> Plan:
                 excepts=tuple(Target(**target) for target in rule["excepts"]),
                 actions=tuple(_action(action) for action in rule["actions"]),
                 origin=rule["origin"],
+                types=tuple((name, annotation) for name, annotation in rule.get("types", ())),
             )
             for rule in data["rules"]
         ),
         adapters=tuple(data["adapters"]),
-        logs=None if logs is None else LogCapture(logs["level"], tuple(logs["loggers"]), logs["ids"]),
+        logs=None if logs is None else LogCapture(**{**logs, "loggers": tuple(logs["loggers"])}),
         levels=tuple(
             Level(level["name"], tuple((label, Target(**target)) for label, target in level["labels"]))
             for level in data["levels"]
@@ -164,7 +201,17 @@ def _plan(data: dict[str, Any]) -> Plan:
         sample=data.get("sample"),
         version=data["version"],
         keep="newest" if data.get("keep") == "newest" else "oldest",
+        entities=tuple(map(_entity, data.get("entities", ()))),
+        redact=_redact(data.get("redact")),
     )
+
+
+def _entity(data: dict[str, Any]) -> EntityKind:
+    return EntityKind(data["name"], Target(**data["target"]), data["unique"], tuple(data["contains"]))
+
+
+def _redact(data: dict[str, Any] | None) -> Redact | None:
+    return Redact(tuple(data["names"]), tuple(data["patterns"])) if data else None
 
 
 def _action(data: dict[str, Any]) -> Action:

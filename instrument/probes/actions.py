@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CellType
 from typing import Any
 
 from clew.instrument import context
-from clew.instrument.probes import expressions, sites, values
+from clew.instrument.probes import expressions, identities, sites, values
 from clew.instrument.probes.bytecode import Call, Parameter, Probes
 from clew.instrument.probes.expressions import UNKNOWN, Arguments, Evaluate
 from clew.instrument.probes.meter import Meter, meter_of, now
 from clew.instrument.probes.quiet import Quiet
+from clew.instrument.probes.rates import Rate, rate_of
+from clew.instrument.recorder import redaction
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.errors import PlanError
@@ -33,18 +36,26 @@ _KINDS = {
     "join": Kind.JOIN,
     "define": Kind.DEFINE,
     "use": Kind.USE,
+    "release": Kind.RELEASE,
+    "acquire": Kind.ACQUIRE,
+    "handle": Kind.SCOPE_BEGIN,
     "request": Kind.REQUEST,
     "inject": Kind.SEND,
     "extract": Kind.RECEIVE,
     "payload": Kind.PAYLOAD,
     "entity": Kind.ENTITY,
 }
-_OPENING = frozenset({"receive", "extract", "request"})
-_AFTER_THE_CALL = frozenset({"receive", "join", "use", "extract"})
+_OPENING = frozenset({"receive", "extract", "handle", "request"})
+_AFTER_THE_CALL = frozenset({"receive", "join", "use", "acquire", "extract"})
 _DROPPABLE = frozenset({"payload", "entity"})
-_SEQUENCES = frozenset({list, tuple, set, frozenset, dict})
+_SEQUENCES = frozenset({list, tuple, set, frozenset, dict, deque})
 _KEY_TEXT = 64
+_NAME_TEXT = 100
 _ENTITY_TEXT = 200
+_MOST_NAMES = 200
+"""So many names may be computed for the requests of one statement."""
+_MOST_HELD = 1000
+"""So many objects of a container are told."""
 _PROCESS = os.urandom(8)
 
 Step = Callable[[Arguments], None]
@@ -61,19 +72,25 @@ def compile_actions(
         name: _Phase(site, parameters)
         for name in ("start", "before_exit", "after_exit", "before_unwind", "after_unwind")
     }
+    scopes = 0
     for action, origin in sorted(actions, key=lambda pair: pair[0].kind not in _OPENING):
         try:
             if action.when == "start":
-                phases["start"].add(action, "")
+                phases["start"].add(action, "", origin)
+                if action.kind == "handle":
+                    scopes += 1
                 continue
             place = "after" if action.kind in _AFTER_THE_CALL else "before"
             at_exit, at_unwind = _ends(action)
             if at_exit:
-                phases[f"{place}_exit"].add(action, "result")
+                phases[f"{place}_exit"].add(action, "result", origin)
             if at_unwind:
-                phases[f"{place}_unwind"].add(action, "exception")
+                phases[f"{place}_unwind"].add(action, "exception", origin)
         except PlanError as error:
             sites.note(f"{origin or 'the plan'}: {action.kind} is not recorded at {label}: {error}", site)
+    for _ in range(scopes):
+        phases["before_exit"].end_scope("result")
+        phases["before_unwind"].end_scope("exception")
     calls: dict[str, Any] = {name: phase.call() for name, phase in phases.items()}
     return Probes(site, **calls)
 
@@ -101,8 +118,9 @@ class _Phase:
         self._edges: list[Step] = []
         self._finish = False
 
-    def add(self, action: Action, subject: str) -> None:
-        """`subject` is what the call gets first: "result", "exception" or nothing. Raises `PlanError`."""
+    def add(self, action: Action, subject: str, origin: str) -> None:
+        """`subject` is what the call gets first: "result", "exception" or nothing; `origin` tells the statement. Raises
+        `PlanError`."""
         self._finish = bool(subject)
         read, slots = list(self._read), {}
         for name in {name for part in _expressions(action) for name in expressions.names(part)}:
@@ -113,13 +131,23 @@ class _Phase:
             if parameter not in read:
                 read.append(parameter)
             slots[name] = read.index(parameter) + bool(subject)
-        step = _step(self._site, action, slots)
+        step = _step(self._site, action, slots, origin)
         self._steps.append(step)
         if action.kind in _DROPPABLE:
             meter_of(self._site).droppable = True
         else:
             self._edges.append(step)
         self._read = read
+
+    def end_scope(self, subject: str) -> None:
+        """Ends the scope that a `handle` began, after all else that the call itself gives."""
+        self._finish, site = bool(subject), self._site
+
+        def step(_arguments: Arguments) -> None:
+            core.emit(Kind.SCOPE_END, site, 0)
+
+        self._steps.append(step)
+        self._edges.append(step)
 
     def _parameter(self, name: str) -> Parameter:
         if name == "this" and name not in self._parameters:
@@ -178,15 +206,16 @@ def _contents(cell: CellType) -> Any:
         return UNKNOWN
 
 
-def _step(site: int, action: Action, slots: dict[str, int]) -> Step:
+def _step(site: int, action: Action, slots: dict[str, int], origin: str) -> Step:
     kind, channel = _KINDS[action.kind], intern(action.channel) if action.channel else 0
+    rate = _rate(action, origin)
     condition = expressions.compile_expression(action.condition, slots) if action.condition else None
     record = _recorder(site, action, slots, kind, channel)
     runs_user_code = any(_has_unsafe(part) for part in _expressions(action))
 
     def step(arguments: Arguments) -> None:
         try:
-            if condition is None or values.truth(condition(arguments)):
+            if (condition is None or values.truth(condition(arguments))) and (rate is None or rate.admits(site)):
                 record(arguments)
         except Exception as error:
             if not runs_user_code and _is_interrupt(error):
@@ -194,6 +223,15 @@ def _step(site: int, action: Action, slots: dict[str, int]) -> Step:
             core.emit(kind, site, 0, channel, values.class_name(error).encode("utf-8", "replace"), FLAG_FAILED)
 
     return step
+
+
+def _rate(action: Action, origin: str) -> Rate | None:
+    if not action.most:
+        return None
+    what = "payloads" if action.kind == "payload" else f"events `{action.event}`"
+    name = f"{action.channel} {what}" if action.channel else what
+    key = origin, action.kind, action.channel, action.event, action.each
+    return rate_of(key, action.most, action.per, intern(name), name)
 
 
 def _has_unsafe(expression: Expr) -> bool:
@@ -212,29 +250,55 @@ def _is_interrupt(error: BaseException) -> bool:
 
 
 def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, channel: int) -> Step:
+    hides = redaction.current().hides
+
     def evaluated(expression: Expr | None) -> Evaluate:
         return expressions.compile_expression(expression or ["const", None], slots)
+
+    def recorded(expression: Expr | None) -> Evaluate:
+        return evaluated(expressions.without_hidden(expression or ["const", None], hides))
 
     match action.kind:
         case "inject" | "extract":
             carry: Callable[..., int] = context.inject_into if action.kind == "inject" else context.extract_from
             carrier = evaluated(action.carrier)
-            return lambda arguments: _carry(carry, carrier(arguments), site)
-        case "request":
+            named = (action.channel,) if action.channel else ()
+            return lambda arguments: _carry(carry, carrier(arguments), site, named)
+        case "request" | "handle":
             if not action.key:
                 return lambda arguments: core.emit(kind, site, 0, channel)
+            if action.kind == "request":
+                return _named(site, recorded(action.key), channel)
         case "payload":
-            return _payload(site, evaluated(action.key), channel, action.limit)
+            value = evaluated(["const", redaction.HIDDEN]) if hides(action.channel) else recorded(action.key)
+            return _payload(site, value, channel, action.limit)
         case "entity":
-            return _entity(site, action, [evaluated(value) for value in action.values], channel)
-    key = evaluated(action.key)
+            return _entity(site, action, [recorded(value) for value in action.values], channel)
+    key, hidden = evaluated(action.key), expressions.reads_hidden(action.key or [], hides)
     if action.each:
-        return lambda arguments: _emit_each(kind, site, action.channel, channel, key(arguments))
-    return lambda arguments: _emit_key(kind, site, action.channel, channel, key(arguments))
+        return lambda arguments: _emit_each(kind, site, action.channel, channel, key(arguments), hidden=hidden)
+    return lambda arguments: _emit_key(kind, site, action.channel, channel, key(arguments), hidden=hidden)
 
 
-def _carry(carry: Callable[..., int], carrier: Any, site: int) -> None:
-    carry(carrier, site)
+def _named(site: int, name: Evaluate, otherwise: int) -> Step:
+    """A request whose name is a value, of which there are only so many; beyond them it has the name `otherwise`."""
+    known: dict[str, int] = {}
+
+    def step(arguments: Arguments) -> None:
+        text = values.render(name(arguments), _NAME_TEXT)[0]
+        channel = known.get(text)
+        if channel is None and len(known) < _MOST_NAMES and text:
+            channel = known[text] = intern(text)
+            if len(known) == _MOST_NAMES:
+                sites.note(f"requests here have {_MOST_NAMES} names by now: others have that of the statement", site)
+        core.emit(Kind.REQUEST, site, 0, otherwise if channel is None else channel)
+
+    return step
+
+
+def _carry(carry: Callable[..., int], carrier: Any, site: int, named: tuple[str, ...]) -> None:
+    if not carry(carrier, site, *named) and carry is context.inject_into:
+        raise TypeError(f"a {values.class_name(carrier)} cannot carry a header")
 
 
 def _with_addresses(value: Any) -> Any:
@@ -244,21 +308,25 @@ def _with_addresses(value: Any) -> Any:
     return value if type(value) in values.SCALARS else (_PROCESS, id(value))
 
 
-def _emit_key(kind: Kind, site: int, name: str, channel: int, value: Any) -> None:
+def _emit_key(  # what a record holds
+    kind: Kind, site: int, name: str, channel: int, value: Any, *, hidden: bool
+) -> None:
     flags = 0
     try:
         key = key_of(name, value)
     except NotAKey:
         key, flags = key_of(name, _with_addresses(value)), FLAG_AMBIGUOUS
-    text = values.render(value, _KEY_TEXT)[0]
+    text = redaction.HIDDEN if hidden else values.render(value, _KEY_TEXT)[0]
     core.emit(kind, site, key, channel, text.encode("utf-8", "replace"), flags)
 
 
-def _emit_each(kind: Kind, site: int, name: str, channel: int, items: Any) -> None:
+def _emit_each(  # what records hold
+    kind: Kind, site: int, name: str, channel: int, items: Any, *, hidden: bool
+) -> None:
     if type(items) not in _SEQUENCES:
         raise TypeError(f"each needs a list, tuple, set or dict, not a {values.class_name(items)}")
     for item in list(items):
-        _emit_key(kind, site, name, channel, item)
+        _emit_key(kind, site, name, channel, item, hidden=hidden)
 
 
 def _payload(site: int, value: Evaluate, channel: int, limit: int) -> Step:
@@ -270,23 +338,45 @@ def _payload(site: int, value: Evaluate, channel: int, limit: int) -> Step:
 
 
 def _entity(site: int, action: Action, parts: Sequence[Evaluate], channel: int) -> Step:
-    def step(arguments: Arguments) -> None:
-        described = [_described(part(arguments)) for part in parts]
+    def emit(described: list[Any]) -> None:
         text = json.dumps({"event": action.event, "entity": action.channel, "values": described}, separators=(",", ":"))
         if len(text) > MAX_TEXT:
             raise ValueError("the values of an entity's event are too long to record")
         core.emit(Kind.ENTITY, site, 0, channel, text.encode())
 
-    return step
+    def step(arguments: Arguments) -> None:
+        emit([_described(part(arguments)) for part in parts])
+
+    def each(arguments: Arguments) -> None:
+        held, *others = (part(arguments) for part in parts)
+        items = _held(held)
+        described = [_described(other) for other in others]
+        for item in items[:_MOST_HELD]:
+            emit([_described(item), *described])
+        if len(items) > _MOST_HELD:
+            raise OverflowError(f"it holds {len(items)} objects")
+
+    return each if action.each else step
+
+
+def _held(container: Any) -> list[Any]:
+    """What is in a container: its items, of a dict its values."""
+    if type(container) is dict:
+        return list(container.values())
+    if type(container) in _SEQUENCES:
+        return list(container)
+    raise TypeError(f"a {values.class_name(container)} does not tell what it contains without code of the program's")
 
 
 def _described(value: Any) -> Any:
     """A JSON value: a scalar as it is, other objects by class and id."""
     kind = type(value)
     if kind is str:
-        return value[:_ENTITY_TEXT]
+        return values.render(value, _ENTITY_TEXT)[0]
     if kind in (bool, float) or value is None or (kind is int and value.bit_length() <= 64):
         return value
     if kind in values.SCALARS:
         return values.render(value, _ENTITY_TEXT)[0]
-    return {"class": values.class_name(value), "id": id(value)}
+    known = identities.identify(value)
+    described = {"class": values.class_name(value), "id": id(value)}
+    return described if known is None else {**described, "unique": values.render(known[0], _ENTITY_TEXT)[0]}

@@ -10,9 +10,10 @@ import os
 from collections.abc import Sequence
 from types import CodeType
 
-from clew.instrument.probes import originals, sites
+from clew.instrument.probes import annotated, originals, sites
 from clew.instrument.probes.bytecode import Probes, is_function, parameters
 from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from clew.instrument.recorder import redaction
 from clew.records.match import matches_module, module_pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
@@ -25,8 +26,13 @@ class PlanChooser:
 
     def __init__(self, plan: Plan) -> None:
         self._rules = tuple(enumerate(plan.rules))
+        redaction.use(plan.redact)  # a plan that is changed is put in place before it is recorded by
         if any(rule.actions for rule in plan.rules):
             importlib.import_module(_ACTIONS)  # now, not while the program imports something
+        if plan.entities:
+            from clew.instrument.probes import identities  # which plans without entities do without
+
+            identities.use(plan.entities)
 
     def names(self, module: str) -> bool:
         """Could a rule choose functions of this module, judging by its name alone?"""
@@ -64,7 +70,7 @@ class ModuleChooser:
 
     def wish(self, code: CodeType) -> object | None:
         """What is wanted of `code` and the code nested in it: equal for equal wishes; None when nothing is."""
-        own = [(rule.origin, rule.actions) for _, rule in self._chosen(code)] if is_function(code) else []
+        own = [(rule.origin, rule.actions, rule.types) for _, rule in self._chosen(code)] if is_function(code) else []
         nested = tuple(self.wish(constant) for constant in code.co_consts if type(constant) is CodeType)
         return (tuple(own), nested) if own or any(nested) else None
 
@@ -73,6 +79,7 @@ class ModuleChooser:
             (index, rule)
             for index, rule in self._rules
             if rule_matches(rule, self._module, code.co_qualname, self._file)
+            and (not rule.types or annotated.fits(rule, code, self._file))
         ]
 
     def _site(self, code: CodeType, rule: int) -> int:

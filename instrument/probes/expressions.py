@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew.instrument.probes import values
+from clew.instrument.recorder.redaction import HIDDEN
 from clew.records.errors import PlanError
 from clew.records.plan import Expr
 
@@ -54,6 +55,30 @@ def names(expression: Expr) -> set[str]:
     if expression and expression[0] == "const":
         return set()
     return {name for part in expression if isinstance(part, list) for name in names(part)}
+
+
+def reads_hidden(expression: Expr, hides: Callable[[object], bool]) -> bool:
+    """Does it read a parameter, an attribute or an item by a name that is redacted?"""
+    match expression:
+        case ["const", *_]:
+            return False
+        case ["name", name] if hides(name):
+            return True
+        case ["attr", _, name] if hides(name):
+            return True
+        case ["item", _, ["const", name]] if hides(name):
+            return True
+        case ["method", _, "get", [["const", name], *_]] if hides(name):
+            return True
+    return any(reads_hidden(part, hides) for part in expression if isinstance(part, list))
+
+
+def without_hidden(expression: Expr, hides: Callable[[object], bool]) -> Expr:
+    """An expression for what may be recorded of its value: nothing of what reads something redacted, but other items of a
+    tuple."""
+    if expression[:1] == ["tuple"]:
+        return ["tuple", [without_hidden(item, hides) for item in expression[1]]]
+    return ["const", HIDDEN] if reads_hidden(expression, hides) else expression
 
 
 def compile_expression(expression: Expr, slots: dict[str, int], *, safe: bool = True) -> Evaluate:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections import namedtuple
+from collections.abc import Callable
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
+
+from clew.instrument.recorder import redaction
 
 SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 """Exact types whose operators are the interpreter's own."""
@@ -19,6 +22,7 @@ _MISSING = object()
 _MRO = type.__dict__["__mro__"].__get__
 _NAMESPACE = type.__dict__["__dict__"].__get__
 _NAME = type.__dict__["__name__"].__get__
+_QUALNAME = type.__dict__["__qualname__"].__get__
 _ARGUMENTS = BaseException.__dict__["args"].__get__
 _SLOTS = frozenset({MemberDescriptorType, GetSetDescriptorType})
 _NATIVE_DESCRIPTORS = _SLOTS | {type(namedtuple("_", "field").__dict__["field"])}
@@ -29,6 +33,21 @@ _MAX_BITS = 1024
 
 def class_name(value: object) -> str:
     return cast(str, _NAME(type(value)))
+
+
+def bases(kind: type) -> tuple[type, ...]:
+    return cast("tuple[type, ...]", _MRO(kind))
+
+
+def names_of(kind: type) -> tuple[str, str]:
+    """The module and the qualified name of a class."""
+    module = _NAMESPACE(kind).get("__module__", "builtins")
+    return (module if type(module) is str else ""), cast(str, _QUALNAME(kind))
+
+
+def has_method(value: object, name: str) -> bool:
+    """Do the classes of `value` say something of `name`?"""
+    return _find(type(value), name) is not _MISSING
 
 
 def _find(kind: type, name: str) -> Any:
@@ -77,6 +96,18 @@ def attribute(value: object, name: str) -> Any:
     return found
 
 
+def store(value: object, name: str, new: object) -> None:
+    """`value.name = new`, in a slot or the instance's dict. Raises `TypeError` where only the program's code could."""
+    found = _find(type(value), name)
+    own = _own(value)
+    if type(found) is MemberDescriptorType:
+        found.__set__(value, new)
+    elif own is not None and (found is _MISSING or _find(type(found), "__set__") is _MISSING):
+        dict.__setitem__(own, name, new)
+    else:
+        raise TypeError(f"{_NAME(type(value))} has no place for an attribute {name}")
+
+
 def _is_enum_property(descriptor: object) -> bool:
     # `member.value` and `member.name`: a Python property of the standard library over `_value_` and `_name_`.
     enum = sys.modules.get("enum")
@@ -103,43 +134,65 @@ def _scalar(value: Any, limit: int) -> str:
     return repr(value)
 
 
-def _items(values: Any, limit: int, depth: int) -> str:
+Hides = Callable[[object], bool]
+
+
+def _nothing(_name: object) -> bool:
+    return False
+
+
+def _items(values: Any, limit: int, depth: int, hides: Hides) -> str:
     out = []
     left = limit
     for count, value in enumerate(list(values)):
         if count == _MAX_ITEMS or left <= 0:
             out.append("…")
             break
-        out.append(_nested(value, left, depth))
+        out.append(_nested(value, left, depth, hides))
         left -= len(out[-1]) + 2
     return ", ".join(out)
 
 
-def _nested(value: Any, limit: int, depth: int) -> str:
+def _nested(value: Any, limit: int, depth: int, hides: Hides) -> str:
     kind = type(value)
     if kind in SCALARS:
         return _scalar(value, limit)
     if depth < _MAX_DEPTH:
         if kind is list:
-            return f"[{_items(value, limit, depth + 1)}]"
+            return f"[{_items(value, limit, depth + 1, hides)}]"
         if kind is tuple:
-            return f"({_items(value, limit, depth + 1)}{',' if len(value) == 1 else ''})"
+            if len(value) == 2 and hides(value[0]):  # a header
+                return f"({_scalar(value[0], limit)}, {redaction.HIDDEN})"
+            return f"({_items(value, limit, depth + 1, hides)}{',' if len(value) == 1 else ''})"
         if kind is set or kind is frozenset:
-            inside = f"{{{_items(value, limit, depth + 1)}}}" if value else ""
+            inside = f"{{{_items(value, limit, depth + 1, hides)}}}" if value else ""
             return inside if value and kind is set else f"{kind.__name__}({inside})"
         if kind is dict:
             pairs = [
-                f"{_nested(key, limit, depth + 1)}: {_nested(item, limit, depth + 1)}"
+                f"{_nested(key, limit, depth + 1, hides)}: "
+                + (redaction.HIDDEN if hides(key) else _nested(item, limit, depth + 1, hides))
                 for key, item in list(value.items())[:_MAX_ITEMS]
             ]
             return "{" + ", ".join(pairs + ["…"] * (len(value) > _MAX_ITEMS)) + "}"
         if issubclass(kind, BaseException):
-            return f"{_NAME(kind)}({_items(_ARGUMENTS(value), limit, depth + 1)})"
+            return f"{_NAME(kind)}({_items(_ARGUMENTS(value), limit, depth + 1, hides)})"
     return f"<{_NAME(kind)} at {id(value):#x}>"
 
 
 def render(value: Any, limit: int) -> tuple[str, bool]:
-    """`value` as text of at most `limit` characters, and whether it was cut. A str is its own text."""
+    """`value` as text of at most `limit` characters, without what is redacted, and whether it was cut. A str is itself."""
+    hidden = redaction.current()
+    if not hidden.on:
+        return _cut(_text(value, limit + 1, _nothing), limit)
+    return _cut(hidden.text(_text(value, limit + redaction.LOOKAHEAD, hidden.hides)), limit)
+
+
+def _text(value: Any, limit: int, hides: Hides) -> str:
     kind = type(value)
-    text = value[: limit + 1] if kind is str else _integer(value) if kind is int else _nested(value, limit + 1, 0)
+    if kind is str:
+        return cast(str, value[:limit])
+    return _integer(value) if kind is int else _nested(value, limit, 0, hides)
+
+
+def _cut(text: str, limit: int) -> tuple[str, bool]:
     return text[:limit], len(text) > limit

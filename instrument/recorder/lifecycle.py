@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from clew.instrument.recorder import strings
+from clew.instrument.recorder import redaction, strings
 from clew.instrument.recorder.complaint import complain
 from clew.instrument.recorder.select import core, implementation, reason, without_gil
 from clew.records.errors import ClewError
@@ -61,6 +61,7 @@ class _Fork(threading.local):
 _run: str | None = None
 _plan = Plan()
 _definers: list[Callable[[], None]] = []
+_enders: list[Callable[[], None]] = []
 _keys = KeySource()
 _fork = _Fork()
 _children_wait = False
@@ -94,6 +95,7 @@ def begin(run: str | os.PathLike[str], plan: Plan) -> None:
         )
     if not core.active():
         _run, _plan = os.fspath(run), plan
+        redaction.use(plan.redact)
         _begin(_cause_from_environment())
         _hook()
 
@@ -102,6 +104,7 @@ def use_plan(plan: Plan) -> None:
     """The plan was changed meanwhile: what forked children go by."""
     global _plan
     _plan = plan
+    redaction.use(plan.redact)
 
 
 def stop() -> None:
@@ -109,15 +112,27 @@ def stop() -> None:
     global _run
     _run = None
     with contextlib.suppress(Exception):
-        _tell_sample()
+        _tell_the_end()
         core.stop()
 
 
 def _end() -> None:
     if _started_by and core.active():
         core.emit(Kind.SEND, 0, process_end(_started_by), strings.intern("process.end"))
-    _tell_sample()
+    _tell_the_end()
     core.stop()
+
+
+def _tell_the_end() -> None:
+    if core.active():
+        for tell in _enders:
+            tell()
+    _tell_sample()
+
+
+def at_end(tell: Callable[[], None]) -> None:
+    """Calls `tell`, which raises nothing, while the recording can still be added to."""
+    _enders.append(tell)
 
 
 end = core.to_the_end(_end)
@@ -291,7 +306,7 @@ def _short_argv() -> list[str]:
     """The command line, long arguments cut, and as many of them as fit."""
     argv: list[str] = []
     room = _MAX_ARGV
-    for argument in sys.orig_argv:
+    for argument in redaction.current().arguments(sys.orig_argv):
         kept = argument if len(argument) <= _MAX_ARGUMENT else argument[:_MAX_ARGUMENT] + "…"
         room -= len(kept.encode("utf-8", "replace")) + 4
         if room < 0:

@@ -66,7 +66,7 @@ def test_help_mistakes_and_what_is_rare_are_left_to_click(arguments):
 
 def test_every_option_is_known_or_left_to_click():
     names = {name for option in run.run.params for name in option.opts}
-    assert names - {"command"} == {*run_words._FLAGS, *run_words._VALUES, "--spec", "--keep"}
+    assert names - {"command"} == {*run_words._FLAGS, *run_words._VALUES, "--spec", "--keep", "--set"}
     assert set(run_words.Options._fields) == {option.name for option in run.run.params}
 
 

@@ -1,0 +1,101 @@
+"""What can be wrong with the entities of a spec: their classes, clauses, events, and what they say of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clew.esl import expression
+from clew.esl.ast import Broken, Clause, Entity, EntityEvent, Expression, Include, Name, Spec, Watch
+from clew.esl.clauses import check_pattern, check_rate
+from clew.esl.meaning import entities_of
+from clew.esl.problem import EslProblem, did_you_mean, error, listing
+from clew.esl.words import EVENTS
+
+
+def watched_of(spec: Spec, name: str) -> dict[str, Watch]:
+    """What is watched of an entity, wherever its blocks stand."""
+    blocks = [each for each in spec.statements if isinstance(each, Entity) and each.name.text == name]
+    return {member.name.text: member for each in blocks for member in each.members if isinstance(member, Watch)}
+
+
+def check_entities(spec: Spec) -> Iterator[EslProblem]:
+    """Entities and what they say of one another."""
+    here = [statement for statement in spec.statements if isinstance(statement, Entity)]
+    included = [word.text for each in spec.statements if isinstance(each, Include) for word in each.packs]
+    known = {entity.name.text for entity in here} | {each.name.text for pack in included for each in entities_of(pack)}
+    unreadable = any(isinstance(statement, Broken) for statement in spec.statements)
+    unique: dict[str, Clause] = {}
+    for entity in here:
+        yield from _entity(entity, watched_of(spec, entity.name.text))
+        for clause in entity.clauses:
+            if clause.expression is not None:
+                yield from _of_this(clause.expression, f"what stands after `{clause.word.text} … by`")
+            if clause.word.text == "unique":
+                first = unique.setdefault(entity.name.text, clause)
+                if first is not clause:
+                    yield error(f"`unique` is said in line {first.span.line} already; keep one of them", clause.span)
+            elif clause.name is not None and clause.name.text not in known and not unreadable:
+                hint, fix = did_you_mean(clause.name.text, known)
+                yield error(f"there is no entity `{clause.name.text}`{hint}", clause.name.span, fix)
+
+
+def _of_this(value: Expression, what: str) -> Iterator[EslProblem]:
+    yield from expression.check(value, at_finish=True)
+    for name in expression.names_in(value):
+        if name.id != expression.THIS:
+            yield error(f"`{name.id}` is not known here: {what} is read from `this`", name.span)
+
+
+def _entity(entity: Entity, watched: dict[str, Watch]) -> Iterator[EslProblem]:
+    target = entity.target
+    yield from check_pattern(target)
+    if target.qualname is None:
+        module, dot, class_name = target.module.rpartition(".")
+        fix = f"{module}:{class_name}" if dot else ""
+        hint = f"; write `{fix}`" if fix else "; write `module:Class`"
+        yield error(f"an entity is a class, and a colon stands between its module and its name{hint}", target.span, fix)
+    seen: set[str] = set()
+    for member in entity.members:
+        if isinstance(member, Watch):
+            if member.name.text in seen:
+                yield error(f"`{member.name.text}` is watched twice; remove one", member.name.span)
+            seen.add(member.name.text)
+            yield from _of_this(member.value, "a watched value")
+    for member in entity.members:
+        if isinstance(member, EntityEvent):
+            yield from _event(member, tuple(watched))
+
+
+def _event(event: EntityEvent, watched: tuple[str, ...]) -> Iterator[EslProblem]:
+    if event.method.qualname is not None or "." in event.method.module:
+        yield error("name the method alone; its class stands after `is`", event.method.span)
+    if event.event.text not in EVENTS:
+        hint, fix = did_you_mean(event.event.text.lower(), EVENTS)
+        hint = hint or f"; there are {listing(tuple(EVENTS), 'and')}"
+        yield error(f"there is no event `{event.event.text}`{hint}", event.event.span, fix)
+    else:
+        fewest, most = EVENTS[event.event.text]
+        if not fewest <= len(event.values) <= most:
+            takes = expression.count_of_values(fewest, most)
+            message = f"`{event.event.text}` takes {takes}, here it gets {len(event.values)}"
+            yield error(message, event.event.span)
+    parameters = [parameter.name for parameter in event.parameters]
+    for index, word in enumerate(parameters):
+        if word.text in {earlier.text for earlier in parameters[:index]}:
+            yield error(f"the parameter `{word.text}` stands twice; remove one", word.span, remove=True)
+    at_finish = event.moment.text == "finish"
+    known = (expression.THIS, *expression.AT_FINISH, *(word.text for word in parameters), *watched)
+    for value in (*event.values, *([event.condition] if event.condition is not None else [])):
+        yield from expression.check(value, at_finish=at_finish)
+        for name in expression.names_in(value):
+            yield from _known(name, known, event)
+    if event.rate is not None:
+        yield from check_rate(event.rate)
+
+
+def _known(name: Name, known: tuple[str, ...], event: EntityEvent) -> Iterator[EslProblem]:
+    if name.id not in known:
+        hint, fix = did_you_mean(name.id, known)
+        method = event.method.text
+        hint = hint or f"; if it is a parameter, name it in the brackets after `{method}`"
+        yield error(f"`{name.id}` is not known here{hint}", name.span, fix)

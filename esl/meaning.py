@@ -1,0 +1,228 @@
+"""A spec as it is meant: each `$name` replaced by what its parameter says, each extended entity with its class.
+
+Invariant: a statement in which that is not possible is `Broken` here, and a problem says why; all others keep their places.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from clew.esl import packs
+from clew.esl.ast import Broken, Const, Default, Entity, Include, Node, Pattern, Setting, Spec, Statement, Word
+from clew.esl.parser import parse
+from clew.esl.problem import EslProblem, did_you_mean, listing
+from clew.esl.span import Span
+
+Value = str | int | float | bool | None
+
+_PATTERN = re.compile(r"[\w*?<>]+(\.[\w*?<>]+)*(:[\w*?<>]+(\.[\w*?<>]+)*)?")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_IN_PATTERN = re.compile(r"\$([^\W\d]\w*)?")
+_NOWHERE = Span(1, 1, 1, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Meaning:
+    spec: Spec
+    problems: tuple[EslProblem, ...]
+    values: Mapping[str, Value]
+    """What each parameter says."""
+
+
+def mean(spec: Spec, given: Mapping[str, Value] | None = None, texts: Mapping[str, str] | None = None) -> Meaning:
+    """`given` are values that an `include` gives, which were checked; `texts` are values as a command line has them."""
+    resolving = _Resolving(spec)
+    resolving.values |= given or {}
+    resolving.take(texts or {})
+    statements = tuple(resolving.statement(statement) for statement in spec.statements)
+    resolving.unused()
+    if all(new is old for new, old in zip(statements, spec.statements, strict=True)):
+        return Meaning(spec, tuple(resolving.problems), resolving.values)
+    return Meaning(dataclasses.replace(spec, statements=statements), tuple(resolving.problems), resolving.values)
+
+
+def parameters_of(pack: str) -> dict[str, Value]:
+    """The parameters of a pack with their defaults; none of an adapter."""
+    text = packs.shipped().get(pack)
+    return _defaults(parse(text).tree) if text is not None else {}
+
+
+def entities_of(pack: str, seen: frozenset[str] = frozenset()) -> Iterator[Entity]:
+    """The entities that a pack declares, and those of the packs that it includes."""
+    text = packs.shipped().get(pack)
+    if text is None or pack in seen:
+        return
+    for statement in parse(text).tree.statements:
+        if isinstance(statement, Entity) and statement.extended is None:
+            yield statement
+        elif isinstance(statement, Include):
+            for word in statement.packs:
+                yield from entities_of(word.text, seen | {pack})
+
+
+def fits(value: Value, default: Value) -> bool:
+    """May a parameter with this default have this value? One without a value of its own (None) may have any."""
+    if default is None or isinstance(default, bool):
+        return default is None or isinstance(value, bool)
+    if isinstance(default, str):
+        return isinstance(value, str)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def kind_of(value: Value) -> str:
+    return "a string" if isinstance(value, str) else "True or False" if isinstance(value, bool) else "a number"
+
+
+def _defaults(spec: Spec) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for statement in spec.statements:
+        if isinstance(statement, Default) and isinstance(statement.value, Const):
+            found.setdefault(statement.name.text, statement.value.value)
+    return found
+
+
+def _from_text(text: str, default: Value) -> Value:
+    """A value of a command line. Raises `ValueError` when it is none that fits."""
+    if isinstance(default, str):
+        return text
+    words: dict[str, Value] = {"true": True, "false": False, "none": None}
+    value: Value = words.get(text.lower(), text)
+    if isinstance(value, str) and _NUMBER.fullmatch(text):
+        value = int(text) if text.lstrip("-").isdigit() else float(text)
+    if not fits(value, default):
+        raise ValueError(text)
+    return value
+
+
+class _Resolving:
+    def __init__(self, spec: Spec) -> None:
+        self.problems: list[EslProblem] = []
+        self.spec = spec
+        self.values = _defaults(spec)
+        self.used: set[str] = set()
+        self.bad = False
+
+    def take(self, texts: Mapping[str, str]) -> None:
+        for name, text in texts.items():
+            if name not in self.values:
+                hint, _ = did_you_mean(name, self.values)
+                known = f"; there is {listing(tuple(self.values), 'and')}" if self.values else "; it has none at all"
+                self._error(f"the spec has no parameter `{name}`{hint or known}", _NOWHERE)
+                continue
+            default = self.values[name]
+            try:
+                self.values[name] = _from_text(text, default)
+            except ValueError:
+                self._error(f"the parameter `{name}` is {kind_of(default)}, not {text!r}", _NOWHERE)
+
+    def _error(self, message: str, span: Span, fix: str = "") -> None:
+        self.bad = True
+        self.problems.append(EslProblem("error", message, span, fix))
+
+    def statement(self, statement: Statement) -> Statement:
+        self.bad = False
+        if isinstance(statement, Default):
+            return statement
+        made: Any = self._resolved(statement)
+        if isinstance(made, Entity) and made.extended is not None:
+            made = dataclasses.replace(made, target=self._class_of(made))
+        return Broken(statement.span, "") if self.bad else made
+
+    def unused(self) -> None:
+        if any(isinstance(statement, Broken) for statement in self.spec.statements):
+            return  # what could not be read may use it
+        for statement in self.spec.statements:
+            if isinstance(statement, Default) and statement.name.text not in self.used:
+                message = f"nothing uses `${statement.name.text}`; remove the parameter, or use it"
+                self.problems.append(EslProblem("warning", message, statement.name.span))
+
+    def _class_of(self, entity: Entity) -> Pattern:
+        declared: dict[str, Pattern] = {}
+        for statement in self.spec.statements:
+            if isinstance(statement, Entity) and statement.extended is None:
+                declared.setdefault(statement.name.text, statement.target)
+            elif isinstance(statement, Include):
+                for word in statement.packs:
+                    for other in entities_of(word.text):
+                        declared.setdefault(other.name.text, other.target)
+        target = declared.get(entity.name.text)
+        if target is None:
+            hint, fix = did_you_mean(entity.name.text, declared)
+            message = f"there is no entity `{entity.name.text}` to extend{hint}"
+            self._error(message if hint else message + "; declare it with `is module:Class`", entity.name.span, fix)
+            return entity.target
+        return dataclasses.replace(self._pattern(target), span=entity.target.span)
+
+    # Any node: the same object when nothing in it is to be replaced.
+
+    def _resolved(self, node: Any, field: str = "") -> Any:
+        match node:
+            case tuple():
+                items = tuple(self._resolved(item, field) for item in node)
+                return node if all(new is old for new, old in zip(items, node, strict=True)) else items
+            case Setting():
+                return Const(node.span, self._value(node.id, node.span))
+            case Word():
+                return self._word(node, field) if node.setting else node
+            case Pattern():
+                return self._pattern(node)
+            case Node():
+                changes = {}
+                for each in dataclasses.fields(node):
+                    old = getattr(node, each.name)
+                    if (new := self._resolved(old, each.name)) is not old:
+                        changes[each.name] = new
+                return dataclasses.replace(node, **changes) if changes else node
+        return node
+
+    def _value(self, name: str, span: Span) -> Value:
+        self.used.add(name)
+        if name in self.values:
+            return self.values[name]
+        hint, near = did_you_mean(name, self.values)
+        known = f"; there is {listing(tuple(self.values), 'and')}" if self.values else f"; add `parameter {name} = …;`"
+        self._error(f"the spec has no parameter `{name}`{hint or known}", span, f"${near}" if near else "")
+        return None
+
+    def _word(self, word: Word, field: str) -> Word:
+        value = self._value(word.text[1:], word.span)
+        needs: Callable[[Value], bool] = _IS_WANTED[field]
+        if not self.bad and not needs(value):
+            wanted = {"number": "a number that is not negative", "name": "a text"}.get(field, "a level or a number")
+            self._error(f"{wanted} is needed here, and `{word.text}` is {value!r}", word.span)
+        return Word(word.span, str(value))
+
+    def _pattern(self, pattern: Pattern) -> Pattern:
+        if "$" not in pattern.text:
+            return pattern
+
+        def put(match: re.Match[str]) -> str:
+            if not match[1]:
+                self._error("`$` begins the name of a parameter; write one after it", pattern.span)
+                return ""
+            return str(self._value(match[1], pattern.span))
+
+        text = _IN_PATTERN.sub(put, pattern.text)
+        if not self.bad and not _PATTERN.fullmatch(text):
+            self._error(f"`{pattern.text}` is `{text}`, which is no pattern; check the parameter's value", pattern.span)
+        module, colon, qualname = text.partition(":")
+        return Pattern(pattern.span, module, qualname if colon else None)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+_IS_WANTED: dict[str, Callable[[Value], bool]] = {
+    "number": _is_number,
+    "name": _is_text,
+    "levels": lambda value: _is_text(value) or (_is_number(value) and isinstance(value, int)),
+}
+"""By the field of the tree that a word stands in."""
