@@ -25,7 +25,7 @@ _ROUNDS = 4
 _TIGHT_BEFORE = frozenset(("COMMA", "RPAR", "RSQB", "COLON", "DOT", "SEMICOLON"))
 _TIGHT_AFTER = frozenset(("LPAR", "LSQB", "DOT"))
 _CALLABLE = frozenset(("NAME", "DOTTED", "PATTERN", "RPAR", "RSQB", "STRING"))
-_OPERANDS = _CALLABLE | {"NUMBER", "TRUE", "FALSE", "NONE"}
+_OPERANDS = _CALLABLE | {"NUMBER", "SETTING", "TRUE", "FALSE", "NONE"}
 
 
 def format_text(text: str) -> str:
@@ -254,11 +254,13 @@ def _moved(token: Token, by: int) -> Token:
 def _spaced(tokens: list[Token]) -> Iterator[str]:
     """Each token with the blank before it, if one belongs there."""
     before: Token | None = None
-    unary = False
+    unary, rated = False, -1
     for token in tokens:
         text = re.sub(r"\s+", " ", str(token)) if token.type != "STRING" else str(token)
         share = token.type == "PERCENT" and token is tokens[-1]
-        yield text if before is None or unary or share or _is_tight(before, token) else " " + text
+        rated = 3 if token.type == "AT_MOST" else rated - 1  # its number, slash and unit are to come
+        tight = unary or share or rated in (0, 1)
+        yield text if before is None or tight or _is_tight(before, token) else " " + text
         unary = token.type == "MINUS" and (before is None or before.type not in _OPERANDS)
         before = token
 
@@ -270,4 +272,4 @@ def _is_tight(before: Token, after: Token) -> bool:
         return before.type in _CALLABLE
     # A quantity and its unit: 3%, 512MB, 100/s.
     touching = before.end_pos == after.start_pos
-    return before.type == "NUMBER" and (after.type == "NAME" or (touching and after.type in ("PERCENT", "SLASH")))
+    return before.type in ("NUMBER", "SETTING") and (after.type == "NAME" or (touching and after.type in ("PERCENT", "SLASH")))

@@ -16,9 +16,12 @@ from clew.esl.span import Span
 
 Kind = Literal["entity", "level", "channel", "request", "watch", "label"]
 CHANNELS = {
-    "send": ("receive", "join"),
+    "send": ("receive", "join", "handle"),
     "receive": ("send",),
     "join": ("send",),
+    "handle": ("send",),
+    "release": ("acquire",),
+    "acquire": ("release",),
     "define": ("use",),
     "use": ("define",),
 }
@@ -54,7 +57,11 @@ def names_of(spec: Spec) -> Iterator[Occurrence]:
                 for label in statement.labels:
                     yield Occurrence("label", label.name.text, inner(label.name), owner=statement.name.text)
             case Entity():
-                yield Occurrence("entity", statement.name.text, inner(statement.name))
+                given = statement.extended is None
+                yield Occurrence("entity", statement.name.text, inner(statement.name), given=given)
+                for clause in statement.clauses:
+                    if clause.name is not None:
+                        yield Occurrence("entity", clause.name.text, inner(clause.name), given=False)
                 yield from _watched(statement)
 
 

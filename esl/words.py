@@ -31,8 +31,6 @@ MEMBER_KEYWORDS = ("watch", "when")
 MOMENTS = ("start", "finish")
 EVENTS = {"position": (1, 2), "deletion": (1, 1), "communication": (2, 2)}
 """Events of entities, with the fewest and most values they take."""
-ENTITY_CLAUSES = ("unique", "contains")
-"""What can stand between an entity's class and its braces."""
 RATES = {"s": 1, "min": 60, "h": 3600}
 """What `at most 10/…` can count by, in seconds."""
 UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
