@@ -35,39 +35,43 @@ class Meant:
     title: str
     """The statement's words before it: `send finish`."""
     statement: Span
-    parameters: tuple[str, ...] = ()
-    """Of an entity's line."""
+    node: Act | EntityEvent | None = None
+    """With values that name parameters."""
 
 
 def patterns_of(spec: Spec, root: str = "") -> Iterator[Meant]:
     """Every pattern of a spec, in order."""
     for statement in spec.statements:
+        span = statement.span
         match statement:
             case Scope():
                 excepts = tuple(target_of(pattern) for pattern in statement.excepts)
                 for pattern in statement.patterns:
-                    yield _meant(pattern, "rule", "scope", statement.span, root, excepts)
+                    rule = Rule(target_of(pattern, root), excepts)
+                    yield Meant(pattern, pattern.span, rule, "rule", "scope", span)
                 for pattern in statement.excepts:
-                    yield _meant(pattern, "except", "except", statement.span, "")
-            case Act():
+                    yield Meant(pattern, pattern.span, Rule(target_of(pattern)), "except", "except", span)
+            case Act(pattern=pattern):
                 title = " ".join((statement.verb.text, *(word.text for word in statement.modifiers)))
-                yield _meant(statement.pattern, "rule", title, statement.span, root)
+                yield Meant(pattern, pattern.span, Rule(target_of(pattern, root)), "rule", title, span, statement)
             case LevelMap():
                 for label in statement.labels:
                     title = f"{statement.name.text}: {label.name.text}"
-                    yield _meant(label.pattern, "label", title, statement.span, "")
+                    yield Meant(label.pattern, label.pattern.span, Rule(target_of(label.pattern)), "label", title, span)
             case Entity():
-                target = statement.target
-                methods = Pattern(target.span, target.module, f"{target.qualname}.**" if target.qualname else None)
-                yield _meant(methods, "class", f"entity {statement.name.text}", statement.span, root)
-                for event in statement.members:
-                    if isinstance(event, EntityEvent):
-                        pattern = method_pattern(statement, event)
-                        yield _meant(pattern, "rule", f"when {event.moment.text}", event.span, root)
+                yield from _of_entity(statement, root)
 
 
-def _meant(pattern: Pattern, role: Role, title: str, statement: Span, root: str, excepts: tuple = ()) -> Meant:  # type: ignore[type-arg]
-    return Meant(pattern, pattern.span, Rule(target_of(pattern, root), excepts), role, title, statement)
+def _of_entity(entity: Entity, root: str) -> Iterator[Meant]:
+    target = entity.target
+    methods = Pattern(target.span, target.module, f"{target.qualname}.**" if target.qualname else None)
+    rule = Rule(target_of(methods, root))
+    yield Meant(methods, target.span, rule, "class", f"entity {entity.name.text}", entity.span)
+    for event in entity.members:
+        if isinstance(event, EntityEvent):
+            pattern = method_pattern(entity, event)
+            rule = Rule(target_of(pattern, root))
+            yield Meant(pattern, pattern.span, rule, "rule", f"when {event.moment.text}", event.span, event)
 
 
 def pattern_at(spec: Spec, offset: int, root: str = "") -> Meant | None:
@@ -144,4 +148,8 @@ def about_parameter(word: str, functions: tuple[FunctionInfo, ...]) -> str:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number != 1 else f"1 {what.replace('functions', 'function').replace('methods', 'method')}"
+    return (
+        f"{number:,} {what}"
+        if number != 1
+        else f"1 {what.replace('functions', 'function').replace('methods', 'method')}"
+    )

@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 def recordables(session: Session, params: RecordableParams) -> RecordableResult:
     """The likeliest first: what was typed, the test at the cursor, what is configured, the file, the project."""
-    make = _Maker(session)
+    make = _Maker(session, params.spec)
     if params.command:
         try:
             typed = shlex.split(params.command)
@@ -66,8 +66,9 @@ def _nothing(params: RecordableParams) -> str:
 class _Maker:
     """Makes the commands: with which Python, in which folder, by which spec."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, asked: str = "") -> None:
         self.workspace = session.workspace
+        self._asked = asked
         self._spec = session.spec or _only_spec(self.workspace)
 
     def program(
@@ -83,7 +84,7 @@ class _Maker:
         """`words` as the user would type them; `python` is the one that has clew."""
         folder = str(Path(self.workspace, os.path.expanduser(cwd)))
         command = [sys.executable, "-m", "clew", "run", "--workspace", str(self.workspace)]
-        chosen = spec or self._spec
+        chosen = self._asked or spec or self._spec
         if chosen:
             command += ["--spec", str(Path(self.workspace, chosen))]
         detail = shlex.join(words) + (f", by {chosen}" if chosen else "")

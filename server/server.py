@@ -77,7 +77,7 @@ class ClewServer(LanguageServer):
         self.settings = Settings()
         self.comparison = Comparison(self)
         self.figures = Figures(self)
-        self.specs = Specs(lambda: self.session)
+        self.specs = Specs(lambda: self.session, self.open_specs)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clew-work")
         self._watcher: Watcher | None = None
         self._told: set[str] = set()
@@ -142,6 +142,11 @@ class ClewServer(LanguageServer):
         # pygls keeps them by the decoded URI.
         document: TextDocument | None = self.workspace.text_documents.get(urllib.parse.unquote(uri))
         return document
+
+    def open_specs(self) -> list[str]:
+        """The paths of the specs that the client has open."""
+        paths = [path_of(document.uri) for document in list(self.workspace.text_documents.values())]
+        return [path for path in paths if path.endswith(".esl")]
 
     def begin(self, params: types.InitializeParams) -> None:
         """On the client's `initialize`: the workspace is known, its wishes too."""

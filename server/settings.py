@@ -58,6 +58,10 @@ class Settings:
     """`clew.logs.links`: links at places in source and at events' ids in logs and terminals."""
     record_code_lens: bool = True
     """`clew.record.codeLens`: "record" above tests and a file's `if __name__ == "__main__":`."""
+    esl_code_lens: bool = True
+    """`clew.esl.codeLens`: what rules match and gave, above them."""
+    esl_inlay_hints: bool = True
+    """`clew.esl.inlayHints`: how many functions each pattern of a list matches."""
     record_spec: str = ""
     """`clew.record.spec`: what to record, where a program names no spec; "" for the only one at the workspace's top."""
     programs: tuple[Program, ...] = ()
@@ -65,7 +69,8 @@ class Settings:
 
     def shown(self) -> tuple[object, ...]:
         """What lenses and hints depend on, but for changes since the baseline."""
-        return self.code_lens, self.lens_parts, self.what_if_percent, self.inlay_hints, self.record_code_lens
+        hints = (self.inlay_hints, self.esl_inlay_hints)
+        return self.code_lens, self.lens_parts, self.what_if_percent, hints, self.record_code_lens, self.esl_code_lens
 
 
 _PATHS = {
@@ -79,6 +84,8 @@ _PATHS = {
     "log_code_lens": ("logs", "codeLens"),
     "log_links": ("logs", "links"),
     "record_code_lens": ("record", "codeLens"),
+    "esl_code_lens": ("esl", "codeLens"),
+    "esl_inlay_hints": ("esl", "inlayHints"),
     "record_spec": ("record", "spec"),
     "programs": ("record", "programs"),
 }

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 KEPT = 16
 """Specs whose last check is kept."""
-LISTED_SECONDS = 5.0
+LISTED_SECONDS = 2.0
 """For how long a list of the workspace's specs is good enough."""
 
 
 class Specs:
-    def __init__(self, session: Callable[[], Session]) -> None:
+    def __init__(self, session: Callable[[], Session], opened: Callable[[], list[str]]) -> None:
         self._session = session
+        self._opened = opened
+        """The paths of the specs that are open in the editor, whether or not they are on the disk."""
         self._index: SourceIndex | None = None
         self._lock = threading.Lock()
         self._checked: OrderedDict[str, Checked] = OrderedDict()
@@ -84,23 +86,18 @@ class Specs:
         """Path, text and names of each spec of the workspace, as the editor has it; the one at `path` first."""
         if path:
             yield path, text, names_in(text)
-        for other in self.specs():
-            if same_file_key(str(other)) != same_file_key(path):
-                content = self._session().text(str(other))
+        seen = {same_file_key(path)} if path else set()
+        for other in (*self._opened(), *map(str, self.specs())):
+            if same_file_key(other) not in seen:
+                seen.add(same_file_key(other))
+                content = self._session().text(other)
                 if content is not None:
-                    yield str(other), content, names_in(content)
+                    yield other, content, names_in(content)
 
     def functions_of(self, rule: Rule) -> tuple[FunctionInfo, ...]:
         from clew.esl.matcher import functions_of
 
         return self.with_index(lambda index: functions_of(rule, index))
-
-    def functions_in(self, path: str, text: str) -> tuple[FunctionInfo, ...]:
-        """Of a Python file that holds this text."""
-        from clew.esl.functions import read_functions
-
-        known = self.with_index(lambda index: [file for file in index.files if same_file_key(file.path) == same_file_key(path)])
-        return ()
 
     def figures(self, task: Task) -> RuleFigures | None:
         """What rules gave in the run that is looked at, None without one."""

@@ -1,4 +1,4 @@
-"""Code lenses: what each recorded function of an open file cost, and "why" on the error lines of a log file.
+"""Code lenses: what each recorded function of an open file cost, "why" on the error lines of a log, what a spec's rules gave.
 
 Two stages: the first only places lenses, the second computes the text of those that come into view. Invariant: a lens
 stands where its function stands now, or says that it is stale.
@@ -16,6 +16,8 @@ from clew.server import wording
 from clew.server.about_function import path_share, what_if
 from clew.server.codec import encode
 from clew.server.features import log_lines, record
+from clew.server.features.esl import lens as spec_lens
+from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.positions import line_range, path_of
 from clew.server.present import places
 from clew.server.protocol import SliceParams, Target
@@ -37,6 +39,12 @@ def register(server: ClewServer) -> None:
         try:
             if log_lines.may_be_log(server, uri):
                 return await server.work("clew: log", lambda task: _log_lenses(server, uri, task))
+            if is_spec(uri) and server.settings.esl_code_lens:
+                spec = SpecText.of(server.workspace.get_text_document(uri))
+                recorded = server.settings.record_code_lens
+                return await server.work(
+                    "clew: spec", lambda task: spec_lens.lenses(server.specs, spec, task, record=recorded)
+                )
             if path.endswith(".py"):
                 text = server.workspace.get_text_document(uri).source
                 settings = server.settings

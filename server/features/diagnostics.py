@@ -41,6 +41,7 @@ def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
         server.comparison.publish()
+        server.specs.forget_files()
         # A saved Python file may have given a rule what it means, or taken it away.
         for document in list(server.workspace.text_documents.values()):
             await publish(server, document.uri)

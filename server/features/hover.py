@@ -59,8 +59,8 @@ def register(server: ClewServer) -> None:
                 content = await server.work(
                     "clew", lambda task: _function_hover(server, Spot(path, line + 1, name, text), kind, task)
                 )
-            elif is_spec(uri) and (document := server.open_document(uri)) is not None:
-                spec = SpecText.of(document)
+            elif is_spec(uri):
+                spec = SpecText.of(server.workspace.get_text_document(uri))
                 offset = spec.offset(params.position)
                 kind = types.MarkupKind.Markdown
                 content, place = await server.work(

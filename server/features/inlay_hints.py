@@ -14,6 +14,8 @@ from clew.records.errors import ClewError
 from clew.records.match import plain_qualname
 from clew.server import wording
 from clew.server.call_lines import CallLines, call_lines
+from clew.server.features.esl import lens as spec_lens
+from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.outline import Definition, outline
 from clew.server.positions import path_of, utf16_length
 from clew.server.present import Places, places
@@ -32,6 +34,9 @@ def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     async def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
         path = path_of(params.text_document.uri)
+        if is_spec(params.text_document.uri) and server.settings.esl_inlay_hints:
+            spec = SpecText.of(server.workspace.get_text_document(params.text_document.uri))
+            return await server.work("clew: inlay hints", lambda _: spec_lens.hints(server.specs, spec, params.range))
         if not path.endswith(".py") or not server.settings.inlay_hints:
             return []
         text = server.workspace.get_text_document(params.text_document.uri).source

@@ -20,6 +20,8 @@ class RecordableParams:
     """A command that the user typed, in a shell's words; then it alone is the answer."""
     kind: str = ""
     """Only what is of this kind: "test" for the one at the cursor, "file" for the file as a program …"""
+    spec: str = ""
+    """What to record by, instead of what is configured."""
 
 
 @dataclass(frozen=True)

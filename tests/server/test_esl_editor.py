@@ -6,6 +6,7 @@ import sys
 import pytest
 import pytest_lsp
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.workspace import PositionCodec
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
@@ -265,3 +266,215 @@ async def test_what_was_typed_is_formatted_at_its_end(editor, open_spec):
     )
     # The lines beside it are one change with it.
     assert "send a:b key x;" in spec.edited(edits)
+
+
+# Hovers
+
+
+@pytest.mark.parametrize(
+    ("marked", "parts"),
+    [
+        ("scope shop.|**;", ["**7 functions** in 2 files", "[shop.app:Stock.__init__](file://", "and 2 more"]),
+        ("send shop.app:or|der key item;", ["**1 function**", "`async (item, user)`", "app.py#L25"]),
+        ("scope shop.** except shop.au|dit;", ["**1 function left out**", "shop.audit:audit"]),
+        ("scope shop.gon|e;", ["matches no function here"]),
+        ("se|nd shop.app:order key item;", ["one thing causes another", "`each`"]),
+        ("send shop.app:order ke|y item;", ["`key` says what identifies the object"]),
+        ("send shop.app:order key i|tem;", ["`item`: a parameter of [shop.app:order]"]),
+        ("send shop.app:* key it|em as x;", ["a parameter of 1 of the 2 functions"]),
+        ("payload shop.app:order value l|en(item);", ["of builtin values"]),
+        ("send shop.app:order key item as so|ld;\nreceive shop.audit:audit key item as sold;",
+         ["channel `sold`: 1 × `send`, 1 × `receive`"]),
+        ("entity Stock is shop.app:Sto|ck {\n when finish __init__() -> position(this);\n}", ["**4 methods**"]),
+        ("entity Stock is shop.app:Stock {\n when finish look|up() -> position(this);\n}",
+         ["when finish shop.app:Stock.lookup", "**1 function**"]),
+    ],
+)  # fmt: skip
+async def test_a_hover_tells_what_is_meant(editor, open_spec, marked, parts):
+    spec = open_spec(marked)
+    answer = await editor.text_document_hover_async(types.HoverParams(**spec.at))
+    assert [part for part in parts if part not in answer.contents.value] == [], answer.contents.value
+    start, end = spec.spec.offset(answer.range.start), spec.spec.offset(answer.range.end)
+    assert start <= spec.spec.offset(spec.position) <= end
+
+
+async def test_where_there_is_nothing_to_say_no_hover_comes(editor, open_spec):
+    for marked in ("scope shop.**|;  ", "// sc|ope\n", "budget |3%;"):
+        spec = open_spec(marked + "|" if "|" not in marked else marked)
+        answer = await editor.text_document_hover_async(types.HoverParams(**spec.at))
+        assert answer is None or "scope" in answer.contents.value
+
+
+# From patterns to functions and back
+
+
+def places(locations):
+    return [(location.uri.rpartition("/")[2], location.range.start.line + 1) for location in locations or ()]
+
+
+def line_of(text):
+    return APP.splitlines().index(text) + 1
+
+
+async def test_the_definition_of_a_pattern_are_its_functions(editor, open_spec):
+    spec = open_spec("scope shop.app:Stock.l|*, shop.audit;".replace("l|*", "l|ookup"))
+    found = await editor.text_document_definition_async(types.DefinitionParams(**spec.at))
+    assert places(found) == [("app.py", line_of("    def lookup(self, item, count=1):"))]
+
+
+async def test_a_channel_leads_to_its_other_end_in_any_spec(editor, open_spec):
+    open_spec("\nreceive shop.audit:audit key item as far;\n", "other.esl")
+    spec = open_spec("send shop.app:order key item as f|ar;")
+    found = await editor.text_document_definition_async(types.DefinitionParams(**spec.at))
+    assert places(found) == [("other.esl", 2)]
+    context = types.ReferenceContext(include_declaration=True)
+    found = await editor.text_document_references_async(types.ReferenceParams(context, **spec.at))
+    assert places(found) == [(spec.path.name, 1), ("other.esl", 2)]
+
+
+async def test_the_references_of_a_function_are_the_rules_that_name_it(editor, open_spec):
+    open_spec("include standard;\nscope shop.**;\nrequest shop.app:order;\nscope shop.audit;\n", "rules.esl")
+    before, after = APP.split("order(", 1)
+    # Unsaved changes have moved it.
+    source = open_spec("# moved\n" + before + "or|der(" + after, "shop/app.py")
+    found = await editor.text_document_references_async(
+        types.ReferenceParams(types.ReferenceContext(include_declaration=True), **source.at)
+    )
+    assert places(found) == [("rules.esl", 2), ("rules.esl", 3)]
+
+
+# The outline, colours, folds, selections
+
+
+async def test_the_outline_has_statements_and_what_is_in_them(editor, open_spec):
+    spec = open_spec(
+        "include standard;\nrequest shop.app:order as buy;\nbroken ;\nlevel part = { desk: shop.app };\n"
+        "entity Stock is shop.app:Stock {\n    watch n is this.name;\n    when finish lookup() -> position(this);\n}\n"
+    )
+    found = await editor.text_document_document_symbol_async(types.DocumentSymbolParams(spec.document))
+    assert [(each.name, each.detail, [child.name for child in each.children]) for each in found] == [
+        ("include standard", "", []),
+        ("request shop.app:order", "buy", []),
+        ("part", "level", ["desk"]),
+        ("Stock", "shop.app:Stock", ["n", "finish lookup -> position"]),
+    ]
+    named = await editor.workspace_symbol_async(types.WorkspaceSymbolParams("sto"))
+    assert [(each.name, each.location.range.start.line) for each in named if each.location.uri == spec.uri] == [
+        ("Stock", 4)
+    ]
+
+
+async def test_colours_are_what_words_mean(editor, open_spec):
+    from clew.server.features.esl.tokens import MODIFIERS, TYPES
+
+    spec = open_spec("/* 😀\né */ send finish shop.app:Stock.lookup key len(item) as sold; // end\nentity A is 7;")
+    data = (await editor.text_document_semantic_tokens_full_async(types.SemanticTokensParams(spec.document))).data
+    row = column = 0
+    told = []
+    for index in range(0, len(data), 5):
+        down, right, length, kind, modifiers = data[index : index + 5]
+        row, column = row + down, right + (0 if down else column)
+        start = spec.spec.offset(types.Position(row, column))
+        stop = spec.spec.offset(types.Position(row, column + length))
+        said = [name for bit, name in enumerate(MODIFIERS) if modifiers >> bit & 1]
+        told.append((spec.text[start:stop], TYPES[kind], *said))
+    assert told == [
+        ("/* 😀", "comment"), ("é */", "comment"), ("send", "keyword"), ("finish", "keyword"),
+        ("shop.app", "namespace"), ("Stock", "class"), ("lookup", "method"), ("key", "keyword"),
+        ("len", "function", "defaultLibrary"), ("item", "parameter"), ("as", "keyword"),
+        ("sold", "enumMember", "declaration"), ("// end", "comment"),
+        ("entity", "keyword"), ("A", "class", "declaration"), ("is", "keyword"), ("7", "namespace"),
+    ]  # fmt: skip
+    part = await editor.text_document_semantic_tokens_range_async(
+        types.SemanticTokensRangeParams(spec.document, types.Range(types.Position(2, 0), types.Position(2, 9)))
+    )
+    assert len(part.data) == 4 * 5 and part.data[0] == 2
+
+
+async def test_what_lies_on_several_lines_can_be_folded(editor, open_spec):
+    spec = open_spec("// a\n// b\nlogs;\nentity A is m:A {\n    watch a is this.b;\n}\n\n/* x\ny */\nscope a,\n  b;\n")
+    found = await editor.text_document_folding_range_async(types.FoldingRangeParams(spec.document))
+    assert sorted((each.start_line, each.end_line, each.kind) for each in found) == [
+        (0, 1, "comment"), (3, 4, None), (7, 8, "comment"), (9, 10, None),
+    ]  # fmt: skip
+
+
+async def test_a_selection_grows_from_the_word_to_the_text(editor, open_spec):
+    spec = open_spec("logs;\nsend a:b key (message.bo|dy, x) as c;\n")
+    (chain,) = await editor.text_document_selection_range_async(
+        types.SelectionRangeParams(spec.document, [spec.position])
+    )
+    texts = []
+    while chain is not None:
+        texts.append(spec.text[spec.spec.offset(chain.range.start) : spec.spec.offset(chain.range.end)])
+        chain = chain.parent
+    assert texts == [
+        "body", "message.body", "(message.body, x)", "key (message.body, x)",
+        "send a:b key (message.body, x) as c", spec.text,
+    ]  # fmt: skip
+
+
+# Lenses and hints
+
+
+async def test_above_each_rule_stands_what_it_matches(editor, open_spec):
+    spec = open_spec("include standard;\nscope shop.app, shop.audit;\nscope shop.gone;\n")
+    found = await editor.text_document_code_lens_async(types.CodeLensParams(spec.document))
+    assert [(lens.range.start.line, lens.command.title) for lens in found] == [
+        (1, "matches 7 functions"), (1, "record"), (2, "matches no function"),
+    ]  # fmt: skip
+    hints = await editor.text_document_inlay_hint_async(types.InlayHintParams(spec.document, spec.whole))
+    assert [(hint.position.line, hint.position.character, hint.label) for hint in hints] == [
+        (1, len("scope shop.app"), "6"), (1, len("scope shop.app, shop.audit"), "1"),
+    ]  # fmt: skip
+
+
+# Renaming
+
+
+@pytest.mark.parametrize(
+    ("marked", "new", "after"),
+    [
+        ("send a:f key x as o|ld;\nreceive a:g key x as old;\nrequest a:f as old;", "new",
+         "send a:f key x as new;\nreceive a:g key x as new;\nrequest a:f as old;"),
+        ("send a:f key x;\nreceive a:g key x as |f;", "new", "send a:f key x as new;\nreceive a:g key x as new;"),
+        ('request a:f as "o|ld one" when x;', "new", "request a:f as new when x;"),
+        ("request a:f as o|ld;", "new one", 'request a:f as "new one";'),
+        ("level par|t = { desk: a };", "place", "level place = { desk: a };"),
+        ("entity O|ld is a:B { watch n is this.n; }\nentity Old is a:B { when start f() -> position(this, n); }", "New",
+         "entity New is a:B { watch n is this.n; }\nentity New is a:B { when start f() -> position(this, n); }"),
+        ("entity A is a:B { watch n|o is this.n; when start f(x) -> position(no, x); when start g(no) -> position(no); }",
+         "at", "entity A is a:B { watch at is this.n; when start f(x) -> position(at, x); when start g(no) -> position(no); }"),
+        ("send shop.app:order key (it|em, user) as a when len(item) > 1;\n"
+         "use shop.** key item as b;\nuse shop.audit:audit key item;", "goods",
+         "send shop.app:order key (goods, user) as a when len(goods) > 1;\nuse shop.** key goods as b;\n"
+                  "use shop.audit:audit key item;"),
+    ],
+)  # fmt: skip
+async def test_a_name_is_renamed_wherever_it_means_the_same(editor, open_spec, marked, new, after):
+    spec = open_spec(marked)
+    place = await editor.text_document_prepare_rename_async(types.PrepareRenameParams(**spec.at))
+    assert spec.spec.offset(place.start) <= spec.spec.offset(spec.position) <= spec.spec.offset(place.end)
+    answer = await editor.text_document_rename_async(types.RenameParams(new_name=new, **spec.at))
+    assert spec.edited(answer.changes[spec.uri]) == after
+
+
+async def test_other_specs_are_renamed_too(editor, open_spec):
+    other = open_spec("// é\nreceive a:g key x as far;\n", "far.esl")
+    spec = open_spec("send a:f key x as f|ar;")
+    answer = await editor.text_document_rename_async(types.RenameParams(new_name="near", **spec.at))
+    assert other.edited(answer.changes[other.uri]) == "// é\nreceive a:g key x as near;\n"
+
+
+@pytest.mark.parametrize(
+    ("marked", "new", "words"),
+    [
+        ("level par|t = { a: b };", "module", "a level that clew has itself"),
+        ("level par|t = { a: b };", "a b", "cannot be the name of a level"),
+        ("send a:f key x as o|ne;\nreceive a:g key x as two;", "two", "there is a channel `two` already"),
+    ],
+)
+async def test_a_name_that_cannot_be_is_refused(editor, open_spec, marked, new, words):
+    with pytest.raises(JsonRpcException) as caught:
+        await editor.text_document_rename_async(types.RenameParams(new_name=new, **open_spec(marked).at))
+    assert words in caught.value.message

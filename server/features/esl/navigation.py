@@ -8,6 +8,8 @@ from lsprotocol import types
 
 from clew.records.errors import ClewError
 from clew.server.features.esl.spec_text import SpecText, is_spec
+from clew.server.files import same_file_key
+from clew.server.outline import Definition, outline
 from clew.server.positions import location_of, path_of, uri_of
 from clew.server.session import Cancelled
 
@@ -37,7 +39,9 @@ def register(server: ClewServer) -> None:
                 spec = SpecText.of(document)
                 return await server.work(
                     "clew: references",
-                    lambda _: spec_references(server.specs, spec, spec.offset(position), given=params.context.include_declaration),
+                    lambda _: spec_references(
+                        server.specs, spec, spec.offset(position), given=params.context.include_declaration
+                    ),
                 )
             if path.endswith(".py"):
                 return await server.work(
@@ -88,13 +92,14 @@ def spec_references(specs: Specs, spec: SpecText, offset: int, *, given: bool) -
 
 def rules_that_name(specs: Specs, path: str, text: str, line: int) -> list[types.Location]:
     """The rules of all specs that mean the function whose `def` stands in a line (from 1) of a Python file."""
-    function = function_at(specs, path, text, line)
-    if function is None:
+    definition = definition_at(text, line)
+    if definition is None:
         return []
+    file = same_file_key(path)
     return [
         SpecText(uri_of(where), content).range_location(each.span)
         for where, content, each, found in rules(specs)
-        if function.name in {other.name for other in found if other.file == function.file}
+        if any(other.name == definition.qualname and same_file_key(other.file) == file for other in found)
     ]
 
 
@@ -109,10 +114,10 @@ def rules(specs: Specs, path: str = "", text: str = "") -> Iterator[tuple[str, s
                 yield where, content, each, specs.functions_of(each.rule)
 
 
-def function_at(specs: Specs, path: str, text: str, line: int) -> FunctionInfo | None:
-    """The function of a Python file, as the editor has it, whose `def`, or decorator, stands in a line (from 1)."""
-    known = specs.functions_in(path, text)
-    return next((each for each in known if each.first_line <= line <= each.line), None)
+def definition_at(text: str, line: int) -> Definition | None:
+    """The function whose `def`, or decorator, stands in a line (from 1) of a Python text."""
+    named = outline(text) or {}
+    return next((one for some in named.values() for one in some if one.first_line <= line <= one.line), None)
 
 
 def _names_in(specs: Specs, spec: SpecText) -> tuple[Occurrence, ...]:

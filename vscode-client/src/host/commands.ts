@@ -117,7 +117,7 @@ function isSliceParams(value: unknown): value is SliceParams {
 
 /** Not the file that a menu passes. */
 function isRecordableParams(value: unknown): value is RecordableParams {
-  return typeof value === "object" && value !== null && "kind" in value;
+  return typeof value === "object" && value !== null && ("kind" in value || "spec" in value);
 }
 
 /** The Python file in front and its cursor, for the tests and the program in it. */

@@ -936,6 +936,8 @@ export interface RecordableParams {
   command?: string;
   /** Only what is of this kind: "test" for the one at the cursor, "file" for the file as a program … */
   kind?: string;
+  /** What to record by, instead of what is configured. */
+  spec?: string;
 }
 
 export interface Recordable {

@@ -1,0 +1,86 @@
+"""Gives a name of specs another one wherever it stands: an entity's, a level's, a channel's, a request's, a watched value's, a
+label's; and a parameter's in all rules about the same functions, after it was renamed in the program.
+
+Invariant: what a name meant is what the new one means; where it was not written, a function's own name, it is written out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+
+from clew.esl.about import Meant, patterns_of
+from clew.esl.ast import Spec
+from clew.esl.expression import AT_FINISH, THIS
+from clew.esl.functions import FunctionInfo
+from clew.esl.names import Occurrence, parameters_in
+from clew.esl.span import Span
+from clew.esl.words import BUILT_IN_LEVELS
+from clew.records.plan import Rule
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_RESERVED = ("and", "as", "from", "in", "is", "not", "or")
+Edit = tuple[int, int, str]
+
+
+def why_not(name: Occurrence, new: str, all_names: Iterable[Occurrence]) -> str:
+    """A sentence that says why the name cannot be given; "" when it can."""
+    if not new.strip() or "\n" in new or '"' in new:
+        return f"`{new}` is no name; write letters, digits and `_`"
+    quotable = name.kind in ("channel", "request", "label")
+    if not quotable and (not _IDENTIFIER.fullmatch(new) or new in _RESERVED):
+        return (
+            f"`{new}` cannot be the name of {_an(name.kind)}: it begins with a letter and has letters, digits and `_`"
+        )
+    if name.kind == "level" and new in BUILT_IN_LEVELS:
+        return f"`{new}` is a level that clew has itself"
+    if any(each.kind == name.kind and each.owner == name.owner and each.name == new for each in all_names):
+        return f"there is {_an(name.kind)} `{new}` already; the two would become one"
+    return ""
+
+
+def edits_of(name: Occurrence, new: str, text: str, names: Iterable[Occurrence]) -> list[Edit]:
+    """In one spec, whose names are given."""
+    made: list[Edit] = []
+    for each in names:
+        if each.meaning == name.meaning:
+            start, end = each.span.start, each.span.end
+            if not each.written:
+                made.append((start, end, f" as {_written(new)}"))
+            elif text[start - 1 : start] in ('"', "'") and text[end : end + 1] == text[start - 1 : start]:
+                made.append((start - 1, end + 1, _written(new)))
+            else:
+                made.append((start, end, _written(new) if each.kind in ("channel", "request", "label") else new))
+    return made
+
+
+def parameter_at(spec: Spec, offset: int, root: str = "") -> tuple[Meant, str, Span] | None:
+    """The rule around an offset and the parameter of its functions that is named there."""
+    for meant in patterns_of(spec, root):
+        if meant.node is not None and meant.statement.start <= offset <= meant.statement.end:
+            for name, span in parameters_in(meant.node):
+                if span.start <= offset <= span.end and name not in (THIS, *AT_FINISH):
+                    return meant, name, span
+    return None
+
+
+def parameter_edits(
+    spec: Spec, name: str, new: str, functions: Collection[FunctionInfo], mean: Callable[[Rule], Iterable[FunctionInfo]]
+) -> list[Edit]:
+    """In one spec, in all rules that mean one of the functions."""
+    made: set[Edit] = set()
+    for meant in patterns_of(spec):
+        if meant.node is not None:
+            found = [span for each, span in parameters_in(meant.node) if each == name]
+            if found and any(function in functions for function in mean(meant.rule)):
+                made |= {(span.start, span.end, new) for span in found}
+    return sorted(made)
+
+
+def _written(name: str) -> str:
+    return name if _DOTTED.fullmatch(name) and name not in _RESERVED else f'"{name}"'
+
+
+def _an(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

@@ -1,0 +1,75 @@
+"""Above each rule of a spec how many functions it matches and what it gave in the last run; behind patterns that share a
+statement, how many each of them matches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from clew.server import wording
+from clew.server.codec import encode
+from clew.server.features.esl.spec_text import SpecText
+from clew.server.protocol import RecordableParams
+
+if TYPE_CHECKING:
+    from clew.esl.functions import FunctionInfo
+    from clew.esl.matcher import RuleMatch
+    from clew.server.rule_figures import RuleFigures
+    from clew.server.session import Task
+    from clew.server.specs import Specs
+
+
+def lenses(specs: Specs, spec: SpecText, task: Task, *, record: bool) -> list[types.CodeLens]:
+    checked = specs.checked(spec.path, spec.text)
+    figures = specs.figures(task)
+    by_statement: dict[int, list[RuleMatch]] = {}
+    for each in checked.matches:
+        by_statement.setdefault(each.rule.node.span.start, []).append(each)
+    made = []
+    for start, matches in sorted(by_statement.items()):
+        functions = list(dict.fromkeys(function for each in matches for function in each.functions))
+        place = types.Range(spec.position(start), spec.position(start))
+        made.append(types.CodeLens(place, types.Command(title(functions, figures), "")))
+    if made and record:
+        params = RecordableParams(spec=spec.path)
+        made.insert(
+            1, types.CodeLens(made[0].range, types.Command("record", "clew.record", arguments=[encode(params)]))
+        )
+    return made
+
+
+def title(functions: list[FunctionInfo], figures: RuleFigures | None) -> str:
+    """`matches 37 functions · 1.2 M events in last run`"""
+    said = [f"matches {wording.count(len(functions), 'function')}" if functions else "matches no function"]
+    if figures is not None and functions:
+        events = figures.of(functions).events
+        shown = wording.roughly(events) + (" event" if events == 1 else " events") if events else "no events"
+        said.append(f"{shown} in last run")
+    return " · ".join(said)
+
+
+def hints(specs: Specs, spec: SpecText, place: types.Range) -> list[types.InlayHint]:
+    """Behind the patterns of lists, and entities' lines: the lens above tells of a rule with one pattern."""
+    from clew.esl.about import patterns_of
+
+    checked = specs.checked(spec.path, spec.text)
+    first, last = spec.offset(place.start), spec.offset(place.end)
+    found = [each for each in patterns_of(checked.tree, str(specs.workspace)) if each.role != "except"]
+    siblings: dict[int, int] = {}
+    for each in found:
+        siblings[each.statement.start] = siblings.get(each.statement.start, 0) + 1
+    made = []
+    for each in found:
+        shared = siblings[each.statement.start] > 1 or each.role in ("class", "label")
+        if shared and first <= each.span.end <= last:
+            number = len(specs.functions_of(each.rule))
+            made.append(
+                types.InlayHint(
+                    spec.position(each.span.end),
+                    str(number),
+                    tooltip=f"{each.pattern.text} matches {wording.count(number, 'function')}",
+                    padding_left=True,
+                )
+            )
+    return made
