@@ -272,4 +272,6 @@ def _is_tight(before: Token, after: Token) -> bool:
         return before.type in _CALLABLE
     # A quantity and its unit: 3%, 512MB, 100/s.
     touching = before.end_pos == after.start_pos
-    return before.type in ("NUMBER", "SETTING") and (after.type == "NAME" or (touching and after.type in ("PERCENT", "SLASH")))
+    return before.type in ("NUMBER", "SETTING") and (
+        after.type == "NAME" or (touching and after.type in ("PERCENT", "SLASH"))
+    )

@@ -53,8 +53,11 @@ def stretch(graph: ExecutionGraph, gap: Gap) -> tuple[int, int]:
 
 
 def lost_calls_of(graph: ExecutionGraph, gap: Gap) -> str:
-    """The function whose calls alone are missing, `module:qualname`; "" where whatever the strand did is."""
-    return graph.sites[graph.at("site", gap.after)].label if _is_mark(graph, gap) else ""
+    """The function whose calls alone are missing, `module:qualname`; "" where whatever the strand did is, or where calls are
+    there and something else of theirs is missing, which the mark's channel names."""
+    if not _is_mark(graph, gap) or graph.channel(gap.after):
+        return ""
+    return graph.sites[graph.at("site", gap.after)].label
 
 
 def between(graph: ExecutionGraph, first: int, last: int) -> list[Gap]:
@@ -115,15 +118,15 @@ def touching(graph: ExecutionGraph, holds: Callable[[I64], npt.NDArray[np.bool_]
 
 
 def _marked(graph: ExecutionGraph) -> list[Gap]:
-    """What gap marks say: each up to the next that ends one, of the same function of the process."""
+    """What gap marks say: each up to the next that ends one, of the same function of the process and of the same channel."""
     found: list[Gap] = []
-    open_: dict[tuple[int, int], int] = {}
+    open_: dict[tuple[int, int, str], int] = {}
     rows = np.flatnonzero(graph.kind == Kind.GAP)
     for row in rows[np.argsort(graph.ts[rows], kind="stable")].tolist():
         strand, ext = int(graph.strand[row]), int(graph.ext[row])
         if ext < 0:
             continue
-        name = (graph.strands[strand].process, int(graph.site[row]))
+        name = (graph.strands[strand].process, int(graph.site[row]), graph.channel(row))
         lost, over = int(graph.extensions.key[ext]) or None, int(graph.extensions.flags[ext]) & FLAG_OVER
         if not name[1]:  # records that were dropped before it
             before = row - 1 if row > graph.strands[strand].start else -1

@@ -274,7 +274,8 @@ def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, chan
             return _payload(site, value, channel, action.limit)
         case "entity":
             return _entity(site, action, [recorded(value) for value in action.values], channel)
-    key, hidden = evaluated(action.key), expressions.reads_hidden(action.key or [], hides)
+    key = evaluated(action.key)
+    hidden = hides(action.channel) or expressions.reads_hidden(action.key or [], hides)
     if action.each:
         return lambda arguments: _emit_each(kind, site, action.channel, channel, key(arguments), hidden=hidden)
     return lambda arguments: _emit_key(kind, site, action.channel, channel, key(arguments), hidden=hidden)

@@ -30,7 +30,7 @@ class Redaction:
         ]
         if names:
             either = "|".join(_glob(name, r"[\w.-]*", r"[\w.-]") for name in names)
-            named = rf"""(?<![\w.-])((?:{either})["']?\s*[=:]\s*b?){_VALUE}"""
+            named = rf"""(?<![\w-])((?:{either})["']?\s*[=:]\s*(?:b(?=["']))?){_VALUE}"""
             self._texts.append((re.compile(named, re.IGNORECASE), rf"\1{HIDDEN}"))
 
     def hides(self, name: object) -> bool:
@@ -53,7 +53,7 @@ class Redaction:
         hidden = False
         for argument in arguments:
             shown.append(HIDDEN if hidden else self.text(argument))
-            hidden = argument.startswith("-") and self.hides(argument.lstrip("-"))
+            hidden = argument.startswith("-") and "=" not in argument and self.hides(argument.lstrip("-"))
         return shown
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from clew.graph.build import build
-from clew.graph.gaps import between, gaps, stretch
+from clew.graph.gaps import between, gaps, lost_calls_of, stretch
 from clew.graph.model import Gap
 from clew.graph.query import Run, open_run
 from clew.graph.store import load, open_graph
@@ -88,6 +88,19 @@ def test_gap_marks_tell_how_many_calls_were_counted_meanwhile(run):
     graph = run.graph()
     assert gaps(graph) == [Gap(0, 2, 5, 41, "app:hot: too dear"), Gap(0, 8, -1, None, "app:hot: too dear again")]
     assert str(gaps(graph)[0]) == "between events 2 and 5 of strand 0 41 are missing: app:hot: too dear"
+
+
+def test_what_a_rate_left_out_is_no_call_that_is_missing(run):
+    thread = run.process().thread()
+    site = run.processes[0].site("f")
+    thread.enter("f").put(Kind.GAP, site, key=0, text="too dear")
+    thread.put(Kind.GAP, site, key=0, channel="size payloads", text="at most 2/s").exit("f").enter("f").exit("f")
+    thread.put(Kind.GAP, site, key=3, channel="size payloads", text="at most 2/s", flags=FLAG_OVER)
+    thread.put(Kind.GAP, site, key=9, text="again", flags=FLAG_OVER)
+    graph = run.graph()
+    calls, payloads = gaps(graph)
+    assert (calls.after, calls.before, calls.lost, lost_calls_of(graph, calls)) == (1, 7, 9, "app:f")
+    assert (payloads.after, payloads.before, payloads.lost, lost_calls_of(graph, payloads)) == (2, 6, 3, "")
 
 
 def test_a_slice_tells_of_the_gaps_beside_its_events_only(run):

@@ -1,0 +1,57 @@
+"""Spec in, recorded events out: what each kind of rule records of a small program, as text.
+
+`CLEW_UPDATE_GOLDEN=1 pytest tests/esl/test_recorded.py` writes the texts anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clew.esl import compile_text
+from clew.esl.words import CLAUSES, EVENTS
+from tests.esl.recorded import record, written
+from tests.esl.test_golden import compare
+
+FOLDER = Path(__file__).parents[1] / "golden" / "recorded"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.esl"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_spec_records_this(name: str, tmp_path: Path) -> None:
+    program = FOLDER / f"{name}.py"
+    found = record(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path)
+    compare(FOLDER / f"{name}.txt", written(found))
+
+
+def test_every_kind_of_rule_is_among_them() -> None:
+    texts = [(FOLDER / f"{name}.esl").read_text("utf-8") for name in NAMES]
+    plans = [compile_text(text, workspace="/").require() for text in texts]
+    actions = [action for plan in plans for rule in plan.rules for action in rule.actions]
+    assert {action.kind for action in actions} == {*CLAUSES, "entity"}
+    assert {action.event for action in actions} - {""} == set(EVENTS)
+    assert {len(action.values) for action in actions if action.event == "position"} == {1, 2}
+    words = {word for text in texts for word in re.findall(r"[a-z]+", text)}
+    assert words >= {"each", "start", "finish", "watch", "unique", "by", "contains", "on", "extended", "most", "unsafe"}
+    assert words >= {"redact", "matching", "parameter", "logs", "limit", "when"}
+
+
+def test_nothing_that_is_redacted_is_in_any_file_of_the_run(tmp_path: Path) -> None:
+    program = FOLDER / "redacted.py"
+    record(
+        program, program.with_suffix(".esl").read_text("utf-8"), tmp_path, "--api-token", "t0ps3cret", "token=t0ps3cret"
+    )
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*.clew*") if path.is_file())
+    assert b"redacted" in stored and b"login of ann" in stored
+    assert b"t0ps3cret" not in stored and b"hunter2" not in stored
+    assert b"1234-5678" not in stored and b"1111-2222" not in stored
+
+
+def test_what_a_parameter_is_set_to_is_what_is_recorded(tmp_path: Path) -> None:
+    program = FOLDER / "values.py"
+    spec = program.with_suffix(".esl").read_text("utf-8")
+    found = written(record(program, spec, tmp_path, settings={"most": "4", "text": "levels"}))
+    assert "PAYLOAD levels ['a', 'b']" in found
+    assert found.count("PAYLOAD tick") == 4 and "GAP tick tick payloads 2" in found.replace("2 over", "2")

@@ -1,0 +1,98 @@
+"""The six example systems of the paper that ESL comes from, each specified and recorded: what is told of their entities is what
+mathematics says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.esl.recorded import entities, record
+
+SYSTEMS = Path(__file__).parents[1] / "golden" / "systems"
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Any:
+    def run(name: str, **settings: str) -> list[tuple[Any, ...]]:
+        program = SYSTEMS / f"{name}.py"
+        spec = program.with_suffix(".esl").read_text("utf-8")
+        found = entities(record(program, spec, tmp_path, settings=settings))
+        return [(each["event"], *map(short, each["values"])) for each in found]
+
+    return run
+
+
+def short(value: Any) -> Any:
+    """What identifies an entity; its class, where only its address does."""
+    return value.get("unique", value["class"]) if isinstance(value, dict) else value
+
+
+def of_kind(events: list[tuple[Any, ...]], kind: str) -> list[tuple[Any, ...]]:
+    return [event[1:] for event in events if event[0] == kind]
+
+
+def test_neighbours_of_a_grid_hear_each_other(events: Any) -> None:
+    found = events("grid")
+    places = {f"({row}, {column})" for row in range(3) for column in range(4)}
+    positions = of_kind(found, "position")
+    assert ("Grid",) in positions
+    assert Counter(positions) == Counter([("Grid",), *[(place, "Grid") for place in places for _ in range(2)]])
+    heard = of_kind(found, "communication")
+    assert len(heard) == len(set(heard)) == 2 * (3 * 3 + 2 * 4)
+    for pair in heard:
+        (row, column), (other_row, other_column) = (tuple(map(int, place.strip("()").split(","))) for place in pair)
+        assert abs(row - other_row) + abs(column - other_column) == 1
+
+
+def test_the_ring_of_josephus_leaves_the_fourth_of_seven(events: Any) -> None:
+    found = events("josephus")
+    assert of_kind(found, "deletion") == [(each,) for each in ("3", "6", "2", "7", "5", "1")]
+    assert of_kind(found, "position") == [(str(number), "ring") for number in range(1, 8)]
+    assert of_kind(found, "communication")[0] == ("1", "2")
+
+
+def test_lookups_in_chord_reach_the_successor_in_few_hops(events: Any) -> None:
+    found = events("chord")
+    nodes = [1, 8, 14, 21, 32, 38, 42, 48, 51, 56]
+    assert of_kind(found, "position") == [("ring",), *[(str(node), "ring") for node in nodes]]
+    answers = [pair for pair in of_kind(found, "communication") if isinstance(pair[0], int)]
+    assert answers == [(key, str(min([n for n in nodes if n >= key] or nodes[:1]))) for key in (54, 0, 10, 30, 63)]
+    # The paper on Chord has this very lookup: 8 asks 42, which asks 51, whose successor 56 has the key 54.
+    assert of_kind(found, "communication")[:3] == [("8", "42"), ("42", "51"), (54, "56")]
+
+
+def test_nodes_of_a_hypercube_exchange_with_the_neighbour_in_each_dimension(events: Any) -> None:
+    found = events("hypercube")
+    assert of_kind(found, "position") == [(str(number),) for number in range(8)]
+    expected = [(str(node ^ 1 << dimension), str(node)) for dimension in range(3) for node in range(8)]
+    assert of_kind(found, "communication") == expected
+
+
+def test_a_recursive_tree_is_built_from_its_root_and_collapses_from_its_leaves(events: Any) -> None:
+    found = events("tree")
+    names = ["t"]
+    for depth in range(3):
+        names += [name + side for name in names if len(name) == depth + 1 for side in "lr"]
+    assert {inner: outer for inner, outer in (each for each in of_kind(found, "position") if len(each) == 2)} == {
+        name: name[:-1] for name in names[1:]
+    }
+    assert of_kind(found, "position")[0] == ("t",)
+    gone = [name for (name,) in of_kind(found, "deletion")]
+    assert sorted(gone) == sorted(names[1:]) and all(
+        gone.index(name) < gone.index(name[:-1]) for name in gone if len(name) > 2
+    )
+    assert of_kind(found, "communication") == [("t", "OverflowError")]
+
+
+def test_each_task_of_a_farm_is_done_once_by_one_worker(events: Any) -> None:
+    found = events("farm")
+    tasks = [str(number) for number in range(12)]
+    handed = [each for each in of_kind(found, "position") if len(each) == 2]
+    assert [task for task, holder in handed if holder == "farmer"] == tasks
+    assert Counter(task for task, holder in handed if holder.startswith("worker")) == Counter(tasks)
+    assert sorted(of_kind(found, "deletion")) == sorted((task,) for task in tasks)
+    talks = of_kind(found, "communication")
+    assert len(talks) == 12 and {one for one, _ in talks} == {"farmer"}
