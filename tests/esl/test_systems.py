@@ -76,9 +76,8 @@ def test_a_recursive_tree_is_built_from_its_root_and_collapses_from_its_leaves(e
     names = ["t"]
     for depth in range(3):
         names += [name + side for name in names if len(name) == depth + 1 for side in "lr"]
-    assert {inner: outer for inner, outer in (each for each in of_kind(found, "position") if len(each) == 2)} == {
-        name: name[:-1] for name in names[1:]
-    }
+    held = [each for each in of_kind(found, "position") if len(each) == 2]
+    assert dict(held) == {name: name[:-1] for name in names[1:]}
     assert of_kind(found, "position")[0] == ("t",)
     gone = [name for (name,) in of_kind(found, "deletion")]
     assert sorted(gone) == sorted(names[1:]) and all(
