@@ -18,7 +18,7 @@ from clew.server.files import same_file_key
 if TYPE_CHECKING:
     from clew.esl import Checked, SourceIndex
     from clew.esl.completion import Completions
-    from clew.esl.functions import FunctionInfo
+    from clew.esl.functions import ClassInfo, FunctionInfo
     from clew.esl.names import Occurrence
     from clew.graph.query import Run
     from clew.records.plan import Rule
@@ -98,6 +98,21 @@ class Specs:
         from clew.esl.matcher import functions_of
 
         return self.with_index(lambda index: functions_of(rule, index))
+
+    def source(self, path: str, text: str) -> tuple[tuple[FunctionInfo, ...], tuple[ClassInfo, ...]]:
+        """The functions and classes of a Python file of the workspace, of the text that the editor has of it."""
+
+        def read(index: SourceIndex) -> tuple[tuple[FunctionInfo, ...], tuple[ClassInfo, ...]]:
+            index.overlay(path, text)
+            file = next((file for file in index.files if file.path == path), None)
+            return (index.functions(file), index.classes(file)) if file is not None else ((), ())
+
+        return self.with_index(read)
+
+    def overlay(self, path: str, text: str | None) -> None:
+        """From here on a Python file is what the editor has of it; None: what is on the disk."""
+        if self._index is not None and path:
+            self.with_index(lambda index: index.overlay(path, text))
 
     def figures(self, task: Task) -> RuleFigures | None:
         """What rules gave in the run that is looked at, None without one."""

@@ -12,6 +12,7 @@ from lsprotocol import types
 
 from clew.records.errors import ClewError
 from clew.server.features.esl.spec_text import SpecText, is_spec
+from clew.server.positions import path_of
 from clew.server.session import Cancelled
 
 if TYPE_CHECKING:
@@ -32,11 +33,15 @@ def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
         await server.comparison.text_changed(params.text_document.uri, params.text_document.version)
-        if is_spec(params.text_document.uri):
-            await asyncio.sleep(PAUSE)
-            document = server.open_document(params.text_document.uri)
-            if document is not None and document.version == params.text_document.version:
-                await publish(server, params.text_document.uri)
+        uri = params.text_document.uri
+        await asyncio.sleep(PAUSE)
+        document = server.open_document(uri)
+        if document is None or document.version != params.text_document.version:
+            return
+        if is_spec(uri):
+            await publish(server, uri)
+        elif uri.endswith(".py"):
+            await follow(server, uri, document.source)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
@@ -50,6 +55,16 @@ def register(server: ClewServer) -> None:
     async def closed(params: types.DidCloseTextDocumentParams) -> None:
         if is_spec(params.text_document.uri):
             _send(server, params.text_document.uri, None, [])
+        elif params.text_document.uri.endswith(".py"):
+            await follow(server, params.text_document.uri, None)
+
+
+async def follow(server: ClewServer, uri: str, text: str | None) -> None:
+    """What rules mean changes with the text of the source, before it is saved."""
+    if any(is_spec(document.uri) for document in list(server.workspace.text_documents.values())):
+        await server.work("clew", lambda _: server.specs.overlay(path_of(uri), text))
+        for document in list(server.workspace.text_documents.values()):
+            await publish(server, document.uri)
 
 
 async def publish(server: ClewServer, uri: str) -> None:

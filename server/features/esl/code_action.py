@@ -1,4 +1,5 @@
-"""Quick fixes of what is wrong with a spec, each alone and all that are certain at once."""
+"""Quick fixes of what is wrong with a spec, each alone and all that are certain at once; in Python files rules about what is
+under the cursor."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from lsprotocol import types
 
 from clew.records.errors import ClewError
 from clew.server.features.diagnostics import diagnostic
+from clew.server.features.esl import python_actions
 from clew.server.features.esl.spec_text import SpecText, is_spec
+from clew.server.positions import path_of
 from clew.server.session import Cancelled
 
 if TYPE_CHECKING:
@@ -19,24 +22,30 @@ if TYPE_CHECKING:
     from clew.server.server import ClewServer
 
 FIX_ALL = types.CodeActionKind.SourceFixAll
-KINDS = [types.CodeActionKind.QuickFix, FIX_ALL]
+KINDS = [types.CodeActionKind.QuickFix, FIX_ALL, python_actions.KIND]
 
 
 def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=KINDS))
     async def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        uri = params.text_document.uri
+        uri, only = params.text_document.uri, params.context.only
         document = server.open_document(uri)
-        if not is_spec(uri) or document is None:
+        if document is None:
             return []
-        spec = SpecText.of(document)
         try:
+            if uri.endswith(".py"):
+                if not _wanted(python_actions.KIND, only):
+                    return []
+                path, text, line = path_of(uri), document.source, params.range.start.line + 1
+                return await server.work("clew", lambda _: python_actions.actions(server, path, text, line))
+            if not is_spec(uri):
+                return []
+            spec = SpecText.of(document)
             problems = await server.work("clew", lambda _: server.specs.checked(spec.path, spec.text).problems)
         except ClewError as error:
             if not isinstance(error, Cancelled):
                 server.tell_once(str(error))
             return []
-        only = params.context.only
         found = quick_fixes(spec, problems, params.range) if _wanted(types.CodeActionKind.QuickFix, only) else []
         return found + (fix_all(spec, problems) if _wanted(FIX_ALL, only) else [])
 
