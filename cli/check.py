@@ -121,7 +121,9 @@ def _report(result: Checked) -> str:
     out += [f"note: {note}" for note in result.notes]
     rows = [_row(each) for each in result.matches]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    out += [f"{row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}".rstrip() for row in rows]
+    for row, each in zip(rows, result.matches, strict=True):
+        out.append(f"{row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}".rstrip())
+        out += _doubts(each, " " * (widths[0] + 2))
     functions = {(f.file, f.qualname, f.line) for each in result.matches for f in each.functions}
     rules = _count(len(result.matches), "rule")
     out.append(f"{result.path}: {_problems(result.problems)}; {rules}, {_count(len(functions), 'function')} recorded")
@@ -131,10 +133,19 @@ def _report(result: Checked) -> str:
 def _row(each: RuleMatch) -> tuple[str, str, str]:
     labels = [function.label for function in each.functions]
     more = f", … {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-    exact = labels == [each.rule.pattern.text]
+    exact = labels == [each.rule.pattern.full_text]
+    uncertain = len(labels) - each.certain
+    count = _count(len(labels), "function") + (f", {uncertain:,} of them only at run time" if uncertain else "")
     named = "" if exact or not labels else ": " + ", ".join(labels[:SHOWN]) + more
     line = each.rule.rule.origin.rpartition(":")[2]
-    return line, f"{each.rule.title} {each.rule.pattern.text}", f"{_count(len(labels), 'function')}{named}"
+    return line, f"{each.rule.title} {each.rule.pattern.full_text}", count + named
+
+
+def _doubts(each: RuleMatch, indent: str) -> list[str]:
+    """A line about the functions of which the source does not tell everything."""
+    shown = [f"{function.label} ({doubt})" for function, doubt in each.uncertain()]
+    more = f", … {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+    return [f"{indent}only at run time: {', '.join(shown[:SHOWN])}{more}"] if shown else []
 
 
 def _count(number: int, what: str) -> str:
@@ -170,10 +181,10 @@ def _document(results: list[Checked]) -> dict[str, Any]:
                     {
                         "line": int(each.rule.rule.origin.rpartition(":")[2]),
                         "statement": each.rule.title,
-                        "pattern": each.rule.pattern.text,
+                        "pattern": each.rule.pattern.full_text,
                         "functions": [
-                            {"name": function.label, "file": function.file, "line": function.line}
-                            for function in each.functions
+                            {"name": function.label, "file": function.file, "line": function.line, "atRunTime": doubt}
+                            for function, doubt in zip(each.functions, each.doubts, strict=True)
                         ],
                     }
                     for each in result.matches

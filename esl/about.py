@@ -88,13 +88,13 @@ def about_functions(meant: Meant, functions: tuple[FunctionInfo, ...]) -> str:
         meant.role, "functions"
     )
     if not functions:
-        return f"`{meant.pattern.text}` matches no function here"
+        return f"`{meant.pattern.full_text}` matches no function here"
     files = {function.file for function in functions}
     head = f"**{_count(len(functions), what)}**" + (f" in {_count(len(files), 'files')}" if len(files) > 1 else "")
     rows = [f"- {link(function)} `{signature(function)}`" for function in functions[:NAMED]]
     if len(functions) > NAMED:
         rows.append(f"- … and {len(functions) - NAMED:,} more")
-    return "\n".join([f"`{meant.title} {meant.pattern.text}`: {head}", "", *rows])
+    return "\n".join([f"`{meant.title} {meant.pattern.full_text}`: {head}", "", *rows])
 
 
 def link(function: FunctionInfo) -> str:

@@ -100,15 +100,37 @@ Expression = Const | Name | Setting | Attribute | Item | Call | Unary | Binary |
 
 
 @dataclass(frozen=True)
-class Pattern(Node):
-    """`module-glob` or `module-glob:qualname-glob`."""
+class Filter(Node):
+    """`async`, `decorated by NAMES`, `in subclasses of CLASSES` or `in CLASSES or subclasses`."""
 
-    module: str
-    qualname: str | None
+    word: Word
+    """What it begins with, blanks in it being one space."""
+    names: tuple[Word, ...] = ()
 
     @property
     def text(self) -> str:
+        names = ", ".join(name.text for name in self.names)
+        return f"{self.word.text} {names}".strip() + (" or subclasses" if self.word.text == "in" else "")
+
+
+@dataclass(frozen=True)
+class Pattern(Node):
+    """`module-glob` or `module-glob:qualname-glob`, and which of the functions of these names are meant. The span is that of
+    the name alone."""
+
+    module: str
+    qualname: str | None
+    filters: tuple[Filter, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The name alone."""
         return self.module if self.qualname is None else f"{self.module}:{self.qualname}"
+
+    @property
+    def full_text(self) -> str:
+        first = [each.text for each in self.filters if each.word.text == "async"]
+        return " ".join([*first, self.text, *(each.text for each in self.filters if each.word.text != "async")])
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from clew.esl.ast import (
     Entity,
     EntityEvent,
     Expression,
+    Filter,
     Given,
     Include,
     Item,
@@ -163,7 +164,7 @@ class Builder:
         return Logs(
             self.place,
             tuple(self._word(child) for child in children if child.data == "log_level"),
-            tuple(pattern for child in children if child.data == "patterns" for pattern in self._patterns(child)),
+            tuple(pattern for child in children if child.data == "loggers" for pattern in self._patterns(child)),
             bool(_tokens(tree, "WITH_IDS")),
             tuple(self._rate(child) for child in children if child.data == "rate"),
         )
@@ -192,8 +193,16 @@ class Builder:
         return Word(self._span(token), text, token.type == "SETTING")
 
     def _pattern(self, tree: Tree[Token]) -> Pattern:
-        module, colon, qualname = str(tree.children[0]).partition(":")
-        return Pattern(self._span(tree), module, qualname if colon else None)
+        name = _tokens(tree, "PATTERN")[0]
+        module, colon, qualname = str(name).partition(":")
+        filters = [Filter(self._span(token), self._word(token)) for token in _tokens(tree, "ASYNC")]
+        filters += map(self._filter, _trees(tree))
+        return Pattern(self._span(name), module, qualname if colon else None, tuple(filters))
+
+    def _filter(self, tree: Tree[Token]) -> Filter:
+        word = _tokens(tree, "DECORATED_BY", "SUBCLASSES_OF", "IN")[0]
+        names = tuple(self._word(token) for token in _tokens(_trees(tree)[0], "PATTERN"))
+        return Filter(self._span(tree), Word(self._span(word), " ".join(word.split())), names)
 
     def _patterns(self, tree: Any) -> tuple[Pattern, ...]:
         return tuple(self._pattern(child) for child in tree.children) if tree is not None else ()

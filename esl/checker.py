@@ -336,7 +336,7 @@ def _repeated(spec: Spec) -> Iterator[EslProblem]:
         elif isinstance(statement, Act):
             facts = [(statement, "this is said", statement.span)]
             if statement.verb.text == "request" and channel_of(statement) and not name_of(statement):
-                name, span = requests.setdefault(statement.pattern.text, (channel_of(statement), statement.span))
+                name, span = requests.setdefault(statement.pattern.full_text, (channel_of(statement), statement.span))
                 if name != channel_of(statement):
                     yield error(
                         f"the same functions are the request `{name}` in line {span.line}; keep one name",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clew.esl import expression
 from clew.esl.ast import Broken, Clause, Entity, EntityEvent, Expression, Include, Name, Spec, Watch
-from clew.esl.clauses import check_pattern, check_rate
+from clew.esl.clauses import check_filters, check_pattern, check_rate
 from clew.esl.meaning import entities_of
 from clew.esl.problem import EslProblem, did_you_mean, error, listing
 from clew.esl.words import EVENTS
@@ -63,6 +63,8 @@ def _entity(entity: Entity, watched: dict[str, Watch]) -> Iterator[EslProblem]:
             yield from _of_this(member.value, "a watched value")
     for member in entity.members:
         if isinstance(member, EntityEvent):
+            # What the entity says of its class holds for all its methods.
+            yield from check_filters((*(each for each in target.filters if each.names), *member.method.filters))
             yield from _event(member, tuple(watched))
 
 

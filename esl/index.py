@@ -16,7 +16,7 @@ from clew.esl.index_file import IndexFile, Kept, Row
 from clew.esl.plain import contents as contents_of
 from clew.esl.reading import digest_of, read_files
 from clew.esl.source_files import SourceFile, module_names, source_files
-from clew.records.ancestry import Ancestry, Answer, loaded_object
+from clew.records.ancestry import Ancestry, loaded_object
 from clew.records.declared import Names
 from clew.records.match import is_project_file
 from clew.records.module_source import names_in
@@ -91,10 +91,6 @@ class SourceIndex:
         """The file of a module, by any of its names."""
         return self._by_name.get(module)
 
-    def descends(self, module: str, qualname: str, classes: tuple[str, ...], itself: bool = False) -> Answer:
-        """Is a class a subclass of one of `classes` (globs of `module:Class`), over any number of files?"""
-        return self._ancestry.descends(module, qualname, classes, itself)
-
     def annotated_channels(self) -> frozenset[str]:
         """Channels that the program names itself, by `clew.send("jobs", …)` or `clew.use("jobs", …)`."""
         found: set[str] = set()
@@ -142,7 +138,7 @@ class SourceIndex:
         self.files = tuple(over.pop(file.path, file) for file in self._disk)
         if over:
             self.files = tuple(sorted((*self.files, *over.values()), key=lambda file: file.path))
-        for view in ("_by_name", "_tops", "_ancestry"):
+        for view in ("_by_name", "_tops", "ancestry"):
             self.__dict__.pop(view, None)  # they are of the files as they were
 
     @functools.cached_property
@@ -154,7 +150,8 @@ class SourceIndex:
         return found | {file.module: file for file in reversed(self.files)}
 
     @functools.cached_property
-    def _ancestry(self) -> Ancestry:
+    def ancestry(self) -> Ancestry:
+        """Which classes descend from which, over any number of files."""
         return Ancestry(self._names_of, self._loaded, self._is_own)
 
     def _names_of(self, module: str) -> Names | None:

@@ -76,13 +76,26 @@ def lower(spec: Spec, text: str, *, path: str, root: str) -> Lowered:
 
 
 def target_of(pattern: Pattern, root: str = "") -> Target:
-    return Target(
+    target = Target(
         pattern.module, plain_qualname(pattern.qualname or "**"), root if has_wildcard(pattern.module[:1]) else ""
     )
+    for each in pattern.filters:
+        names = tuple(name.text for name in each.names)
+        match each.word.text:
+            case "async":
+                target = target._replace(is_async=True)
+            case "decorated by":
+                target = target._replace(decorators=names)
+            case word:
+                target = target._replace(classes=tuple(map(plain_qualname, names)), itself=word == "in")
+    return target
 
 
 def method_pattern(entity: Entity, event: EntityEvent) -> Pattern:
-    return Pattern(event.method.span, entity.target.module, f"{entity.target.qualname}.{event.method.module}")
+    """An event's method in its entity's class, with the filters of both."""
+    name = f"{entity.target.qualname}.{event.method.module}"
+    filters = {each.word.text: each for each in (*entity.target.filters, *event.method.filters)}
+    return Pattern(event.method.span, entity.target.module, name, tuple(filters.values()))
 
 
 class _Lowering:

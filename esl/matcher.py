@@ -3,14 +3,16 @@ process, and `index` names functions as Python does, so that a rule means the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule
 from clew.esl.source_files import SourceFile
-from clew.records.match import matches, matches_module
+from clew.records.ancestry import NO, YES, Answer
+from clew.records.filters import Candidate, meant
+from clew.records.match import has_filters, matches, matches_module
 from clew.records.plan import Rule, Target
 
 
@@ -18,26 +20,45 @@ from clew.records.plan import Rule, Target
 class RuleMatch:
     rule: LoweredRule
     functions: tuple[FunctionInfo, ...]
+    """All that the rule may mean, by file and line."""
+    doubts: tuple[str, ...] = ()
+    """For each of them why only the program's run tells whether it is meant, "" where the source does."""
+
+    @property
+    def certain(self) -> int:
+        """How many of the functions are meant whatever the program's run brings."""
+        return len(self.functions) - sum(map(bool, self.doubts))
+
+    def uncertain(self) -> Iterator[tuple[FunctionInfo, str]]:
+        """Those that may turn out otherwise, with the reasons."""
+        return (pair for pair in zip(self.functions, self.doubts, strict=True) if pair[1])
 
 
 def functions_of(rule: Rule, index: SourceIndex) -> tuple[FunctionInfo, ...]:
-    """The functions that a rule means, by file and line. Reads only the files whose modules the rule can mean.
+    """The functions that a rule means or may mean, by file and line. Reads only the files whose modules it can mean.
 
     A file may have several names: it is meant by any of them, and excepted by any of them.
     """
-    found: list[FunctionInfo] = []
+    return tuple(function for function, _ in meant_by(rule, index))
+
+
+def meant_by(rule: Rule, index: SourceIndex) -> Iterator[tuple[FunctionInfo, str]]:
+    """With what makes each one doubtful, "" for nothing."""
     files = [f for f in index.files if any(matches_module(rule.target, name, f.path) for name in f.names)]
     index.read(files)
+    means = _answer if has_filters(rule) else _named
     for file in files:
-        found += [function for function in index.functions(file) if _means(rule, file, function)]
-    return tuple(found)
+        for function in index.functions(file):
+            answer = means(rule, file, function, index)
+            if answer.holds and _is_annotated(rule, function):
+                yield function, answer.doubt or function.doubt
 
 
-def _means(rule: Rule, file: SourceFile, function: FunctionInfo) -> bool:
+def _named(rule: Rule, file: SourceFile, function: FunctionInfo, _: SourceIndex) -> Answer:
     def named_by(target: Target) -> bool:
         return any(matches(target, name, function.qualname, file.path) for name in file.names)
 
-    return named_by(rule.target) and not any(map(named_by, rule.excepts)) and _is_annotated(rule, function)
+    return YES if named_by(rule.target) and not any(map(named_by, rule.excepts)) else NO
 
 
 def _is_annotated(rule: Rule, function: FunctionInfo) -> bool:
@@ -46,5 +67,16 @@ def _is_annotated(rule: Rule, function: FunctionInfo) -> bool:
     return all(annotations.get(name) in (None, "", annotation) for name, annotation in rule.types)
 
 
+def _answer(rule: Rule, file: SourceFile, function: FunctionInfo, index: SourceIndex) -> Answer:
+    decorators = (*function.decorators, *(name for names in function.decorator_names for name in names))
+    is_async = function.kind in ("coroutine", "async_generator")
+    candidate = Candidate(file.names, function.qualname, file.path, is_async, decorators, function.class_name)
+    return meant(rule, candidate, index.ancestry)
+
+
 def match(rules: Iterable[LoweredRule], index: SourceIndex) -> tuple[RuleMatch, ...]:
-    return tuple(RuleMatch(rule, functions_of(rule.rule, index)) for rule in rules)
+    found = []
+    for rule in rules:
+        pairs = list(meant_by(rule.rule, index))
+        found.append(RuleMatch(rule, tuple(function for function, _ in pairs), tuple(doubt for _, doubt in pairs)))
+    return tuple(found)

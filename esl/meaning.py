@@ -196,20 +196,31 @@ class _Resolving:
         return Word(word.span, str(value))
 
     def _pattern(self, pattern: Pattern) -> Pattern:
-        if "$" not in pattern.text:
+        written = (pattern.text, *(name.text for each in pattern.filters for name in each.names))
+        if not any("$" in text for text in written):
             return pattern
+        module, colon, qualname = self._name(pattern.text, pattern.span).partition(":")
+        filters = tuple(
+            dataclasses.replace(each, names=tuple(Word(n.span, self._name(n.text, n.span)) for n in each.names))
+            for each in pattern.filters
+        )
+        return Pattern(pattern.span, module, qualname if colon else None, filters)
+
+    def _name(self, written: str, span: Span) -> str:
+        """A pattern's name with the values of its parameters."""
+        if "$" not in written:
+            return written
 
         def put(match: re.Match[str]) -> str:
             if not match[1]:
-                self._error("`$` begins the name of a parameter; write one after it", pattern.span)
+                self._error("`$` begins the name of a parameter; write one after it", span)
                 return ""
-            return str(self._value(match[1], pattern.span))
+            return str(self._value(match[1], span))
 
-        text = _IN_PATTERN.sub(put, pattern.text)
+        text = _IN_PATTERN.sub(put, written)
         if not self.bad and not _PATTERN.fullmatch(text):
-            self._error(f"`{pattern.text}` is `{text}`, which is no pattern; check the parameter's value", pattern.span)
-        module, colon, qualname = text.partition(":")
-        return Pattern(pattern.span, module, qualname if colon else None)
+            self._error(f"`{written}` is `{text}`, which is no pattern; check the parameter's value", span)
+        return text
 
 
 def _is_number(value: Value) -> bool:

@@ -32,11 +32,13 @@ _WORDS = {
     "NUMBER": "a number",
     "MOMENT": "`start` or `finish`",
     "WITH_IDS": "`with ids`",
+    "OR_SUBCLASSES": "`or subclasses`",
     "$END": "`;`",
 }
 _OPERATORS = frozenset(
     ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARE", "IN", "IS", "NOT", "_AND", "_OR", "DOT", "LSQB", "LPAR")
 )
+_FILTERS = frozenset(("DECORATED_BY", "SUBCLASSES_OF", "IN"))
 _ANY_CLAUSE = {word for groups in CLAUSES.values() for group in groups for word in group}
 
 
@@ -229,6 +231,7 @@ class _Parser:
         span = self.lines.span(start, end)
         keywords = [text for name in sorted(expected) if (text := _keyword(name))]
         keywords += MOMENTS if "MOMENT" in expected else ()
+        keywords += ["decorated by"] if "DECORATED_BY" in expected else ()
         if found.isidentifier() and (name := nearest(found, keywords)):
             return EslProblem("error", f"`{found}` is not expected here; did you mean `{name}`?", span, name)
         return EslProblem("error", f"`{_shown(found)}` is not expected here; {wanted} is", span)
@@ -275,8 +278,10 @@ def _described_sorted(expected: tuple[str, ...]) -> str:
         left -= {"NAME", "NUMBER", "STRING", "LPAR", "MINUS", "NOT", "TRUE", "FALSE", "NONE", "_UNSAFE"}
     elif {"PLUS", "SLASH"} <= left:
         left -= _OPERATORS | {"STRING"}
-    if "MODIFIER" in left and "PATTERN" in left:
-        left.discard("MODIFIER")
+    if "PATTERN" in left:
+        left -= {"MODIFIER", "ASYNC"}
+    if "SUBCLASSES_OF" in left:
+        left -= _FILTERS  # which are nowhere needed
     symbols = {each.name: each.pattern.value for each in grammar().terminals if isinstance(each.pattern, PatternStr)}
     for name in sorted(left):
         text = _WORDS.get(name) or (f"`{word}`" if (word := symbols.get(name) or _keyword(name)) else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from clew.esl import expression
 from clew.esl.ast import (
@@ -84,6 +85,7 @@ class _Checker:
 
     def count(self, each: RuleMatch) -> Iterator[EslProblem]:
         pattern, total = each.rule.pattern, len(each.functions)
+        yield from self._classes(pattern)
         if total > BROAD:
             message = f"this matches {total} functions, and every call of each is recorded; name fewer modules, or add `except`"
             yield warning(message, pattern.span)
@@ -92,12 +94,57 @@ class _Checker:
         elif not total and isinstance(each.rule.node, EntityEvent) and each.rule.rule.types:
             found = functions_of(each.rule.rule._replace(types=()), self.index)
             yield from _mistyped(each.rule.node, found) if found else self._nothing(pattern, method=True)
+        elif not total and pattern.filters and self._named(pattern):
+            yield from self._filtered_out(pattern, self._named(pattern))
         elif not total:
             yield from self._nothing(pattern, method=isinstance(each.rule.node, EntityEvent))
 
     def pattern(self, pattern: Pattern) -> Iterator[EslProblem]:
         if not functions_of(Rule(target_of(pattern)), self.index):
             yield from self._nothing(pattern)
+
+    def _named(self, pattern: Pattern) -> int:
+        """How many functions the pattern names, without its filters."""
+        return len(functions_of(Rule(target_of(replace(pattern, filters=()))), self.index))
+
+    def _filtered_out(self, pattern: Pattern, named: int) -> Iterator[EslProblem]:
+        """Filters that leave none of the functions that are named, with what they may have meant."""
+        none = f"of {named} function{'s' * (named != 1)} that `{pattern.text}` names, none"
+        for each in pattern.filters:
+            if functions_of(Rule(target_of(replace(pattern, filters=(each,)))), self.index):
+                continue
+            match each.word.text:
+                case "async":
+                    yield warning(f"{none} is an `async def`", each.word.span)
+                case "decorated by":
+                    for name in each.names:
+                        hint, fix = did_you_mean(name.text, self._decorators())
+                        yield warning(f"{none} has a decorator `{name.text}`{hint}", name.span, fix)
+                case _:
+                    if all(has_wildcard(name.text) or self._is_class(name.text) for name in each.names):
+                        classes = listing([name.text for name in each.names])
+                        yield warning(f"{none} stands in a subclass of {classes}", each.word.span)
+            return
+        yield warning(f"{none} passes all of its filters; leave one out", pattern.span)
+
+    def _is_class(self, name: str) -> bool:
+        """Silent for classes that are not of the project: their source need not be here."""
+        return not self._is_here(name.partition(":")[0].partition(".")[0]) or self.index.ancestry.finds(name)
+
+    def _classes(self, pattern: Pattern) -> Iterator[EslProblem]:
+        """Classes of filters that there are not."""
+        for each in pattern.filters:
+            for name in each.names if each.word.text != "decorated by" else ():
+                if not has_wildcard(name.text) and not self._is_class(name.text):
+                    hint, fix = did_you_mean(name.text, [known.label for known in self.index.all_classes()])
+                    yield warning(f"there is no class `{name.text}`{hint}", name.span, fix)
+
+    def _decorators(self) -> list[str]:
+        """All the names of decorators in the workspace, as they are written and by imports."""
+        found: set[str] = set()
+        for function in self.index.all_functions():
+            found.update(function.decorators, *function.decorator_names)
+        return sorted(found - {""})
 
     def _nothing(self, pattern: Pattern, method: bool = False) -> Iterator[EslProblem]:
         """A pattern that means no function: with what it may have meant. Silent for the standard library's modules, and for

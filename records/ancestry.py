@@ -54,6 +54,10 @@ class Ancestry:
             return YES
         return self._descends(module, qualname, classes, 0)
 
+    def finds(self, name: str) -> bool:
+        """Is there such a class (`module:Class`), as far as source tells?"""
+        return any(also is not None for _, also in self._meant((name,)))
+
     def _descends(self, module: str, qualname: str, classes: tuple[str, ...], depth: int) -> Answer:
         key = (module, qualname, classes)
         known = self._known.get(key)

@@ -340,6 +340,7 @@ class _Reader:
             names = self._names(text, place.scope)
             if isinstance(base, ast.Call):  # what is called is no base, what it gives is
                 names = ("builtins.tuple",) if names == ("collections.namedtuple",) else ()
+                text = f"{text}(…)" if text else ""
             bases.append(Base(text, names or (UNKNOWN,)))
         written = tuple(map(dotted, node.decorator_list))
         resolved = tuple(self._resolved(name, place.scope) for name in written)

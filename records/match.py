@@ -37,8 +37,8 @@ def is_wide(glob: str) -> bool:
 
 
 def may_wrap(rule: Rule) -> bool:
-    """Could functions written in C be meant?"""
-    return not rule.target.root and not is_wide(rule.target.module)
+    """Could functions written in C be meant? Filters ask for what these do not have."""
+    return not rule.target.root and not is_wide(rule.target.module) and not has_filters(rule)
 
 
 def plain_qualname(qualname: str) -> str:
@@ -100,6 +100,12 @@ def matches(target: Target, module: str, qualname: str, file: str) -> bool:
 
 
 def rule_matches(rule: Rule, module: str, qualname: str, file: str) -> bool:
+    """For a rule without filters (see `clew.records.filters`)."""
     return matches(rule.target, module, qualname, file) and not any(
         matches(target, module, qualname, file) for target in rule.excepts
     )
+
+
+def has_filters(rule: Rule) -> bool:
+    """Do names alone not tell what it means?"""
+    return any(target.is_async or target.decorators or target.classes for target in (rule.target, *rule.excepts))

@@ -44,6 +44,14 @@ class Target(NamedTuple):
     qualname: str
     root: str = ""
     """Only files below this folder that are not an installed package's; "" for any file."""
+    is_async: bool = False
+    """Only what `async def` makes."""
+    decorators: tuple[str, ...] = ()
+    """Only functions with a decorator of one of these names, as globs; see `clew.records.filters`."""
+    classes: tuple[str, ...] = ()
+    """Only what stands in subclasses of one of these, globs of `module:Class`."""
+    itself: bool = False
+    """Or in one of `classes`."""
 
 
 class Action(NamedTuple):
@@ -181,8 +189,8 @@ def _plan(data: dict[str, Any]) -> Plan:
     return Plan(
         rules=tuple(
             Rule(
-                target=Target(**rule["target"]),
-                excepts=tuple(Target(**target) for target in rule["excepts"]),
+                target=_target(rule["target"]),
+                excepts=tuple(map(_target, rule["excepts"])),
                 actions=tuple(_action(action) for action in rule["actions"]),
                 origin=rule["origin"],
                 types=tuple((name, annotation) for name, annotation in rule.get("types", ())),
@@ -192,7 +200,7 @@ def _plan(data: dict[str, Any]) -> Plan:
         adapters=tuple(data["adapters"]),
         logs=None if logs is None else LogCapture(**{**logs, "loggers": tuple(logs["loggers"])}),
         levels=tuple(
-            Level(level["name"], tuple((label, Target(**target)) for label, target in level["labels"]))
+            Level(level["name"], tuple((label, _target(target)) for label, target in level["labels"]))
             for level in data["levels"]
         ),
         budget=data["budget"],
@@ -207,11 +215,16 @@ def _plan(data: dict[str, Any]) -> Plan:
 
 
 def _entity(data: dict[str, Any]) -> EntityKind:
-    return EntityKind(data["name"], Target(**data["target"]), data["unique"], tuple(data["contains"]))
+    return EntityKind(data["name"], _target(data["target"]), data["unique"], tuple(data["contains"]))
 
 
 def _redact(data: dict[str, Any] | None) -> Redact | None:
     return Redact(tuple(data["names"]), tuple(data["patterns"])) if data else None
+
+
+def _target(data: dict[str, Any]) -> Target:
+    lists = {name: tuple(data.get(name, ())) for name in ("decorators", "classes")}
+    return Target(**{**data, **lists})
 
 
 def _action(data: dict[str, Any]) -> Action:

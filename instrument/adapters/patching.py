@@ -25,6 +25,7 @@ Patch = Callable[[Any], None]
 """Puts an adapter's hooks into the module it is given."""
 
 _pending: dict[str, list[Patch]] = {}
+_always: list[tuple[Callable[[str], bool], Patch]] = []
 _hooked: set[CodeType] = set()
 _placed: list[_Placed] = []
 """Every function whose code was changed in place, in that order."""
@@ -34,7 +35,7 @@ class _PatchingFinder:
     """Finds nothing of its own: lets the other finders find a module that is waited for, and patches it once it is loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in _pending:
+        if name not in _pending and not any(wants(name) for wants, _ in _always):
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
@@ -54,7 +55,10 @@ def _patch_after_loading(spec: ModuleSpec) -> None:
         # Gone before the module runs, so that its loader is again what the import system made.
         del loader.exec_module  # type: ignore[union-attr]  # set below, on this instance
         loader.exec_module(module)  # type: ignore[union-attr]  # a loader without it has no instance attribute either
-        for patch in _pending.pop(module.__name__, ()):
+        for patch in (
+            *_pending.pop(module.__name__, ()),
+            *(patch for wants, patch in _always if wants(module.__name__)),
+        ):
             _apply(patch, module)
 
     if loader is not None and hasattr(loader, "__dict__") and not isinstance(loader, type):
@@ -74,9 +78,19 @@ def when_imported(name: str, patch: Patch) -> None:
     if module is not None:
         _apply(patch, module)
         return
+    _hook_finders()
+    _pending.setdefault(name, []).append(patch)
+
+
+def whenever_imported(wants: Callable[[str], bool], patch: Patch) -> None:
+    """Calls `patch(module)` right after each module is imported whose name `wants` is true of."""
+    _hook_finders()
+    _always.append((wants, patch))
+
+
+def _hook_finders() -> None:
     if not any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _PatchingFinder())
-    _pending.setdefault(name, []).append(patch)
 
 
 class Tokens(threading.local):

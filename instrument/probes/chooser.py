@@ -9,15 +9,20 @@ import importlib
 import os
 from collections.abc import Sequence
 from types import CodeType
+from typing import TYPE_CHECKING
 
 from clew.instrument.probes import annotated, originals, sites
 from clew.instrument.probes.bytecode import Probes, is_function, parameters
 from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from clew.instrument.recorder import redaction
-from clew.records.match import matches_module, module_pattern, rule_matches
+from clew.records.match import has_filters, matches, matches_module, module_pattern, rule_matches
 from clew.records.plan import Action, Plan, Rule
 
+if TYPE_CHECKING:
+    from clew.instrument.probes.filtered import FilteredModule
+
 _ACTIONS = "clew.instrument.probes.actions"
+_FILTERED = "clew.instrument.probes.filtered"
 _OURS = ("clew.instrument.", "clew.records.")
 
 
@@ -33,6 +38,14 @@ class PlanChooser:
             from clew.instrument.probes import identities  # which plans without entities do without
 
             identities.use(plan.entities)
+        self._filters = frozenset(index for index, rule in self._rules if has_filters(rule))
+        if self._filters:
+            importlib.import_module(_FILTERED)
+
+    @property
+    def asks_classes(self) -> bool:
+        """Do rules ask which classes a function's class descends from?"""
+        return any(target.classes for _, rule in self._rules for target in (rule.target, *rule.excepts))
 
     def names(self, module: str) -> bool:
         """Could a rule choose functions of this module, judging by its name alone?"""
@@ -45,16 +58,25 @@ class PlanChooser:
             return None
         file = os.path.abspath(file)
         rules = [(index, rule) for index, rule in self._rules if matches_module(rule.target, module, file)]
-        return ModuleChooser(module, file, rules, sites.state_of(file) if just_loaded else (0, 0)) if rules else None
+        state = sites.state_of(file) if just_loaded else (0, 0)
+        return ModuleChooser(module, file, rules, state, self._filters) if rules else None
 
 
 class ModuleChooser:
     """What decides for the code of one module."""
 
     def __init__(
-        self, module: str, file: str, rules: Sequence[tuple[int, Rule]], state: tuple[int, int] = (0, 0)
+        self,
+        module: str,
+        file: str,
+        rules: Sequence[tuple[int, Rule]],
+        state: tuple[int, int] = (0, 0),
+        filters: frozenset[int] = frozenset(),
     ) -> None:
+        """`filters` are the numbers of rules of which names alone do not tell what they mean."""
         self._module, self._file, self._rules, self._state = module, file, rules, state
+        self._filters = filters
+        self._filtered: FilteredModule | None = None
 
     def __call__(self, code: CodeType) -> Probes | None:
         chosen = self._chosen(code)
@@ -78,9 +100,22 @@ class ModuleChooser:
         return [
             (index, rule)
             for index, rule in self._rules
-            if rule_matches(rule, self._module, code.co_qualname, self._file)
+            if (
+                self._passes(rule, code)
+                if index in self._filters
+                else rule_matches(rule, self._module, code.co_qualname, self._file)
+            )
             and (not rule.types or annotated.fits(rule, code, self._file))
         ]
+
+    def _passes(self, rule: Rule, code: CodeType) -> bool:
+        if not matches(rule.target, self._module, code.co_qualname, self._file):
+            return False
+        if self._filtered is None:
+            from clew.instrument.probes.filtered import FilteredModule  # which plans without filters do without
+
+            self._filtered = FilteredModule(self._module, self._file)
+        return self._filtered.means(rule, code)
 
     def _site(self, code: CodeType, rule: int) -> int:
         """The same for the same code: what is switched off and on again, or exchanged, stays one function."""

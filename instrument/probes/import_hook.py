@@ -13,7 +13,8 @@ from __future__ import annotations
 import copyreg
 import importlib.machinery
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from clew.instrument.probes import bytecode, form, instructions, originals, running, sites
@@ -39,6 +40,7 @@ def install(plan: Plan) -> bool:
         return False
     _chooser = PlanChooser(plan)
     _hook_imports()
+    _wait_for_classes(_chooser)
     _rewrite_loaded(_chooser)
     return True
 
@@ -64,9 +66,10 @@ def switch(plan: Plan | None, leave: Callable[[CodeType], bool]) -> running.Swit
     if plan is not None and not instructions.SUPPORTED:
         install(plan)
         return running.Switched(0, (), ())
-    if plan is not None:
-        _hook_imports()
     previous, _chooser = _chooser, PlanChooser(plan) if plan is not None else None
+    if _chooser is not None:
+        _hook_imports()
+        _wait_for_classes(_chooser)
     return running.switch(_chooser, previous, rewrite, _site_in, leave)
 
 
@@ -105,6 +108,26 @@ def rewrite_module(code: CodeType, module: str) -> CodeType:
     except Exception as error:
         sites.note(f"{module} is not recorded: its code could not be rewritten ({type(error).__name__}: {error})")
         return code
+
+
+def _wait_for_classes(chooser: PlanChooser) -> None:
+    """Where the source does not tell what a class descends from, the class itself does, once its module is imported."""
+    if chooser.asks_classes:
+        from clew.instrument.adapters.patching import whenever_imported  # which plans without such filters do without
+
+        whenever_imported(lambda name: chooser is _chooser and chooser.names(name), partial(_decide, chooser))
+
+
+def _decide(chooser: PlanChooser, module: ModuleType) -> None:
+    from clew.instrument.probes.filtered import undecided
+
+    namespace = object.__getattribute__(module, "__dict__")
+    name, file = namespace.get("__name__"), namespace.get("__file__")
+    if name in undecided and type(file) is str:
+        undecided.discard(name)
+        choose = chooser.of_module(name, file)
+        if choose is not None:
+            rewrite_loaded({id(namespace): choose}, rewrite)
 
 
 def _has_probes(code: CodeType) -> bool:

@@ -128,7 +128,9 @@ def test_json_holds_problems_and_matches(run: Callable[..., Result]) -> None:
     ]
     (rule,) = file["rules"]
     assert (rule["line"], rule["statement"], rule["pattern"]) == (2, "scope", "app.wire:send")
-    assert rule["functions"] == [{"name": "app.wire:send", "file": os.path.abspath("app/wire.py"), "line": 1}]
+    assert rule["functions"] == [
+        {"name": "app.wire:send", "file": os.path.abspath("app/wire.py"), "line": 1, "atRunTime": ""}
+    ]
 
 
 def test_help_shows_examples(run: Callable[..., Result]) -> None:
