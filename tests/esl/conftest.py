@@ -40,6 +40,8 @@ def specs() -> dict[str, str]:
     """Every spec of the repository that is meant to be right."""
     files = [
         *(ROOT / "tests/golden/esl").glob("*.esl"),
+        *(ROOT / "tests/golden/recorded").glob("*.esl"),
+        *(ROOT / "tests/golden/systems").glob("*.esl"),
         *(ROOT / "examples").glob("*/*.esl"),
         *(ROOT / "esl/packs").glob("*.esl"),
     ]

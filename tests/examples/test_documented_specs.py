@@ -1,0 +1,85 @@
+"""The examples of docs/esl.md, all at once, record the chunk store that they are about: each rule what it says, none a failure."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import clew.instrument.startup
+from clew.esl import compile_text
+from clew.instrument.probes.actions import _KINDS
+from clew.records import plan as plans
+from clew.records.event import FLAG_FAILED, Kind
+from clew.records.plan import Plan, Redact
+from clew.records.reader import RunRecords, read_run
+from clew.records.run import RUN_VARIABLE, create_run
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "chunkstore"
+TEXTS = re.findall(r"^```esl\n(.*?)^```$", (ROOT / "docs/esl.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+STARTUP = Path(clew.instrument.startup.__file__).parent
+
+
+def together(found: list[Plan]) -> Plan:
+    """One plan that records what each of these does; without a sample, which would leave out most of it."""
+    redacts = [plan.redact for plan in found if plan.redact is not None]
+    return Plan(
+        rules=tuple(rule for plan in found for rule in plan.rules),
+        adapters=tuple(dict.fromkeys(name for plan in found for name in plan.adapters)),
+        logs=next(plan.logs for plan in found if plan.logs is not None),
+        levels=tuple(level for plan in found for level in plan.levels),
+        entities=tuple(kind for plan in found for kind in plan.entities),
+        redact=Redact(*(tuple(text for each in redacts for text in each[field]) for field in (0, 1))),
+    )
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Plan]:
+    return [compile_text(text, f"example-{number}.esl", EXAMPLE).require() for number, text in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def run(examples: list[Plan], tmp_path_factory: pytest.TempPathFactory) -> RunRecords:
+    folder = tmp_path_factory.mktemp("documented")
+    plan = plans.dump(together(examples))
+    run, _ = create_run(folder, name="documented", command=["chunkstore"], spec="", plan=plan)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW", "PYTHON"))}
+    environment |= {RUN_VARIABLE: str(run), "PYTHONPATH": f"{STARTUP}{os.pathsep}{EXAMPLE}"}
+    command = [sys.executable, "-m", "chunkstore.scenario", "failed-write", "--data", str(folder / "data")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return read_run(run)
+
+
+def test_each_action_of_each_example_records_something(examples: list[Plan], run: RunRecords) -> None:
+    recorded: set[tuple[Kind, str]] = set()
+    failed: set[tuple[Kind, str, str]] = set()
+    for process in run.processes:
+        for serial in process.threads:
+            for event in process.events(serial):
+                if event.extension is not None:
+                    channel = process.strings.get(event.extension.channel, "")
+                    recorded.add((Kind(event.kind), channel))
+                    if event.extension.flags & FLAG_FAILED:
+                        failed.add((Kind(event.kind), channel, event.extension.text))
+    assert failed == set()
+    wanted = {
+        (_KINDS[action.kind], action.channel)
+        for plan in examples
+        for rule in plan.rules
+        for action in rule.actions
+        if rule.target.module.startswith("chunkstore") and not (action.kind == "request" and action.key)
+    }
+    assert len(wanted) > 20
+    assert wanted - recorded == set()
+    assert {(Kind.REQUEST, name) for name in ("meta allocate", "c2 write", "c2 replicate")} <= recorded
+
+
+def test_each_function_of_the_examples_can_do_what_they_ask(run: RunRecords) -> None:
+    notes = {note.text for process in run.processes for note in process.notes}
+    assert [note for note in notes if "not recorded" in note] == []
