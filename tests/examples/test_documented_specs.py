@@ -1,4 +1,4 @@
-"""The examples of docs/esl.md, all at once, record the chunk store that they are about: each rule what it says, none a failure."""
+"""The examples of docs/esl.md, all at once, record the chunk store that they are about, and nothing of them fails."""
 
 from __future__ import annotations
 
