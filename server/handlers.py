@@ -121,6 +121,14 @@ def _timeline_call(session: Session, params: protocol.TimelineCallParams, task: 
     return timeline_call(session, params, task)
 
 
+def _timeline_search(
+    session: Session, params: protocol.TimelineSearchParams, task: Task
+) -> protocol.TimelineSearchResult:
+    from clew.server.panel.timeline_search import timeline_search
+
+    return timeline_search(session, params, task)
+
+
 def _walk(session: Session, params: protocol.WalkParams, task: Task) -> protocol.WalkResult:
     from clew.server.panel.walk import walk_view
 
@@ -201,6 +209,7 @@ HANDLERS: dict[str, Handler] = {
     "clew/timelineTile": _timeline_tile,
     "clew/timelineArrows": _timeline_arrows,
     "clew/timelineCall": _timeline_call,
+    "clew/timelineSearch": _timeline_search,
     "clew/walk": _walk,
     "clew/locate": _locate,
     "clew/present": _present,

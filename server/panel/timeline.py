@@ -66,7 +66,7 @@ _LOCK = threading.Lock()
 
 def timeline_view(session: Session, params: TimelineParams, task: Task) -> TimelineResult:
     """Raises `ClewError` for a strand that is not there."""
-    run, timeline = _open(session, params.run, task)
+    run, timeline = open_timeline(session, params.run, task)
     graph = run.graph
     named = strands_named(graph, params.strand)
     there = [strand for strand in named if graph.strands[strand].stop > graph.strands[strand].start]
@@ -106,7 +106,7 @@ def timeline_view(session: Session, params: TimelineParams, task: Task) -> Timel
 
 def timeline_tile(session: Session, params: TimelineTileParams, task: Task) -> TimelineTileResult:
     """As many of the lanes as fit. Raises `ClewError` for a tile that cannot be."""
-    run, timeline = _open(session, params.run, task)
+    run, timeline = open_timeline(session, params.run, task)
     graph = run.graph
     if not (0 <= params.scale <= 50 and 1 <= params.tiles <= 64 and abs(params.first) < 1 << 53 - params.scale):
         raise ClewError(f"there are no {params.tiles} tiles of 2^{params.scale} ns a bucket at {params.first}")
@@ -147,7 +147,7 @@ def timeline_tile(session: Session, params: TimelineTileParams, task: Task) -> T
 
 
 def timeline_arrows(session: Session, params: TimelineArrowsParams, task: Task) -> TimelineArrowsResult:
-    run, timeline = _open(session, params.run, task)
+    run, timeline = open_timeline(session, params.run, task)
     graph = run.graph
     shown = np.zeros(len(graph.strands), bool)
     shown[[_known(graph, strand) for strand in params.strands]] = True
@@ -173,7 +173,7 @@ def timeline_arrows(session: Session, params: TimelineArrowsParams, task: Task) 
 
 
 def timeline_call(session: Session, params: TimelineCallParams, task: Task) -> TimelineCallResult:
-    run, timeline = _open(session, params.run, task)
+    run, timeline = open_timeline(session, params.run, task)
     strand = _known(run.graph, params.strand)
     spot = timeline.spot(strand, params.depth, int(params.ns), int(max(0, params.slackNs)))
     match params.move:
@@ -185,19 +185,19 @@ def timeline_call(session: Session, params: TimelineCallParams, task: Task) -> T
             spot = timeline.spot(strand, params.depth - 1, spot.begin if spot else int(params.ns))
         case _:
             pass
-    return TimelineCallResult(None if spot is None else _call(run.graph, timeline, spot))
+    return TimelineCallResult(None if spot is None else call_of(run.graph, timeline, spot))
 
 
 def longest_calls(
     session: Session, which: str, strands: list[int], most: int, task: Task
 ) -> tuple[list[TimelineCall], int]:
     """The calls of some strands that took longest, and how many there are."""
-    run, timeline = _open(session, which, task)
+    run, timeline = open_timeline(session, which, task)
     spots, all_ = timeline.longest(strands, most)
-    return [_call(run.graph, timeline, spot) for spot in spots], all_
+    return [call_of(run.graph, timeline, spot) for spot in spots], all_
 
 
-def _open(session: Session, which: str, task: Task) -> tuple[Run, Timeline]:
+def open_timeline(session: Session, which: str, task: Task) -> tuple[Run, Timeline]:
     run = session.open(which, task)
     made = _MADE.get(run)
     if made is None:
@@ -297,7 +297,7 @@ def _function(graph: ExecutionGraph, site: int) -> TimelineFunction:
     return TimelineFunction(site, of.label, Location(of.file, of.line, of.end_line) if of.file else None)
 
 
-def _call(graph: ExecutionGraph, timeline: Timeline, spot: Spot) -> TimelineCall:
+def call_of(graph: ExecutionGraph, timeline: Timeline, spot: Spot) -> TimelineCall:
     strand = graph.strands[spot.strand]
     function = _function(graph, spot.site)
     return TimelineCall(

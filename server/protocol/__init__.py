@@ -110,9 +110,12 @@ from clew.server.protocol.timelines import TimelineCallResult as TimelineCallRes
 from clew.server.protocol.timelines import TimelineFunction as TimelineFunction
 from clew.server.protocol.timelines import TimelineGap as TimelineGap
 from clew.server.protocol.timelines import TimelineLane as TimelineLane
+from clew.server.protocol.timelines import TimelineMatch as TimelineMatch
 from clew.server.protocol.timelines import TimelineParams as TimelineParams
 from clew.server.protocol.timelines import TimelineProcess as TimelineProcess
 from clew.server.protocol.timelines import TimelineResult as TimelineResult
+from clew.server.protocol.timelines import TimelineSearchParams as TimelineSearchParams
+from clew.server.protocol.timelines import TimelineSearchResult as TimelineSearchResult
 from clew.server.protocol.timelines import TimelineStrand as TimelineStrand
 from clew.server.protocol.timelines import TimelineTileParams as TimelineTileParams
 from clew.server.protocol.timelines import TimelineTileResult as TimelineTileResult
@@ -151,6 +154,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/timelineTile": (TimelineTileParams, TimelineTileResult),
     "clew/timelineArrows": (TimelineArrowsParams, TimelineArrowsResult),
     "clew/timelineCall": (TimelineCallParams, TimelineCallResult),
+    "clew/timelineSearch": (TimelineSearchParams, TimelineSearchResult),
     "clew/walk": (WalkParams, WalkResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/present": (PresentParams, PresentResult),

@@ -199,3 +199,41 @@ class TimelineCall:
 class TimelineCallResult:
     call: TimelineCall | None = None
     """Null where no call is."""
+
+
+@dataclass(frozen=True)
+class TimelineSearchParams:
+    text: str
+    """In names of functions and in log lines, of whatever case."""
+    run: str = ""
+    by: Literal[0, 1, -1] = 0
+    """1: the next one, -1: the previous one, 0: only how much there is."""
+    ns: float = -1.0
+    """Where one is: a time,"""
+    event: int = -1
+    """and the event then; the next one is after both."""
+
+
+@dataclass(frozen=True)
+class TimelineMatch:
+    place: int
+    """From 1, among all calls and log lines that were found, by time."""
+    ns: float
+    event: int
+    strand: int
+    call: TimelineCall | None = None
+    """What begins there, or what wrote the line; null where that was not recorded."""
+    text: str = ""
+    """The log line; "" for a call."""
+
+
+@dataclass(frozen=True)
+class TimelineSearchResult:
+    run: str
+    functions: int
+    calls: int
+    logs: int
+    match: TimelineMatch | None = None
+    """Behind the last one comes the first."""
+    message: str = ""
+    """What was not looked through, as in a report."""

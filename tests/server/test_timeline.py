@@ -163,6 +163,22 @@ def test_one_goes_from_call_to_call(session):
     assert go("into", read["fromNs"], 2) is None
 
 
+def test_a_search_tells_of_the_whole_run_and_goes_on_from_where_one_is(session):
+    def search(**params):
+        return answer(session, "clew/timelineSearch", {"run": "two", "text": " READ ", **params})
+
+    found = search()
+    assert (found["functions"], found["logs"], found["match"]) == (1, 0, None) and found["calls"] > 2
+    first = search(by=1)["match"]
+    assert (first["place"], first["call"]["label"], first["call"]["fromNs"]) == (1, "app:read", first["ns"])
+    second = search(by=1, ns=first["ns"], event=first["event"])["match"]
+    assert second["place"] == 2 and (second["ns"], second["event"]) > (first["ns"], first["event"])
+    last = search(by=-1, ns=first["ns"], event=first["event"])["match"]
+    assert last["place"] == found["calls"]
+    line = answer(session, "clew/timelineSearch", {"run": "empty", "text": "only", "by": 1})
+    assert (line["logs"], line["match"]["text"], line["match"]["call"]) == (1, "only this", None)
+
+
 def test_a_suspended_task_is_drawn_as_such_and_found_no_more(session):
     task = next(strand for strand in ask(session)["strands"] if strand["kind"] == "task")
     found = answer(

@@ -3,7 +3,7 @@ import { deflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { TimelineAnswers, type ReportTimeline } from "../src/panel/model/reportTimeline";
 import { nearestScale, unpack, BUCKETS, keyOf } from "../src/panel/model/tiles";
-import type { TimelineCall, TimelineTileResult } from "../src/shared/protocol";
+import type { TimelineCall, TimelineSearchResult, TimelineTileResult } from "../src/shared/protocol";
 
 const packed = (bytes: Uint8Array): string => deflateSync(bytes).toString("base64");
 
@@ -112,5 +112,22 @@ describe("calls of a report", () => {
     expect(at(10, 0, "into")).toEqual([20, 30]);
     expect(at(40, 1, "out")).toEqual([10, 100]);
     expect(at(10, 0, "out")).toBeNull();
+  });
+});
+
+describe("a search in a report", () => {
+  const search = (text: string, by: number, ns = -1, event = -1): unknown => {
+    const found = answers.answer("clew/timelineSearch", { run: "r", text, by, ns, event }) as TimelineSearchResult;
+    return [found.calls, found.match?.place, found.match?.ns];
+  };
+
+  test("goes from call to call in the order of time, and round", () => {
+    expect(search("0", 0)).toEqual([2, undefined, undefined]);
+    expect(search("0", 1)).toEqual([2, 1, 10]);
+    expect(search("0", 1, 10, 10)).toEqual([2, 2, 200]);
+    expect(search("0", 1, 200, 200)).toEqual([2, 1, 10]);
+    expect(search("0", -1, 200, 200)).toEqual([2, 1, 10]);
+    expect(search("0", -1, 10, 10)).toEqual([2, 2, 200]);
+    expect(search("nothing", 1)).toEqual([0, undefined, undefined]);
   });
 });

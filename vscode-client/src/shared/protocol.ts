@@ -1418,6 +1418,41 @@ export interface TimelineCallResult {
   call: TimelineCall | null;
 }
 
+export interface TimelineSearchParams {
+  /** In names of functions and in log lines, of whatever case. */
+  text: string;
+  run?: string;
+  /** 1: the next one, -1: the previous one, 0: only how much there is. */
+  by?: 0 | 1 | -1;
+  /** Where one is: a time, */
+  ns?: number;
+  /** and the event then; the next one is after both. */
+  event?: number;
+}
+
+export interface TimelineMatch {
+  /** From 1, among all calls and log lines that were found, by time. */
+  place: number;
+  ns: number;
+  event: number;
+  strand: number;
+  /** What begins there, or what wrote the line; null where that was not recorded. */
+  call: TimelineCall | null;
+  /** The log line; "" for a call. */
+  text: string;
+}
+
+export interface TimelineSearchResult {
+  run: string;
+  functions: number;
+  calls: number;
+  logs: number;
+  /** Behind the last one comes the first. */
+  match: TimelineMatch | null;
+  /** What was not looked through, as in a report. */
+  message: string;
+}
+
 /** From where, and which way. The walk itself, with what was visited, is kept by whoever walks. */
 export interface WalkParams {
   target: Target;
@@ -1606,6 +1641,7 @@ export interface Methods {
   "clew/timelineTile": { params: TimelineTileParams; result: TimelineTileResult };
   "clew/timelineArrows": { params: TimelineArrowsParams; result: TimelineArrowsResult };
   "clew/timelineCall": { params: TimelineCallParams; result: TimelineCallResult };
+  "clew/timelineSearch": { params: TimelineSearchParams; result: TimelineSearchResult };
   "clew/walk": { params: WalkParams; result: WalkResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/present": { params: PresentParams; result: PresentResult };
@@ -1639,6 +1675,7 @@ export const METHODS: readonly Method[] = [
   "clew/timelineTile",
   "clew/timelineArrows",
   "clew/timelineCall",
+  "clew/timelineSearch",
   "clew/walk",
   "clew/locate",
   "clew/present",

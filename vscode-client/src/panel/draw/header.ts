@@ -167,7 +167,7 @@ function levelPicker(place: Place, kind: ViewKind, actions: HeaderActions): Temp
 function searchBox(place: Place, view: View, actions: HeaderActions): TemplateResult | typeof nothing {
   const found = view.found?.();
   if (!found) return nothing;
-  const result = found.matches === 0 ? "none" : `${found.matches} of ${thousands(found.all)}`;
+  const result = found.matches === 0 ? "none" : (found.said ?? `${found.matches} of ${thousands(found.all)}`);
   return html`<label class="search">
     <input
       id="search"

@@ -10,10 +10,13 @@ import type {
   TimelineCall,
   TimelineCallParams,
   TimelineCallResult,
+  TimelineSearchParams,
+  TimelineSearchResult,
   TimelineTileParams,
   TimelineTileResult,
 } from "../../shared/protocol";
 import { fromBase64, toBase64 } from "./base64";
+import { thousands } from "./format";
 import { BUCKETS, tileLength } from "./tiles";
 
 interface ReportScale {
@@ -64,6 +67,8 @@ export class TimelineAnswers {
         return this.arrows(params as TimelineArrowsParams);
       case "clew/timelineCall":
         return this.call(params as TimelineCallParams);
+      case "clew/timelineSearch":
+        return this.search(params as TimelineSearchParams);
       default:
         return undefined;
     }
@@ -87,6 +92,27 @@ export class TimelineAnswers {
         Math.min(one.sourceNs, one.targetNs) <= toNs,
     );
     return { arrows: seen.slice(0, most), hidden: Math.max(0, seen.length - most) + this.data.arrows.hidden };
+  }
+
+  /** Only among the calls that are there, which it says. */
+  private search({ text, by = 0, ns = -1, event = -1 }: TimelineSearchParams): TimelineSearchResult {
+    const { calls, allCalls } = this.data;
+    const found = calls
+      .filter((one) => !one.resumed && one.label.toLowerCase().includes(text.toLowerCase()))
+      .sort((one, other) => one.fromNs - other.fromNs || one.event - other.event);
+    const isAfter = (one: TimelineCall): boolean => one.fromNs > ns || (one.fromNs === ns && one.event > event);
+    const next = found.findIndex(isAfter);
+    const previous = found.findLastIndex((one) => !isAfter(one) && one.event !== event);
+    const at = by === 1 ? Math.max(0, next) : previous < 0 ? found.length - 1 : previous;
+    const call = by === 0 ? undefined : found[at];
+    return {
+      run: "",
+      functions: new Set(found.map((one) => one.label)).size,
+      calls: found.length,
+      logs: 0,
+      match: call ? { place: at + 1, ns: call.fromNs, event: call.event, strand: call.strand, call, text: "" } : null,
+      message: calls.length < allCalls ? `of the ${thousands(calls.length)} longest` : "",
+    };
   }
 
   private call({ strand, depth, ns, slackNs = 0, move = "at" }: TimelineCallParams): TimelineCallResult {

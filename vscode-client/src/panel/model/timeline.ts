@@ -1,5 +1,11 @@
 /** What the timeline's numbers say to people, and what of it is searched for. */
-import type { TimelineCall, TimelineFunction, TimelineParams, TimelineResult } from "../../shared/protocol";
+import type {
+  TimelineCall,
+  TimelineFunction,
+  TimelineParams,
+  TimelineResult,
+  TimelineSearchResult,
+} from "../../shared/protocol";
 import { count, duration, shortLabel, thousands } from "./format";
 import type { Lane } from "./lanes";
 import { clock, lengthOf, type Span } from "./span";
@@ -22,6 +28,17 @@ export function callSentence(call: TimelineCall): string {
     `${call.strandName} of ${call.process}`,
     `event ${thousands(call.event)}`,
   ].join(" · ");
+}
+
+/** `1,200 calls of 3 functions, 4 log lines`: what a search has found in the whole run. */
+export function foundSentence({ calls, functions, logs, message }: TimelineSearchResult): string {
+  const parts = [
+    calls > 0 || logs === 0
+      ? `${count(calls, "call")}${functions > 0 ? ` of ${count(functions, "function")}` : ""}`
+      : "",
+    logs > 0 ? count(logs, "log line") : "",
+  ];
+  return parts.filter(Boolean).join(", ") + (message ? ` (${message})` : "");
 }
 
 /** What is on the screen, for who cannot see it. */

@@ -8,12 +8,12 @@ import { ref } from "lit/directives/ref.js";
 import type { TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
 import { asking, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { AXIS } from "../draw/scene";
-import { duration } from "../model/format";
+import { duration, thousands } from "../model/format";
 import { heightOf, seen } from "../model/lanes";
 import { around, lengthOf, type Span, within } from "../model/span";
-import { callSentence, leftOut, matching, summary } from "../model/timeline";
+import { callSentence, foundSentence, leftOut, matching, summary } from "../model/timeline";
 import { Calls } from "./timelineCalls";
-import { nextLit } from "./timelineSearch";
+import { Searching } from "./timelineSearch";
 import { type Hands, type Spot, Stage } from "./timelineStage";
 import type { Context, Selection, View } from "./view";
 
@@ -31,10 +31,14 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
   private card: { call: TimelineCall; x: number; y: number } | undefined;
   private readonly stage: Stage;
   private readonly calls: Calls;
+  private readonly searching: Searching;
 
   constructor(private readonly context: Context<TimelineParams>) {
     this.stage = new Stage(context, this);
     this.calls = new Calls(context, this.stage);
+    this.searching = new Searching(context, (error) => {
+      context.store.update({ error: error instanceof Error ? error.message : String(error) });
+    });
   }
 
   async open(params: TimelineParams): Promise<void> {
@@ -76,18 +80,24 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
     return this.answer?.run.id;
   }
 
-  found(): { matches: number; all: number } {
+  found(): { matches: number; all: number; said?: string } {
     const all = this.stage.labels.size;
-    return { matches: this.stage.lit?.size ?? all, all };
+    const { result, match } = this.searching;
+    if (!result) return { matches: this.stage.lit?.size ?? all, all };
+    const total = result.calls + result.logs;
+    return { matches: total, all: total, said: (match ? `${thousands(match.place)} of ` : "") + thousands(total) };
   }
 
-  /** The next call, among what is seen, of a function that is searched for. */
+  /** The next call of a function, or log line, that is searched for, in all of the run. */
   nextMatch(by: 1 | -1): void {
-    const scene = this.stage.scene();
-    const { lit, selected } = this.stage;
-    if (!scene || !lit) return;
-    const found = nextLit(scene, lit, selected && { ...selected, ns: selected.fromNs }, by);
-    if (found) void this.calls.choose({ ...found, slackNs: 2 ** scene.scale });
+    const { selected } = this.stage;
+    const { match } = this.searching;
+    // A log line is within its call: one goes on from the line.
+    const isThere = match && match.call?.event === selected?.event;
+    const from = isThere ? match : selected && { ns: selected.fromNs, event: selected.event };
+    void this.searching.go(by, from && { ns: from.ns, event: from.event }).then((found) => {
+      if (found) this.calls.arrive(found);
+    });
   }
 
   // --- what hands do with calls ---
@@ -129,6 +139,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
   private search(): void {
     const { search } = this.context.store.state.place;
     this.searched = search;
+    this.searching.change(this.answer?.run.id ?? "", search.trim());
     const wanted = search.trim() || this.lit;
     const found = wanted ? matching(this.stage.labels.values(), wanted) : undefined;
     // A function that was selected elsewhere and is not here says nothing about the others.
@@ -247,6 +258,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
       <footer class="timeline-foot">
         <div class="timeline-said" aria-live="polite">${this.drawSelected(workspace)}</div>
         <div class="timeline-tools">
+          ${this.searching.result ? html`<span>${foundSentence(this.searching.result)}</span>` : nothing}
           ${this.stage.brush ? this.drawBrushTools(this.stage.brush) : nothing}
           ${this.stage.hiddenArrows > 0 ? html`<span class="muted" title="Come closer to see the others">the ${this.stage.arrows.length} longest arrows</span>` : nothing}
           ${
@@ -284,11 +296,14 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
 
   private drawSelected(workspace: string): TemplateResult {
     const call = this.stage.selected;
+    const { match } = this.searching;
+    const line = match?.text && match.call?.event === call?.event ? match.text : "";
+    if (!call && line) return html`<span>“${line}”</span>`;
     if (!call)
       return html`<span class="muted"
         >Click a call, or use the arrow keys. Wheel: zoom. Shift and drag: measure.</span
       >`;
-    return html`<span>${callSentence(call)}</span>
+    return html`<span>${line ? `“${line}” · ` : ""}${callSentence(call)}</span>
       ${placeLink(call.location, workspace, (location) => {
         this.context.reveal(location);
       })}

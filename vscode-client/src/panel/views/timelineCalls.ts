@@ -3,7 +3,7 @@
  *
  * Invariant: of several questions only the newest is answered, so that what is selected is what was wished last.
  */
-import type { TimelineCall, TimelineParams } from "../../shared/protocol";
+import type { TimelineCall, TimelineMatch, TimelineParams } from "../../shared/protocol";
 import { strandBeside } from "../model/lanes";
 import type { Spot, Stage } from "./timelineStage";
 import type { Context } from "./view";
@@ -31,6 +31,16 @@ export class Calls {
   /** Selects the call at a place, or nothing. */
   async choose(spot: Spot | undefined): Promise<TimelineCall | undefined> {
     return this.select(() => this.ask(spot), true);
+  }
+
+  /** Selects what a search has found, and shows where it is. */
+  arrive({ call, strand, ns }: TimelineMatch): void {
+    this.wished += 1;
+    this.stage.selected = call ?? undefined;
+    this.stage.hovered = undefined;
+    this.stage.uncover({ strand, depth: call?.depth ?? 0, fromNs: ns, toNs: ns });
+    this.stage.invalidate();
+    this.context.store.changed();
   }
 
   async walk(move: "next" | "previous" | "into" | "out"): Promise<void> {

@@ -1,60 +1,67 @@
-/** Where in what is seen of a timeline the next call is that one searches for. */
-import { asked, type Scene } from "../draw/scene";
-import { seen } from "../model/lanes";
-import { ASLEEP, BUCKETS, tileLength, tilesFor } from "../model/tiles";
+/**
+ * What is searched for in a timeline: how much of it the whole run has, and the way from one to the next.
+ *
+ * Invariant: what is told is of the text that stands in the search box; what was asked before is given up, on the server, too.
+ */
+import type { TimelineMatch, TimelineParams, TimelineSearchResult } from "../../shared/protocol";
+import type { Context } from "./view";
 
-export interface Match {
-  strand: number;
-  depth: number;
+/** Letters that come one after the other are asked about when they rest. */
+const REST_MS = 120;
+
+/** Where one is in a run. */
+export interface Standing {
   ns: number;
+  event: number;
 }
 
-/** In the order of time, then from above; after (1) or before (-1) `here`. Invariant: only what is on the screen is looked through. */
-export function nextLit(
-  scene: Scene,
-  lit: ReadonlySet<number>,
-  here: Match | undefined,
-  by: 1 | -1,
-): Match | undefined {
-  const found = matches(scene, lit).sort(compare);
-  const bucket = 2 ** scene.scale;
-  if (here) {
-    const before = { ...here, ns: Math.floor(here.ns / bucket) * bucket };
-    const next =
-      by === 1 ? found.find((one) => compare(one, before) > 0) : found.findLast((one) => compare(one, before) < 0);
-    if (next) return next;
+export class Searching {
+  /** Undefined while nothing is searched for, or nothing known yet. */
+  result: TimelineSearchResult | undefined;
+  /** The last one that was gone to. */
+  match: TimelineMatch | undefined;
+  private run = "";
+  private text = "";
+  private underWay = new AbortController();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly context: Pick<Context<TimelineParams>, "quietly" | "store">,
+    private readonly complain: (error: unknown) => void,
+  ) {}
+
+  /** Looks how much there is of a text; "" for none. */
+  change(run: string, text: string): void {
+    if (run === this.run && text === this.text) return;
+    this.run = run;
+    this.text = text;
+    this.result = this.match = undefined;
+    this.underWay.abort();
+    clearTimeout(this.timer);
+    if (run && text) this.timer = setTimeout(() => void this.ask(0, undefined), REST_MS);
   }
-  return by === 1 ? found[0] : found.at(-1);
-}
 
-function compare(a: Match, b: Match): number {
-  return a.ns - b.ns || a.strand - b.strand || a.depth - b.depth;
-}
+  /** The next (1) or previous (-1) one, seen from somewhere. */
+  async go(by: 1 | -1, from: Standing | undefined): Promise<TimelineMatch | undefined> {
+    if (!this.run || !this.text) return undefined;
+    clearTimeout(this.timer);
+    await this.ask(by, from);
+    return this.match;
+  }
 
-/** Where calls of these functions begin, bucket by bucket. */
-function matches(scene: Scene, lit: ReadonlySet<number>): Match[] {
-  const { first, count } = tilesFor(scene.span, scene.scale);
-  const bucket = 2 ** scene.scale;
-  const found: Match[] = [];
-  for (const lane of seen(scene.lanes, scene.top, scene.height)) {
-    if (lane.kind !== "strand") continue;
-    for (const block of asked(lane)) {
-      for (let row = 0; row < (block.depths ?? 1); row += 1) {
-        let before = 0;
-        for (let number = first; number < first + count; number += 1) {
-          const tile = scene.tile(block, scene.scale, number);
-          for (let at = 0; tile && at < BUCKETS; at += 1) {
-            const cell = tile.cells[row * BUCKETS + at] ?? 0;
-            const site = cell === 0 || cell & ASLEEP ? 0 : (tile.sites[cell - 1] ?? 0);
-            const ns = number * tileLength(scene.scale) + at * bucket;
-            if (site !== before && lit.has(site) && ns + bucket > scene.span.from && ns < scene.span.to) {
-              found.push({ strand: lane.strand.strand, depth: (block.depth ?? 0) + row, ns });
-            }
-            before = site;
-          }
-        }
-      }
+  private async ask(by: 0 | 1 | -1, from: Standing | undefined): Promise<void> {
+    this.underWay.abort();
+    const mine = new AbortController();
+    this.underWay = mine;
+    const { run, text } = this;
+    try {
+      const result = await this.context.quietly("clew/timelineSearch", { run, text, by, ...from }, mine.signal);
+      if (mine !== this.underWay) return;
+      this.result = result;
+      this.match = result.match ?? undefined;
+      this.context.store.changed();
+    } catch (error) {
+      if (mine === this.underWay && !mine.signal.aborted) this.complain(error);
     }
   }
-  return found;
 }

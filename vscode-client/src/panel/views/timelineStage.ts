@@ -309,8 +309,14 @@ export class Stage implements Wishes {
     return { strand: at.lane.strand.strand, depth: at.depth, ns: timeAt(scene, x), slackNs };
   }
 
-  /** Moves just so far that the call is seen. */
-  uncover(call: TimelineCall): void {
+  /** Moves just so far that the call is seen, and unfolds its process. */
+  uncover(call: Pick<TimelineCall, "strand" | "depth" | "fromNs" | "toNs">): void {
+    const process = this.result?.strands.find((one) => one.strand === call.strand)?.process;
+    const folded = this.lanes.find((one) => one.kind === "process" && one.folded && one.process.process === process);
+    if (folded) {
+      this.folded = toggled(this.folded, folded);
+      this.layout();
+    }
     const lane = this.lanes.find((one) => one.kind === "strand" && one.strand.strand === call.strand);
     if (lane?.kind === "strand" && this.scroller) {
       const top = lane.top + call.depth * ROW;

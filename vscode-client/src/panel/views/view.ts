@@ -66,8 +66,8 @@ export interface View<Q extends object = object, Answer = never> {
   key?(event: KeyboardEvent): boolean;
   /** The event of what is selected, from which a walk can begin. */
   event?(): number | undefined;
-  /** What the search box found, or undefined for a view without one. */
-  found?(): { matches: number; all: number } | undefined;
+  /** What the search box found, `said` instead of numbers where those would not do; undefined for a view without one. */
+  found?(): { matches: number; all: number; said?: string } | undefined;
   /** Goes to the next (1) or previous (-1) match. */
   nextMatch?(by: 1 | -1): void;
 }
