@@ -69,7 +69,7 @@ function distance(a: string, b: string, vision: string): number {
 
 const THEMES = [
   ["light", variables("body"), "#ffffff"],
-  ["dark", variables("body.vscode-dark,\nbody.vscode-high-contrast:not(.vscode-high-contrast-light)"), "#181b20"],
+  ["dark", variables("body:where(.vscode-dark, .vscode-high-contrast:not(.vscode-high-contrast-light))"), "#181b20"],
 ] as const;
 
 describe.each(THEMES)("in the %s theme", (_name, found, ground) => {

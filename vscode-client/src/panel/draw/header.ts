@@ -1,5 +1,6 @@
-/** The bar above the views: which view, run and level, the view's own controls, the search, and the way one came. */
+/** Above the views: their tabs; what the one that is shown is asked, with the search; and the way one came. */
 import { html, nothing, type TemplateResult } from "lit";
+import type { RunRef } from "../../shared/protocol";
 import { thousands } from "../model/format";
 import { askedOf, decode, DEFAULT_LEVEL, type Place } from "../model/place";
 import { moved, type Trail } from "../model/trail";
@@ -34,60 +35,53 @@ const LONGEST_STEP = 40;
 export function drawHeader(state: Readonly<Shared>, actions: HeaderActions): TemplateResult {
   const { place, runs } = state;
   const { kinds, kind, view } = actions;
+  const asked = [
+    kind?.inRun && runs.length > 0 ? runPicker(runs, actions) : nothing,
+    kind && kind.levels !== "none" ? levelPicker(place, kind, actions) : nothing,
+    view?.controls?.() ?? nothing,
+    view ? searchBox(place, view, actions) : nothing,
+  ];
   return html`<header>
-      <nav class="tabs" aria-label="Views">
-        ${kinds.map(
-          (one) =>
-            html`<button
-              type="button"
-              title=${one.key ? `${one.hint} (g ${one.key})` : one.hint}
-              aria-current=${one === kind ? "page" : "false"}
-              @click=${() => {
-                actions.showView(one.name);
-              }}
-            >
-              ${one.title}
-            </button>`,
-        )}
-      </nav>
-      ${moveButtons(actions)}
-      ${
-        !kind?.inRun || runs.length === 0
-          ? nothing
-          : html`<label class="picker run"
-              ><span class="word">Run</span>
-              <select
-                aria-label="Run"
-                @change=${(event: Event) => void actions.pickRun((event.target as HTMLSelectElement).value)}
+      <div class="header-row">
+        <nav class="tabs" aria-label="Views">
+          ${kinds.map(
+            (one) =>
+              html`<button
+                type="button"
+                title=${one.key ? `${one.hint} (g ${one.key})` : one.hint}
+                aria-current=${one === kind ? "page" : "false"}
+                @click=${() => {
+                  actions.showView(one.name);
+                }}
               >
-                ${runOptions(runs, actions.run)}
-              </select></label
-            >`
-      }
-      ${kind && kind.levels !== "none" ? levelPicker(place, kind, actions) : nothing} ${view?.controls?.() ?? nothing}
-      <span class="room"></span>
-      <output class="said" role="status">${state.said}</output>
-      ${view ? searchBox(place, view, actions) : nothing}
-      ${copyMenu(
-        state.copyable,
-        () => {
-          actions.copying.toggle();
-        },
-        (choice) => {
-          void actions.copying.copy(choice);
-        },
-      )}
-      <button
-        type="button"
-        class="quiet"
-        title="Keys (?)"
-        aria-label="Keys"
-        @click=${() => {
-          actions.showHelp(true);
-        }}
-      >
-        ${icon("help")}
-      </button>
+                ${one.title}
+              </button>`,
+          )}
+        </nav>
+        ${moveButtons(actions)}
+        <output class="said">${state.said}</output>
+        ${copyMenu(
+          state.copyable,
+          () => {
+            actions.copying.toggle();
+          },
+          (choice) => {
+            void actions.copying.copy(choice);
+          },
+        )}
+        <button
+          type="button"
+          class="quiet"
+          title="Keys (?)"
+          aria-label="Keys"
+          @click=${() => {
+            actions.showHelp(true);
+          }}
+        >
+          ${icon("help")}
+        </button>
+      </div>
+      ${asked.some((one) => one !== nothing) ? html`<div class="header-row asked-for">${asked}</div>` : nothing}
     </header>
     ${wayBack(actions)}`;
 }
@@ -142,6 +136,18 @@ function wayBack(actions: HeaderActions): TemplateResult | typeof nothing {
       ${steps}
     </ol>
   </nav>`;
+}
+
+function runPicker(runs: readonly RunRef[], actions: HeaderActions): TemplateResult {
+  return html`<label class="picker run"
+    ><span class="word">Run</span>
+    <select
+      aria-label="Run"
+      @change=${(event: Event) => void actions.pickRun((event.target as HTMLSelectElement).value)}
+    >
+      ${runOptions(runs, actions.run)}
+    </select></label
+  >`;
 }
 
 function levelPicker(place: Place, kind: ViewKind, actions: HeaderActions): TemplateResult {

@@ -84,6 +84,21 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
     return { matches: filterCategories(rows, this.context.store.state.place.search).length, all: rows.length };
   }
 
+  controls(): TemplateResult | typeof nothing {
+    const { runs } = this.context.store.state;
+    const { answer } = this;
+    const params = answer?.params ?? this.complete(this.context.question);
+    if (runs.length < 2) return nothing;
+    return pairPickers(
+      runs,
+      { before: params.before[0] ?? "", after: params.after[0] ?? "" },
+      ({ before, after }) => {
+        this.ask({ before: [before], after: [after], category: "", precursor: "" });
+      },
+      answer && answer.result.names.length > 1 ? this.namePicker(answer) : undefined,
+    );
+  }
+
   draw(): TemplateResult {
     const { runs, runsKnown, busy } = this.context.store.state;
     if (runsKnown && runs.length < 2) {
@@ -96,16 +111,7 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
       </div>`;
     }
     const answer = this.answer;
-    const params = answer?.params ?? this.complete(this.context.question);
     return html`<div class="view diff compare ${this.requestFlow.wide ? "wide" : ""}">
-      ${pairPickers(
-        runs,
-        { before: params.before[0] ?? "", after: params.after[0] ?? "" },
-        ({ before, after }) => {
-          this.ask({ before: [before], after: [after], category: "", precursor: "" });
-        },
-        answer && answer.result.names.length > 1 ? this.namePicker(answer) : undefined,
-      )}
       ${
         answer
           ? this.drawAnswer(answer)

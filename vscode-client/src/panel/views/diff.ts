@@ -41,6 +41,16 @@ export class DiffView extends PairView<DiffParams, Answer> {
     return { matches: filterRows(rows, this.context.store.state.place.search).length, all: rows.length };
   }
 
+  controls(): TemplateResult | typeof nothing {
+    const { runs } = this.context.store.state;
+    const params = this.answer?.params ?? this.complete(this.context.question);
+    return runs.length < 2
+      ? nothing
+      : pairPickers(runs, params, (pair) => {
+          this.context.ask({ ...params, ...pair });
+        });
+  }
+
   draw(): TemplateResult {
     const { runs, runsKnown, busy } = this.context.store.state;
     if (runsKnown && runs.length < 2) {
@@ -53,11 +63,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
       </div>`;
     }
     const answer = this.answer;
-    const params = answer?.params ?? this.complete(this.context.question);
     return html`<div class="view diff">
-      ${pairPickers(runs, params, (pair) => {
-        this.context.ask({ ...params, ...pair });
-      })}
       ${
         answer
           ? this.drawAnswer(answer)

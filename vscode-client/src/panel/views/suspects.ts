@@ -98,13 +98,14 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
     }
     const answer = this.answer;
     return html`<div class="view suspects">
-      ${this.drawPickers(answer?.params ?? this.complete(this.context.question))}
       ${answer ? this.drawAnswer(answer) : busy > 0 ? asking("Looking for suspects …") : nothing}
     </div>`;
   }
 
-  private drawPickers(params: LocalizeParams): TemplateResult {
+  controls(): TemplateResult | typeof nothing {
     const { runs } = this.context.store.state;
+    if (runs.length === 0) return nothing;
+    const params = this.answer?.params ?? this.complete(this.context.question);
     const reference = params.reference?.[0] ?? "";
     return html`<div class="diff-pickers">
       <label class="picker before">

@@ -4,7 +4,7 @@
  * Invariant: a view draws only what it has handled, and asks only by way of its context; what a question of it consists of,
  * nobody else knows.
  */
-import type { TemplateResult } from "lit";
+import type { nothing, TemplateResult } from "lit";
 import type { Location, Method, Methods } from "../../shared/protocol";
 import type { Place } from "../model/place";
 import type { Question } from "../model/question";
@@ -60,8 +60,8 @@ export interface View<Q extends object = object, Answer = never> {
   focus(): void;
   /** The id of the run that is shown, which the server chose where none was asked for. */
   shownRun(): string | undefined;
-  /** Its own controls in the bar above. */
-  controls?(): TemplateResult;
+  /** What it is asked beside run and level, in the bar above. */
+  controls?(): TemplateResult | typeof nothing;
   /** Keys that the view answers itself; false for one it does not know. */
   key?(event: KeyboardEvent): boolean;
   /** The event of what is selected, from which a walk can begin. */
