@@ -1,23 +1,19 @@
 /**
- * The panel: joins transport, store and views, draws what is around the views, and answers the keys that they do not.
+ * The panel: joins transport, store and views, and carries out what the user wishes of what is around them.
  *
  * Invariant: exactly one view is shown, the one of the store's place, and the saved state is always that place.
  */
-import { html, nothing, render } from "lit";
-import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
+import { render } from "lit";
 import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
+import { Asking } from "./asking";
 import { Copying } from "./copying";
+import { type KeyActions, Keys } from "./keys";
 import { standing } from "../shared/walk";
 import type { SettingsMessage, WalkedMessage } from "../shared/wire";
-import { drawHeader, type HeaderActions } from "./draw/header";
-import { helpDialog } from "./draw/help";
-import { asking, notice } from "./draw/parts";
+import { drawPage, type PageActions } from "./draw/page";
 import { isRun } from "./draw/runs";
-import { gapPattern } from "./draw/shapes";
-import { showMarkedLine, sourceDrawer } from "./draw/source";
-import { loadOwn } from "./kinds/own";
-import { walkBar } from "./draw/walkBar";
-import { Answers } from "./model/answers";
+import { showMarkedLine } from "./draw/source";
+import { loadAll } from "./kinds/own";
 import {
   askedOf,
   decode,
@@ -29,7 +25,7 @@ import {
   startingPlace,
 } from "./model/place";
 import { current, instead, moved, onward, startTrail, type Trail } from "./model/trail";
-import { Store } from "./store";
+import { type Shared, Store } from "./store";
 import type { Transport } from "./transport";
 import { Walker } from "./walker";
 import { type Context, type View, type ViewKind, viewKinds } from "./views/view";
@@ -37,10 +33,8 @@ import { type Context, type View, type ViewKind, viewKinds } from "./views/view"
 /** What may be chosen before the server has said what there is. */
 const LEVELS = ["function", "class", "module", "component", "task", "thread", "process", "machine"];
 const SOURCE_CONTEXT = 12;
-/** What takes longer can be stopped. */
-const SLOW_MS = 700;
 
-export class Panel implements HeaderActions {
+export class Panel implements PageActions, KeyActions {
   readonly store = new Store(DEFAULT_MAX_NODES, startingPlace(viewKinds()));
   readonly copying: Copying;
   levels: readonly string[] = LEVELS;
@@ -54,23 +48,17 @@ export class Panel implements HeaderActions {
     select: (selection) => this.view?.select(selection),
   });
   private readonly views = new Map<string, View>();
-  private readonly answers = new Answers();
-  /** Ends what is under way for the present question. */
-  private underWay = new AbortController();
-  private slowTimer: ReturnType<typeof setTimeout> | undefined;
-  /** May the present question be answered by an answer that was given before? */
-  private recalling = false;
+  private readonly asking: Asking;
   /** How often something was asked: what goes wrong with an earlier question is of no interest. */
   private asked = 0;
   /** Did the host or the user name a place already? Then the saved one is not asked for. */
   private named = false;
-  /** The letter `g` was pressed: the next one names a view. */
-  private going = false;
 
   constructor(
     private readonly root: HTMLElement,
     private readonly transport: Transport,
   ) {
+    this.asking = new Asking(this.store, transport);
     this.copying = new Copying(this.store, root, !transport.hasEditor);
     this.store.subscribe(() => {
       this.render();
@@ -79,8 +67,9 @@ export class Panel implements HeaderActions {
 
   /** Shows the saved place, then listens to the host, whose first wish may be another place. */
   async start(): Promise<void> {
+    const keys = new Keys(this);
     document.addEventListener("keydown", (event) => {
-      this.key(event);
+      keys.press(event);
     });
     this.transport.onNavigate((trail) => {
       this.arrive(trail);
@@ -150,13 +139,50 @@ export class Panel implements HeaderActions {
 
   async pickRun(run: string): Promise<void> {
     this.changeRun(run);
-    this.answers.forget();
+    this.asking.forget();
     try {
       const { runs, selected } = await this.request("clew/selectRun", { run });
       this.store.update({ runs, selectedRun: selected });
     } catch (error) {
       this.store.update({ error: messageOf(error) });
     }
+  }
+
+  get state(): Readonly<Shared> {
+    return this.store.state;
+  }
+
+  stop(): void {
+    this.asking.stop();
+  }
+
+  dismiss(note: string): void {
+    this.store.update({ notes: this.store.state.notes.filter((one) => one !== note) });
+  }
+
+  tryAgain(): void {
+    this.asking.forget();
+    void this.loadRuns().then(() => this.ask());
+  }
+
+  closeSource(): void {
+    this.store.update({ source: undefined });
+  }
+
+  closeCopying(): void {
+    this.copying.close();
+  }
+
+  forgetSearch(): void {
+    this.look({ search: "" });
+  }
+
+  focusSearch(): void {
+    this.root.querySelector<HTMLInputElement>("#search")?.focus();
+  }
+
+  walkFromSelected(): void {
+    void this.startWalk();
   }
 
   showHelp(helpShown: boolean): void {
@@ -183,37 +209,11 @@ export class Panel implements HeaderActions {
   private async request<M extends Method>(
     method: M,
     params: Methods[M]["params"],
-    signal?: AbortSignal,
+    stoppable = false,
   ): Promise<Methods[M]["result"]> {
-    const known = this.recalling ? this.answers.recall(method, params) : undefined;
-    if (known !== undefined) return known as Methods[M]["result"];
-    this.busier(1);
-    try {
-      const result = await this.transport.request(method, params, signal);
-      this.answers.keep(method, params, result);
-      if ("levels" in result && result.levels.length > 0) this.levels = result.levels;
-      return result;
-    } finally {
-      this.busier(-1);
-    }
-  }
-
-  /** What takes long says so, and can be stopped. */
-  private busier(by: 1 | -1): void {
-    const busy = this.store.state.busy + by;
-    this.store.update({ busy });
-    if (by === 1 && busy === 1) {
-      this.slowTimer = setTimeout(() => {
-        this.store.update({ slow: true });
-      }, SLOW_MS);
-    } else if (busy === 0) {
-      clearTimeout(this.slowTimer);
-      this.store.update({ slow: false });
-    }
-  }
-
-  private stop(): void {
-    this.underWay.abort();
+    const result = await this.asking.request(method, params, stoppable);
+    if ("levels" in result && result.levels.length > 0) this.levels = result.levels;
+    return result;
   }
 
   /** Asks the shown view the place's question; `recall`: an answer that is still there will do. */
@@ -222,20 +222,19 @@ export class Panel implements HeaderActions {
     if (!kind) return;
     this.asked += 1;
     const number = this.asked;
-    this.underWay.abort();
-    this.underWay = new AbortController();
+    this.asking.begin();
     this.store.update({ error: "" });
     try {
       const view = this.views.get(kind.name) ?? (await this.load(kind));
       if (number !== this.asked) return;
-      this.recalling = recall;
+      this.asking.recalling = recall;
       await view.open(askedOf(this.store.state.place, kind));
     } catch (error) {
       if (number !== this.asked) return;
       this.views.get(kind.name)?.unhandle();
       this.store.update({ error: messageOf(error) });
     } finally {
-      if (number === this.asked) this.recalling = false;
+      if (number === this.asked) this.asking.recalling = false;
     }
   }
 
@@ -260,7 +259,7 @@ export class Panel implements HeaderActions {
       get question() {
         return question();
       },
-      request: (method, params) => this.request(method, params, this.underWay.signal),
+      request: (method, params) => this.request(method, params, true),
       quietly: (method, params, signal) => this.transport.request(method, params, signal),
       reveal: (location) => {
         this.reveal(location);
@@ -292,7 +291,7 @@ export class Panel implements HeaderActions {
     else void this.showSource(location);
   }
 
-  private async walkFromSelected(): Promise<void> {
+  private async startWalk(): Promise<void> {
     const event = this.view?.event?.();
     if (event === undefined) return;
     try {
@@ -314,19 +313,8 @@ export class Panel implements HeaderActions {
   /** The workspace's own views. One that was asked for before it was there is asked now. */
   private async loadOwn(): Promise<void> {
     try {
-      const [base, { views, message }] = await Promise.all([
-        this.transport.views,
-        this.transport.request("clew/views", {}),
-      ]);
-      const notes = message ? [message] : [];
-      for (const { name, version } of base ? views : []) {
-        try {
-          await loadOwn(name, `${base}${encodeURIComponent(name)}?v=${version}`);
-        } catch (error) {
-          notes.push(messageOf(error));
-        }
-      }
-      this.store.update({ notes });
+      const [base, found] = await Promise.all([this.transport.views, this.transport.request("clew/views", {})]);
+      this.store.update({ notes: await loadAll(base, found) });
     } catch {
       // Whatever is wrong with the server, the question that is asked of it says.
     }
@@ -369,7 +357,7 @@ export class Panel implements HeaderActions {
 
   /** Asks again where the answer may be another one now: the run ended meanwhile, or another one was selected. */
   private async runsChanged(): Promise<void> {
-    this.answers.forget();
+    this.asking.forget();
     const before = this.store.state;
     const running = before.runs.some((run) => !run.finished && isRun(run, this.run));
     await this.loadRuns();
@@ -399,112 +387,11 @@ export class Panel implements HeaderActions {
     }
   }
 
-  private key(event: KeyboardEvent): void {
-    const going = this.going;
-    this.going = false;
-    if (event.ctrlKey || event.metaKey || event.defaultPrevented) return;
-    if (event.altKey) {
-      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (by === undefined) return;
-      this.move(by);
-    } else if (isTyping(event)) {
-      if (event.key === "Escape" && event.target instanceof HTMLElement) {
-        if (event.target.id === "search") this.look({ search: "" });
-        event.target.blur();
-        this.view?.focus();
-      }
-      return;
-    } else if (going && this.kinds.some((kind) => kind.key === event.key)) {
-      this.showView(this.kinds.find((kind) => kind.key === event.key)?.name ?? "");
-    } else if (event.key === "g") this.going = true;
-    else if (event.key === "Escape" && this.store.state.copyable) this.copying.close();
-    else if (event.key === "Escape" && this.store.state.helpShown) this.showHelp(false);
-    else if (event.key === "Escape" && this.store.state.source) this.store.update({ source: undefined });
-    else if (event.key === "/") this.root.querySelector<HTMLInputElement>("#search")?.focus();
-    else if (event.key === "?") this.showHelp(!this.store.state.helpShown);
-    else if (event.key === "n" || event.key === "N") this.view?.nextMatch?.(event.key === "n" ? 1 : -1);
-    else if (event.key === "w" && this.view?.event?.() !== undefined) void this.walkFromSelected();
-    else if (this.view?.key?.(event)) event.preventDefault();
-    else if (event.key.startsWith("Arrow") && event.target === document.body) this.view?.focus();
-    else return;
-    event.preventDefault();
-  }
-
   private render(): void {
-    const { busy, slow, notes, error, source, helpShown, workspace, walk } = this.store.state;
-    render(
-      html`
-        <svg class="definitions" aria-hidden="true"><defs>${gapPattern()}</defs></svg>
-        ${drawHeader(this.store.state, this)}
-        <div class="progress" aria-hidden=${busy > 0 ? "false" : "true"}>
-          ${busy > 0 ? html`<vscode-progress-bar indeterminate aria-label="Asking the server"></vscode-progress-bar>` : nothing}
-        </div>
-        ${
-          slow
-            ? notice("info", "Asking the server …", {
-                name: "Stop",
-                run: () => {
-                  this.stop();
-                },
-              })
-            : nothing
-        }
-        ${notes.map((note) =>
-          notice("info", note, {
-            name: "Dismiss",
-            run: () => {
-              this.store.update({ notes: this.store.state.notes.filter((one) => one !== note) });
-            },
-          }),
-        )}
-        ${
-          error
-            ? notice("error", error, {
-                name: "Try again",
-                run: () => {
-                  this.answers.forget();
-                  void this.loadRuns().then(() => this.ask());
-                },
-              })
-            : nothing
-        }
-        ${
-          walk
-            ? walkBar(walk, this.walker, this.kind?.name === "walk", () => {
-                this.showView("walk");
-              })
-            : nothing
-        }
-        <main id="view" aria-busy=${busy > 0 ? "true" : "false"}>
-          ${this.view ? this.view.draw() : error ? nothing : asking("Loading …")}
-        </main>
-        ${
-          source
-            ? sourceDrawer(source.answer, source.line, workspace, () => {
-                this.store.update({ source: undefined });
-              })
-            : nothing
-        }
-        ${
-          helpShown
-            ? helpDialog(this.kind, this.kinds, () => {
-                this.showHelp(false);
-              })
-            : nothing
-        }
-      `,
-      this.root,
-    );
+    render(drawPage(this), this.root);
   }
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function isTyping(event: KeyboardEvent): boolean {
-  const target = event.composedPath()[0];
-  return (
-    target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement
-  );
 }

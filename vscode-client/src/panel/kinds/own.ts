@@ -3,6 +3,7 @@
  *
  * Invariant: a module that cannot be loaded, or is no view, is named in a sentence and changes nothing else.
  */
+import type { ViewsResult } from "../../shared/protocol";
 import { LATER as OWN } from "../model/place";
 import type { Question } from "../model/question";
 import type { Clew } from "../views/clew";
@@ -30,8 +31,21 @@ export interface OwnMade {
   key?(event: KeyboardEvent): boolean;
 }
 
-/** Loads and registers one; throws an error for the user. */
-export async function loadOwn(file: string, address: string): Promise<void> {
+/** Loads and registers those that there are, from addresses below `base`; gives what the user should know. */
+export async function loadAll(base: string, { views, message }: ViewsResult): Promise<string[]> {
+  const notes = message ? [message] : [];
+  for (const { name, version } of base ? views : []) {
+    try {
+      await loadOwn(name, `${base}${encodeURIComponent(name)}?v=${version}`);
+    } catch (error) {
+      notes.push(reason(error));
+    }
+  }
+  return notes;
+}
+
+/** Throws an error for the user. */
+async function loadOwn(file: string, address: string): Promise<void> {
   let module: unknown;
   try {
     module = await import(/* @vite-ignore */ address);

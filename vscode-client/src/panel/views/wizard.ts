@@ -252,16 +252,22 @@ interface Choice {
 
 function choices(given: readonly Choice[], choose: (value: string) => void): TemplateResult {
   return html`<ol class="choices">
-    ${given.map(({ value, title, detail }, number) => {
-      const keys = rowKeys(() => {
-        choose(value);
-      });
-      return html`<li class="choice" role="button" tabindex="0" @click=${keys.click} @keydown=${keys.keydown}>
-        <kbd aria-hidden="true">${number < 9 ? number + 1 : ""}</kbd>
-        <span class="title">${title}</span>
-        <span class="detail">${detail}</span>
-      </li>`;
-    })}
+    ${given.map(
+      ({ value, title, detail }, number) =>
+        html`<li>
+          <button
+            type="button"
+            class="choice"
+            @click=${() => {
+              choose(value);
+            }}
+          >
+            <kbd aria-hidden="true">${number < 9 ? number + 1 : ""}</kbd>
+            <span class="title">${title}</span>
+            <span class="detail">${detail}</span>
+          </button>
+        </li>`,
+    )}
   </ol>`;
 }
 
