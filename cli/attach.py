@@ -18,6 +18,7 @@ from clew.cli.common import json_option, print_json, show, table, workspace_opti
 from clew.cli.recording import program_name
 from clew.cli.saying import say
 from clew.instrument.launch import environment
+from clew.instrument.recorder.redaction import Redaction
 from clew.records import ask, control
 from clew.records.collector import start_collector
 from clew.records.control import Entry
@@ -136,7 +137,7 @@ def _start(
     folder, info = create_run(
         workspace,
         name=name or program_name(tuple(command)),
-        command=command,
+        command=Redaction(plan.redact).arguments(command),
         spec=str(spec.resolve()) if spec else "",
         plan=dump(plan),
         attached_to=entries[0].pid,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.chosen_plan import values_of
 from clew.cli.common import json_option, workspace_option
 from clew.records.errors import ClewError
 from clew.records.plan import dump
@@ -41,10 +42,18 @@ class PlanNotWritten(ClewError):
     metavar="FILE",
     help="Write the spec's plan, for `pytest --clew-plan`.",
 )
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="What a parameter of the specs is; may be repeated."
+)
 @json_option
 @click.pass_context
-def check(
-    context: click.Context, files: tuple[Path, ...], workspace: Path | None, plan_file: Path | None, as_json: bool
+def check(  # noqa: PLR0917 - click passes them by name
+    context: click.Context,
+    files: tuple[Path, ...],
+    workspace: Path | None,
+    plan_file: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Checks specs: the language, and what their rules mean in the workspace's source code (which is read, not imported).
 
@@ -58,6 +67,7 @@ def check(
       clew check app.esl                  one spec
       clew check app.esl --workspace src  matched against the source below src
       clew check app.esl --plan app.plan  and what pytest needs to record by it
+      clew check app.esl --set most=50    with another value of a parameter
       clew check --json | jq '.files[].problems[].message'
     """
     from clew.esl import SourceIndex
@@ -65,7 +75,11 @@ def check(
 
     base = the_workspace(workspace)
     index = SourceIndex(base)
-    results = [check_spec(path, base, index=index) for path in specs_of(files, base)]
+    try:
+        values = values_of(settings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    results = [check_spec(path, base, index=index, settings=values) for path in specs_of(files, base)]
     if as_json:
         sys.stdout.write(json.dumps(_document(results), indent=2, ensure_ascii=False) + "\n")
     else:

@@ -30,7 +30,7 @@ def chosen_plan(
     try:
         if settings and spec is None:
             raise ValueError(f"--set {settings[0]}: there is no spec whose parameter this could be; name one by --spec")
-        plan = default_plan(workspace) if spec is None else _compiled(spec, workspace, _values(settings))
+        plan = default_plan(workspace) if spec is None else _compiled(spec, workspace, values_of(settings))
         if plan is None:
             return None
         if budget is not None:
@@ -52,7 +52,7 @@ def samples_nothing(plan: Plan) -> bool:
     return plan.sample is not None and plan.sample < 1 and not requests
 
 
-def _values(settings: tuple[str, ...]) -> dict[str, str]:
+def values_of(settings: tuple[str, ...]) -> dict[str, str]:
     """Raises `ValueError`."""
     values: dict[str, str] = {}
     for setting in settings:

@@ -19,6 +19,7 @@ from clew.cli.packing import wait_until_packed
 from clew.cli.run_words import Options
 from clew.cli.saying import say, write
 from clew.instrument.launch import environment
+from clew.instrument.recorder.redaction import Redaction
 from clew.records.collector import Attendant
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
@@ -57,8 +58,9 @@ def record(options: Options) -> int:
             raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
     name = options.name or program_name(command)
     run_folder, info = create_run(
-        folder, name=name, command=list(command), spec=str(spec.resolve()) if spec else "", plan=dump(plan)
-    )
+        folder, name=name, command=Redaction(plan.redact).arguments(command),
+        spec=str(spec.resolve()) if spec else "", plan=dump(plan),
+    )  # fmt: skip
     told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
     if samples_nothing(plan):
         told_later(SAMPLES_NOTHING)

@@ -21,7 +21,7 @@ def watched_of(spec: Spec, name: str) -> dict[str, Watch]:
 def check_entities(spec: Spec) -> Iterator[EslProblem]:
     """Entities and what they say of one another."""
     here = [statement for statement in spec.statements if isinstance(statement, Entity)]
-    included = [word.text for each in spec.statements if isinstance(each, Include) for word in each.packs]
+    included = [each for each in spec.statements if isinstance(each, Include)]
     known = {entity.name.text for entity in here} | {each.name.text for pack in included for each in entities_of(pack)}
     unreadable = any(isinstance(statement, Broken) for statement in spec.statements)
     unique: dict[str, Clause] = {}

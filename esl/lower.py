@@ -12,7 +12,6 @@ from clew.esl.ast import (
     Act,
     Budget,
     Clause,
-    Const,
     Entity,
     EntityEvent,
     Include,
@@ -29,7 +28,7 @@ from clew.esl.ast import (
 )
 from clew.esl.checker import channel_of, has_wildcard, level_number, logger_prefix, moment_of, name_of, quota_bytes
 from clew.esl.entity_checker import watched_of
-from clew.esl.meaning import Value, mean
+from clew.esl.meaning import Value, mean, values_given
 from clew.esl.parser import parse
 from clew.esl.span import Span
 from clew.esl.words import RATES
@@ -141,9 +140,7 @@ class _Lowering:
         match statement:
             case Include():
                 for word in statement.packs:
-                    given = {each.name.text: each.value for each in statement.given if each.pack == word}
-                    values = {name: each.value for name, each in given.items() if isinstance(each, Const)}
-                    self._include(word.text, values)
+                    self._include(word.text, values_given(statement, word))
             case Scope():
                 # A pattern to leave out is never bound to the project: it may name anything.
                 excepts = tuple(target_of(pattern) for pattern in statement.excepts)

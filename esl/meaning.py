@@ -50,17 +50,25 @@ def parameters_of(pack: str) -> dict[str, Value]:
     return _defaults(parse(text).tree) if text is not None else {}
 
 
-def entities_of(pack: str, seen: frozenset[str] = frozenset()) -> Iterator[Entity]:
-    """The entities that a pack declares, and those of the packs that it includes."""
-    text = packs.shipped().get(pack)
-    if text is None or pack in seen:
-        return
-    for statement in parse(text).tree.statements:
-        if isinstance(statement, Entity) and statement.extended is None:
-            yield statement
-        elif isinstance(statement, Include):
-            for word in statement.packs:
-                yield from entities_of(word.text, seen | {pack})
+def values_given(include: Include, pack: Word) -> dict[str, Value]:
+    """What an `include` gives to one of its packs."""
+    given = {each.name.text: each.value for each in include.given if each.pack == pack}
+    return {name: value.value for name, value in given.items() if isinstance(value, Const)}
+
+
+def entities_of(include: Include, seen: frozenset[str] = frozenset()) -> Iterator[Entity]:
+    """The entities that packs declare, and those of the packs that they include; with the classes that are meant."""
+    for word in include.packs:
+        text = packs.shipped().get(word.text)
+        if text is None or word.text in seen:
+            continue
+        resolving = _Resolving(parse(text).tree)
+        resolving.values |= values_given(include, word)
+        for statement in resolving.spec.statements:
+            if isinstance(statement, Entity) and statement.extended is None:
+                yield dataclasses.replace(statement, target=resolving.pattern(statement.target))
+            elif isinstance(statement, Include):
+                yield from entities_of(resolving.resolved(statement), seen | {word.text})
 
 
 def fits(value: Value, default: Value) -> bool:
@@ -126,7 +134,7 @@ class _Resolving:
         self.bad = False
         if isinstance(statement, Default):
             return statement
-        made: Any = self._resolved(statement)
+        made: Any = self.resolved(statement)
         if isinstance(made, Entity) and made.extended is not None:
             made = dataclasses.replace(made, target=self._class_of(made))
         return Broken(statement.span, "") if self.bad else made
@@ -143,37 +151,36 @@ class _Resolving:
         declared: dict[str, Pattern] = {}
         for statement in self.spec.statements:
             if isinstance(statement, Entity) and statement.extended is None:
-                declared.setdefault(statement.name.text, statement.target)
+                declared.setdefault(statement.name.text, self.pattern(statement.target))
             elif isinstance(statement, Include):
-                for word in statement.packs:
-                    for other in entities_of(word.text):
-                        declared.setdefault(other.name.text, other.target)
+                for other in entities_of(self.resolved(statement)):
+                    declared.setdefault(other.name.text, other.target)
         target = declared.get(entity.name.text)
         if target is None:
             hint, fix = did_you_mean(entity.name.text, declared)
             message = f"there is no entity `{entity.name.text}` to extend{hint}"
             self._error(message if hint else message + "; declare it with `is module:Class`", entity.name.span, fix)
             return entity.target
-        return dataclasses.replace(self._pattern(target), span=entity.target.span)
+        return dataclasses.replace(target, span=entity.target.span)
 
     # Any node: the same object when nothing in it is to be replaced.
 
-    def _resolved(self, node: Any, field: str = "") -> Any:
+    def resolved(self, node: Any, field: str = "") -> Any:
         match node:
             case tuple():
-                items = tuple(self._resolved(item, field) for item in node)
+                items = tuple(self.resolved(item, field) for item in node)
                 return node if all(new is old for new, old in zip(items, node, strict=True)) else items
             case Setting():
                 return Const(node.span, self._value(node.id, node.span))
             case Word():
                 return self._word(node, field) if node.setting else node
             case Pattern():
-                return self._pattern(node)
+                return self.pattern(node)
             case Node():
                 changes = {}
                 for each in dataclasses.fields(node):
                     old = getattr(node, each.name)
-                    if (new := self._resolved(old, each.name)) is not old:
+                    if (new := self.resolved(old, each.name)) is not old:
                         changes[each.name] = new
                 return dataclasses.replace(node, **changes) if changes else node
         return node
@@ -195,7 +202,7 @@ class _Resolving:
             self._error(f"{wanted} is needed here, and `{word.text}` is {value!r}", word.span)
         return Word(word.span, str(value))
 
-    def _pattern(self, pattern: Pattern) -> Pattern:
+    def pattern(self, pattern: Pattern) -> Pattern:
         written = (pattern.text, *(name.text for each in pattern.filters for name in each.names))
         if not any("$" in text for text in written):
             return pattern

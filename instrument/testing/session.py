@@ -17,6 +17,7 @@ import pytest
 from clew.instrument.bootstrap import start_from_environment
 from clew.instrument.launch import environment
 from clew.instrument.recorder import lifecycle
+from clew.instrument.recorder.redaction import Redaction
 from clew.instrument.recorder.select import core
 from clew.instrument.testing.requests import Tests
 from clew.instrument.testing.verdict import Verdict, ask
@@ -111,8 +112,9 @@ class Session:
         if options.baseline:
             _check_baseline(root, options.baseline)
         self._folder, info = create_run(
-            root, name=f"{root.name or 'tests'}-tests", command=list(sys.orig_argv), spec="", plan=dump(plan)
-        )
+            root, name=f"{root.name or 'tests'}-tests", command=Redaction(plan.redact).arguments(sys.orig_argv),
+            spec="", plan=dump(plan),
+        )  # fmt: skip
         self._info = info._replace(tests=True, commit=at.commit if at else "", dirty=bool(at and at.dirty))
         save_run(self._folder, self._info)
         given = environment(self._folder)

@@ -190,6 +190,33 @@ def test_budget_and_quota_are_checked_and_override_the_spec(workspace):
         assert option[0] != "--sample" or "request flows" in done.stderr
 
 
+def test_set_gives_parameters_their_values_and_what_is_redacted_is_in_no_file(workspace):
+    (workspace / "app.esl").write_text(
+        'parameter module = "nosuch"; parameter most = 1; include threads; redact "pass*";'
+        "scope $module; payload $module:main value $most;"
+    )
+    words = ("run", "--spec", "app.esl", "--set", "module=app", "--set", "most=7", "--", PYTHON, "app.py", "0")
+    done = clew(workspace, *words, "--password", "hunter2")
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    run = find_run(workspace)
+    assert load_run(run).command[-2:] == ["--password", "<redacted>"]
+    stored = b"".join(path.read_bytes() for path in run.rglob("*") if path.is_file())
+    assert b"app.py" in stored and b"hunter2" not in stored
+    checked = clew(workspace, "check", "app.esl", "--set", "module=app")
+    assert "2 functions" in checked.stdout and "no problems" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "fragment"),
+    [("most", "write NAME=VALUE"), ("mots=3", "did you mean `most`?"), ("most=x", "is a number, not 'x'")],
+)
+def test_a_setting_that_is_none_of_the_specs_starts_nothing(workspace, setting, fragment):
+    (workspace / "app.esl").write_text("parameter most = 1; payload app:main value 1 limit $most;")
+    done = clew(workspace, "run", "--spec", "app.esl", "--set", setting, "--", PYTHON, "app.py")
+    assert (done.returncode, done.stdout) == (2, "") and fragment in done.stderr
+    assert "no spec" in clew(workspace, "run", "--set", "most=1", "--", PYTHON, "app.py").stderr
+
+
 def test_a_sample_of_flows_that_nothing_begins_is_told(workspace):
     (workspace / "app.esl").write_text("include standard;\nscope app;\nrequest app:work;\n")
     for options, told in (
