@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from clew.esl.functions import ClassInfo, Contents, FunctionInfo, read_contents
 from clew.esl.index_file import IndexFile, Kept, Row
@@ -18,11 +19,15 @@ from clew.esl.reading import digest_of, read_files
 from clew.esl.source_files import SourceFile, module_names, source_files
 from clew.records.ancestry import Ancestry, loaded_object
 from clew.records.declared import Names
-from clew.records.match import is_project_file
+from clew.records.match import is_project_file, is_wide, matches_module
 from clew.records.module_source import names_in
+from clew.records.plan import Target
 
 KEPT_FROM = 100
 """Files from which on what was read is kept; fewer are read as quickly as looked up."""
+MOST_ANSWERS = 4096
+"""That are kept; an editor asks for a new pattern at every keystroke."""
+_T = TypeVar("_T")
 
 
 class SourceIndex:
@@ -32,8 +37,10 @@ class SourceIndex:
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root).resolve()
         self.files: tuple[SourceFile, ...] = ()
+        self._disk: list[SourceFile] = []
         self._read: dict[str, tuple[SourceFile, Contents]] = {}
         self._overlays: dict[str, tuple[SourceFile, bytes]] = {}
+        self._answers: dict[object, Any] = {}
         self._silent: dict[str, tuple[int, int]] = {}
         """Files that do not mention clew, as they were then."""
         self._left_out = ""
@@ -45,8 +52,7 @@ class SourceIndex:
     # What there is.
 
     def refresh(self) -> None:
-        on_disk, self._left_out = source_files(self.root)
-        self._disk = on_disk
+        self._disk, self._left_out = source_files(self.root, self._disk)
         self._lay()
         here = {file.path for file in self.files}
         self._read = {path: known for path, known in self._read.items() if path in here}
@@ -93,11 +99,12 @@ class SourceIndex:
 
     def annotated_channels(self) -> frozenset[str]:
         """Channels that the program names itself, by `clew.send("jobs", …)` or `clew.use("jobs", …)`."""
-        found: set[str] = set()
+        return self.answer("channels", lambda: frozenset(self._channels()))
+
+    def _channels(self) -> Iterator[str]:
         for file in self.files:
             if self._is_read(file) or self._mentions_clew(file):
-                found |= self._contents(file).channels
-        return frozenset(found)
+                yield from self._contents(file).channels
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -135,11 +142,27 @@ class SourceIndex:
     def _lay(self) -> None:
         """Puts the editor's texts over what is on the disk."""
         over = {path: file for path, (file, _) in self._overlays.items()}
-        self.files = tuple(over.pop(file.path, file) for file in self._disk)
+        files = tuple(over.pop(file.path, file) for file in self._disk)
         if over:
-            self.files = tuple(sorted((*self.files, *over.values()), key=lambda file: file.path))
-        for view in ("_by_name", "_tops", "ancestry"):
-            self.__dict__.pop(view, None)  # they are of the files as they were
+            files = tuple(sorted((*files, *over.values()), key=lambda file: file.path))
+        if files != self.files:
+            self.files = files
+            self._answers.clear()
+            for view in ("_by_name", "_by_top", "_by_path", "ancestry"):
+                self.__dict__.pop(view, None)  # they are of the files as they were
+
+    @functools.cached_property
+    def _by_top(self) -> dict[str, list[SourceFile]]:
+        """Files by what their modules' names begin with, up to the first dot."""
+        found: dict[str, list[SourceFile]] = {}
+        for file in self.files:
+            for top in {name.partition(".")[0] for name in file.names}:
+                found.setdefault(top, []).append(file)
+        return found
+
+    @functools.cached_property
+    def _by_path(self) -> dict[str, SourceFile]:
+        return {file.path: file for file in self.files}
 
     @functools.cached_property
     def _by_name(self) -> dict[str, SourceFile]:
@@ -149,10 +172,36 @@ class SourceIndex:
                 found.setdefault(alias, file)
         return found | {file.module: file for file in reversed(self.files)}
 
+    def files_named(self, target: Target) -> list[SourceFile]:
+        """The files of the modules that a target can mean."""
+        top = target.module.partition(".")[0]
+        files = self.files if is_wide(top) else self._by_top.get(top, ())
+        return self.answer(
+            ("files", target.module, target.root),
+            lambda: [file for file in files if any(matches_module(target, name, file.path) for name in file.names)],
+        )
+
+    def answer(self, question: object, find: Callable[[], _T]) -> _T:
+        """What `find` gives, found once for the files as they are now."""
+        try:
+            known: _T = self._answers[question]
+        except KeyError:
+            if len(self._answers) >= MOST_ANSWERS:
+                self._answers.clear()
+            known = self._answers[question] = find()
+        return known
+
+    def file_at(self, path: str) -> SourceFile | None:
+        return self._by_path.get(path)
+
+    def has_top(self, name: str) -> bool:
+        """Does a module's name begin with this, up to its first dot?"""
+        return name in self._by_top
+
     @functools.cached_property
     def ancestry(self) -> Ancestry:
         """Which classes descend from which, over any number of files."""
-        return Ancestry(self._names_of, self._loaded, self._is_own)
+        return Ancestry(self._names_of, self._loaded, self.has_top)
 
     def _names_of(self, module: str) -> Names | None:
         file = self.file_of(module)
@@ -161,14 +210,7 @@ class SourceIndex:
     def _loaded(self, name: str) -> object:
         """Of the standard library there are the classes themselves: it is the same there as here."""
         top = name.partition(".")[0]
-        return loaded_object(name, sys.modules) if top in sys.stdlib_module_names and not self._is_own(top) else None
-
-    def _is_own(self, top: str) -> bool:
-        return top in self._tops
-
-    @functools.cached_property
-    def _tops(self) -> frozenset[str]:
-        return frozenset(name.partition(".")[0] for file in self.files for name in file.names)
+        return loaded_object(name, sys.modules) if top in sys.stdlib_module_names and not self.has_top(top) else None
 
     def _is_read(self, file: SourceFile) -> bool:
         known = self._read.get(file.path)

@@ -10,10 +10,10 @@ from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule
 from clew.esl.source_files import SourceFile
-from clew.records.ancestry import NO, YES, Answer
+from clew.records.ancestry import YES, Answer
 from clew.records.filters import Candidate, meant
-from clew.records.match import has_filters, matches, matches_module
-from clew.records.plan import Rule, Target
+from clew.records.match import has_filters, matches_module, pattern
+from clew.records.plan import Rule
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,29 @@ def functions_of(rule: Rule, index: SourceIndex) -> tuple[FunctionInfo, ...]:
     return tuple(function for function, _ in meant_by(rule, index))
 
 
-def meant_by(rule: Rule, index: SourceIndex) -> Iterator[tuple[FunctionInfo, str]]:
+def meant_by(rule: Rule, index: SourceIndex) -> list[tuple[FunctionInfo, str]]:
     """With what makes each one doubtful, "" for nothing."""
-    files = [f for f in index.files if any(matches_module(rule.target, name, f.path) for name in f.names)]
+    key = ("meant", rule.target, rule.excepts, rule.types)
+    return index.answer(key, lambda: list(_meant_by(rule, index)))
+
+
+def _meant_by(rule: Rule, index: SourceIndex) -> Iterator[tuple[FunctionInfo, str]]:
+    files = index.files_named(rule.target)
     index.read(files)
-    means = _answer if has_filters(rule) else _named
+    qualname, filtered = pattern(rule.target.qualname), has_filters(rule)
     for file in files:
+        left_out = [
+            pattern(target.qualname)
+            for target in (() if filtered else rule.excepts)
+            if any(matches_module(target, name, file.path) for name in file.names)
+        ]
         for function in index.functions(file):
-            answer = means(rule, file, function, index)
-            if answer.holds and _is_annotated(rule, function):
+            name = function.name
+            if not qualname.match(name) or any(glob.match(name) for glob in left_out):
+                continue
+            answer = _answer(rule, file, function, index) if filtered else YES
+            if answer.holds and (not rule.types or _is_annotated(rule, function)):
                 yield function, answer.doubt or function.doubt
-
-
-def _named(rule: Rule, file: SourceFile, function: FunctionInfo, _: SourceIndex) -> Answer:
-    def named_by(target: Target) -> bool:
-        return any(matches(target, name, function.qualname, file.path) for name in file.names)
-
-    return YES if named_by(rule.target) and not any(map(named_by, rule.excepts)) else NO
 
 
 def _is_annotated(rule: Rule, function: FunctionInfo) -> bool:
@@ -77,6 +83,6 @@ def _answer(rule: Rule, file: SourceFile, function: FunctionInfo, index: SourceI
 def match(rules: Iterable[LoweredRule], index: SourceIndex) -> tuple[RuleMatch, ...]:
     found = []
     for rule in rules:
-        pairs = list(meant_by(rule.rule, index))
+        pairs = meant_by(rule.rule, index)
         found.append(RuleMatch(rule, tuple(function for function, _ in pairs), tuple(doubt for _, doubt in pairs)))
     return tuple(found)

@@ -157,7 +157,7 @@ class _Checker:
                 message = f"`{pattern.module}`, which is written in C, has no function `{pattern.qualname}`{hint}"
                 yield warning(message, pattern.span, f"{pattern.module}:{near}" if near else "")
             return
-        proposal = self._proposal(pattern)
+        proposal = self.index.answer(("proposal", pattern.text), lambda: self._proposal(pattern))
         if proposal == pattern.text:  # there is such a module, without a function in it
             proposal = ""
         fix = shown = proposal
@@ -185,7 +185,7 @@ class _Checker:
         return bool(functions_of(Rule(target_of(owner)), self.index))
 
     def _is_here(self, top: str) -> bool:
-        return any(name.partition(".")[0] == top for file in self.index.files for name in file.names)
+        return self.index.has_top(top)
 
     def _proposal(self, pattern: Pattern) -> str:
         """The pattern that was probably meant, "" if nothing is near."""
@@ -264,8 +264,9 @@ class _Checker:
     def _reads(self, function: FunctionInfo) -> frozenset[str]:
         """The properties defined in the function's file, as Class.name."""
         if function.file not in self._properties:
-            file = next(file for file in self.index.files if file.path == function.file)
-            self._properties[function.file] = frozenset(f.name for f in self.index.functions(file) if f.is_property)
+            file = self.index.file_at(function.file)
+            inside = self.index.functions(file) if file is not None else ()
+            self._properties[function.file] = frozenset(f.name for f in inside if f.is_property)
         return self._properties[function.file]
 
     def event(self, event: EntityEvent, entity: Entity, functions: tuple[FunctionInfo, ...]) -> Iterator[EslProblem]:

@@ -6,7 +6,8 @@ Modules are named as Python would import them, with the folder that holds the to
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,10 +84,26 @@ def project_files(root: Path, suffix: str) -> tuple[list[Path], str]:
     return [Path(entry.path) for entry in entries], left_out
 
 
-def source_files(root: Path) -> tuple[list[SourceFile], str]:
-    """The Python files among them, as they are now."""
+def source_files(root: Path, known: Sequence[SourceFile] = ()) -> tuple[list[SourceFile], str]:
+    """The Python files among them, as they are now. `known` is what was found before: where there are the same files, they
+    have the same names."""
     entries, left_out = _listed(root, ".py")
-    return list(_described(entries, root)), left_out
+    there: list[tuple[os.DirEntry[str], tuple[int, int]]] = []
+    for entry in entries:
+        try:
+            status = entry.stat()
+        except OSError:
+            continue  # a dangling link, or gone since it was listed
+        there.append((entry, (status.st_mtime_ns, status.st_size)))
+    if len(there) == len(known) and all(entry.path == file.path for (entry, _), file in zip(there, known, strict=True)):
+        pairs = zip(there, known, strict=True)
+        return [file if file.stamp == stamp else SourceFile(*file[:3], stamp) for (_, stamp), file in pairs], left_out
+    namer = _Namer(str(root))
+    found = []
+    for entry, stamp in there:
+        module, aliases = namer.names(entry.path[: -len(entry.name) - 1], entry.name)
+        found.append(SourceFile(entry.path, module, aliases, stamp))
+    return found, left_out
 
 
 def _listed(root: Path, suffix: str) -> tuple[list[os.DirEntry[str]], str]:
@@ -112,7 +129,7 @@ def _entries(folder: str, suffix: str) -> tuple[list[os.DirEntry[str]], list[os.
     """The folders in a folder that are not hidden, and the files with that suffix, both by name."""
     try:
         with os.scandir(folder) as entries:
-            there = sorted(entries, key=lambda entry: entry.name)
+            there = sorted(entries, key=attrgetter("name"))
     except OSError:
         return [], []  # gone, or not for us
     folders = [entry for entry in there if not entry.name.startswith(".") and _is_folder(entry)]
@@ -124,14 +141,3 @@ def _is_folder(entry: os.DirEntry[str], links: bool = False) -> bool:
         return entry.is_dir(follow_symlinks=links)
     except OSError:
         return False
-
-
-def _described(entries: list[os.DirEntry[str]], root: Path) -> Iterator[SourceFile]:
-    namer = _Namer(str(root))
-    for entry in entries:
-        try:
-            status = entry.stat()
-        except OSError:
-            continue  # a dangling link, or gone since it was listed
-        module, aliases = namer.names(entry.path[: -len(entry.name) - 1], entry.name)
-        yield SourceFile(entry.path, module, aliases, (status.st_mtime_ns, status.st_size))
