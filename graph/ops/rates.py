@@ -59,8 +59,13 @@ class SiteRates:
         counted = np.zeros(size, np.int64)
         for site, count in graph.counted.items():
             counted[site] = count
-        duration = int(graph.ts.max() - graph.ts.min()) if len(graph) else 0
+        duration = int(graph.ts.max() - graph.ts.min()) if len(graph.ts) else 0
         return cls(events, calls, counted, duration)
+
+    def any_faster(self, per_second: float) -> bool:
+        """Was any function called so often?"""
+        most = int((self.calls + self.counted).max(initial=0))
+        return bool(self.duration_ns) and most * 1e9 / self.duration_ns >= per_second
 
     def together(self, sites: Iterable[int]) -> Rates:
         some = list(dict.fromkeys(sites))

@@ -13,10 +13,13 @@ from lsprotocol import types
 from clew.records.errors import ClewError
 from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.positions import path_of
-from clew.server.session import Cancelled
+from clew.server.rule_figures import too_hot
+from clew.server.session import Cancelled, Task
 
 if TYPE_CHECKING:
-    from clew.esl import EslProblem
+    from collections.abc import Sequence
+
+    from clew.esl import Checked, EslProblem
     from clew.server.server import ClewServer
 
 SOURCE = "clew"
@@ -73,17 +76,31 @@ async def publish(server: ClewServer, uri: str) -> None:
     if not is_spec(uri) or document is None:
         return
     spec = SpecText.of(document)
+
+    def show(problems: Sequence[EslProblem]) -> bool:
+        """False where the text has changed meanwhile."""
+        if server.open_document(uri) is not document or document.version != spec.version:
+            return False
+        _send(server, uri, spec.version, [diagnostic(problem, spec) for problem in problems])
+        return True
+
     try:
-        problems = await server.work(
-            f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text).problems
-        )
+        checked = await server.work(f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text))
+        if show(checked.problems):
+            # What the last run says of it may take as long as reading the run.
+            more = await server.work(f"checking {spec.name}", lambda task: _by_numbers(server, checked, task))
+            if more:
+                show([*checked.problems, *more])
     except Cancelled:
         return
     except ClewError as error:
         server.tell_once(str(error))
-        return
-    if server.open_document(uri) is document and document.version == spec.version:
-        _send(server, uri, spec.version, [diagnostic(problem, spec) for problem in problems])
+
+
+def _by_numbers(server: ClewServer, checked: Checked, task: Task) -> list[EslProblem]:
+    figures = server.specs.figures(task) if checked.matches else None
+    budget = checked.plan is not None and checked.plan.budget
+    return list(too_hot(checked.matches, figures)) if figures is not None and not budget else []
 
 
 def diagnostic(problem: EslProblem, spec: SpecText) -> types.Diagnostic:
