@@ -13,6 +13,7 @@ from clew.esl.completion import signature
 from clew.esl.functions import FunctionInfo
 from clew.esl.help import help_of
 from clew.esl.lower import method_pattern, target_of
+from clew.esl.meaning import mean
 from clew.esl.names import Occurrence
 from clew.esl.place import place_at, word_at
 from clew.esl.span import Span
@@ -40,8 +41,8 @@ class Meant:
 
 
 def patterns_of(spec: Spec, root: str = "") -> Iterator[Meant]:
-    """Every pattern of a spec, in order."""
-    for statement in spec.statements:
+    """Every pattern of a spec as it is meant, in order."""
+    for statement in mean(spec).spec.statements:
         span = statement.span
         match statement:
             case Scope():

@@ -292,3 +292,5 @@ Statement = Include | Scope | Act | Logs | Redact | Budget | Quota | Sample | De
 @dataclass(frozen=True)
 class Spec(Node):
     statements: tuple[Statement, ...]
+    settings: tuple[int, ...] = field(default=(), compare=False)
+    """Where a `$` stands in its text, in order."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -134,7 +135,9 @@ class _Resolving:
         self.bad = False
         if isinstance(statement, Default):
             return statement
-        made: Any = self.resolved(statement)
+        first = bisect_left(self.spec.settings, statement.span.start)
+        has_setting = first < len(self.spec.settings) and self.spec.settings[first] < statement.span.end
+        made: Any = self.resolved(statement) if has_setting else statement
         if isinstance(made, Entity) and made.extended is not None:
             made = dataclasses.replace(made, target=self._class_of(made))
         return Broken(statement.span, "") if self.bad else made

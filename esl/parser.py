@@ -83,7 +83,8 @@ class _Parser:
         statements: list[Statement] = []
         for piece in scan.pieces_of(tokens, self.lines, self.problems):
             statements += self._statements(piece)
-        spec = Spec(self.lines.span(0, len(self.text)), tuple(statements))
+        settings = tuple(match.start() for match in re.finditer(r"\$", self.text))
+        spec = Spec(self.lines.span(0, len(self.text)), tuple(statements), settings)
         return Parsed(spec, in_order(self.problems))
 
     def _error(self, start: int, end: int, message: str, fix: str = "") -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import clew.instrument.startup
 from clew.esl import compile_text
+from clew.instrument.recorder.select import CHOICE_VARIABLE
 from clew.records import plan as plans
 from clew.records.event import CALLS, FLAG_AMBIGUOUS, FLAG_FAILED, FLAG_OVER, FLAG_TRUNCATED, Kind
 from clew.records.found import ProcessRecords
@@ -26,19 +27,32 @@ _FLAGS = {FLAG_TRUNCATED: "cut", FLAG_FAILED: "failed", FLAG_AMBIGUOUS: "by addr
 
 
 def record(
-    program: Path, spec: str, folder: Path, *arguments: str, settings: dict[str, str] | None = None
+    program: Path,
+    spec: str,
+    folder: Path,
+    *arguments: str,
+    settings: dict[str, str] | None = None,
+    recorder: str = "",
 ) -> list[ProcessRecords]:
-    """The processes of a run of `program`, by a spec of this text."""
+    """The processes of a run of `program`, by a spec of this text; `recorder` is "python" for the one written in Python."""
+    return list(read_run(run_of(program, spec, folder, *arguments, settings=settings, recorder=recorder)).processes)
+
+
+def run_of(
+    program: Path, spec: str, folder: Path, *arguments: str, settings: dict[str, str] | None = None, recorder: str = ""
+) -> Path:
+    """The run's folder."""
     compiled = compile_text(spec, f"{program.stem}.esl", program.parent, settings)
     plan = plans.dump(compiled.require())
     run, _ = create_run(folder, name="golden", command=[str(program)], spec="", plan=plan)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_RUN", "PYTHON"))}
     environment |= {RUN_VARIABLE: str(run), "PYTHONPATH": str(STARTUP), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {CHOICE_VARIABLE: recorder} if recorder else {}
     command = [sys.executable, str(program), *arguments]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
-    return list(read_run(run).processes)
+    return run
 
 
 def written(processes: list[ProcessRecords], *, notes: bool = True) -> str:
@@ -49,7 +63,8 @@ def written(processes: list[ProcessRecords], *, notes: bool = True) -> str:
         for serial, thread in sorted(process.threads.items()):
             lines += ([f"[{thread.name}]"] if len(process.threads) > 1 else []) + list(writer.thread(process, serial))
         if notes:
-            lines += [f"note: {note.text}" for note in process.notes]
+            # Which recorder it was is not what the spec asks for.
+            lines += [f"note: {note.text}" for note in process.notes if "was recorded in Python" not in note.text]
     return "\n".join(lines) + "\n"
 
 

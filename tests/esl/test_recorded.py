@@ -12,17 +12,20 @@ import pytest
 
 from clew.esl import compile_text
 from clew.esl.words import CLAUSES, EVENTS
-from tests.esl.recorded import record, written
+from clew.graph.build import build
+from clew.records.event import EdgeKind, Kind
+from tests.esl.recorded import record, run_of, written
 from tests.esl.test_golden import compare
 
 FOLDER = Path(__file__).parents[1] / "golden" / "recorded"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.esl"))
 
 
+@pytest.mark.parametrize("recorder", ["c", "python"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_spec_records_this(name: str, tmp_path: Path) -> None:
+def test_a_spec_records_this(name: str, recorder: str, tmp_path: Path) -> None:
     program = FOLDER / f"{name}.py"
-    found = record(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path)
+    found = record(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path, recorder=recorder)
     compare(FOLDER / f"{name}.txt", written(found))
 
 
@@ -36,6 +39,28 @@ def test_every_kind_of_rule_is_among_them() -> None:
     words = {word for text in texts for word in re.findall(r"[a-z]+", text)}
     assert words >= {"each", "start", "finish", "watch", "unique", "by", "contains", "on", "extended", "most", "unsafe"}
     assert words >= {"redact", "matching", "parameter", "logs", "limit", "when"}
+
+
+def test_handled_calls_stand_alone_and_sync_edges_lead_from_release_to_acquire(tmp_path: Path) -> None:
+    program = FOLDER / "causes.py"
+    graph, _ = build(run_of(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path))
+
+    def rows(kind: Kind) -> list[int]:
+        return [int(row) for row in graph.rows_of([kind])]
+
+    def label(row: int) -> str:
+        return graph.sites[int(graph.site[row])].qualname
+
+    first, second = rows(Kind.SCOPE_BEGIN)
+    entered, before, after = (int(graph.region[row]) for row in (first - 1, first - 2, first + 2))
+    inside = [int(graph.region[row]) for row in (first, second)]
+    assert entered == inside[0] != inside[1] and before == after not in inside
+    sources = dict(zip(graph.edge_dst.tolist(), graph.edge_src.tolist(), strict=True))
+    assert graph.text(sources[first]) == "1" and label(sources[first]) == "Mailbox.post"
+    assert second not in sources  # nobody sent message 3
+    acquired = rows(Kind.ACQUIRE)
+    assert [sources.get(row) for row in acquired] == [None, *rows(Kind.RELEASE)]
+    assert set(graph.edge_kind[graph.edge_dst == acquired[1]].tolist()) == {EdgeKind.SYNC}
 
 
 def test_nothing_that_is_redacted_is_in_any_file_of_the_run(tmp_path: Path) -> None:
