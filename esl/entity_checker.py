@@ -12,21 +12,30 @@ from clew.esl.problem import EslProblem, did_you_mean, error, listing
 from clew.esl.words import EVENTS
 
 
-def watched_of(spec: Spec, name: str) -> dict[str, Watch]:
+def blocks_of(spec: Spec) -> dict[str, list[Entity]]:
+    """All blocks of each entity, by its name."""
+    blocks: dict[str, list[Entity]] = {}
+    for statement in spec.statements:
+        if isinstance(statement, Entity):
+            blocks.setdefault(statement.name.text, []).append(statement)
+    return blocks
+
+
+def watched_in(blocks: list[Entity]) -> dict[str, Watch]:
     """What is watched of an entity, wherever its blocks stand."""
-    blocks = [each for each in spec.statements if isinstance(each, Entity) and each.name.text == name]
     return {member.name.text: member for each in blocks for member in each.members if isinstance(member, Watch)}
 
 
 def check_entities(spec: Spec) -> Iterator[EslProblem]:
     """Entities and what they say of one another."""
+    blocks = blocks_of(spec)
     here = [statement for statement in spec.statements if isinstance(statement, Entity)]
     included = [each for each in spec.statements if isinstance(each, Include)]
-    known = {entity.name.text for entity in here} | {each.name.text for pack in included for each in entities_of(pack)}
+    known = blocks.keys() | {each.name.text for pack in included for each in entities_of(pack)}
     unreadable = any(isinstance(statement, Broken) for statement in spec.statements)
     unique: dict[str, Clause] = {}
     for entity in here:
-        yield from _entity(entity, watched_of(spec, entity.name.text))
+        yield from _entity(entity, watched_in(blocks[entity.name.text]))
         for clause in entity.clauses:
             if clause.expression is not None:
                 yield from _of_this(clause.expression, f"what stands after `{clause.word.text} … by`")

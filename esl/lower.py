@@ -27,17 +27,15 @@ from clew.esl.ast import (
     Statement,
 )
 from clew.esl.checker import channel_of, has_wildcard, level_number, logger_prefix, moment_of, name_of, quota_bytes
-from clew.esl.entity_checker import watched_of
+from clew.esl.entity_checker import blocks_of, watched_in
 from clew.esl.meaning import Value, mean, values_given
 from clew.esl.parser import parse
-from clew.esl.span import Span
 from clew.esl.words import RATES
 from clew.records import plan as plans
 from clew.records.match import plain_qualname
 from clew.records.plan import Action, ActionKind, EntityKind, Level, LogCapture, Plan, Rule, Target, When
 
 DEFAULT_LIMIT = 200
-_NOWHERE = Span(1, 1, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -114,10 +112,10 @@ class _Lowering:
         self.entities: dict[str, EntityKind] = {}
         self.names: list[str] = []
         self.patterns: list[str] = []
-        self.spec = Spec(_NOWHERE, ())
+        self.blocks: dict[str, list[Entity]] = {}
 
     def run(self, spec: Spec) -> Lowered:
-        self.spec = spec
+        self.blocks = blocks_of(spec)
         for statement in spec.statements:
             self._statement(statement)
         plan = Plan(
@@ -252,8 +250,8 @@ class _Lowering:
         """Each event with its actions: the event itself, the positions of what the object contains, and each watched value as
         a payload named `Entity.watch`."""
         name = entity.name.text
-        watched = {word: member.value for word, member in watched_of(self.spec, name).items()}
-        blocks = [each for each in self.spec.statements if isinstance(each, Entity) and each.name.text == name]
+        blocks = self.blocks[name]
+        watched = {word: member.value for word, member in watched_in(blocks).items()}
         held = [each for block in blocks for each in block.clauses if each.word.text == "contains"]
         this = ["name", expression.THIS]
         for event in entity.members:
