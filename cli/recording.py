@@ -23,7 +23,7 @@ from clew.instrument.recorder.redaction import Redaction
 from clew.records.collector import Attendant
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
-from clew.records.run import REFUSED, RunInfo, create_run, finish_run, remove_run, trace_files
+from clew.records.run import REFUSED, RunInfo, create_run, finish_run, load_run, remove_run, trace_files
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
@@ -116,13 +116,23 @@ def _program(command: tuple[str, ...]) -> str:
     raise CommandError(f"{command[0]}: command not found{hint}", NOT_FOUND)
 
 
+def _described(run_folder: Path, info: RunInfo) -> RunInfo:
+    """What the run's description says by now: pytest in it has added the commit."""
+    try:
+        return load_run(run_folder)
+    except ClewError:
+        return info
+
+
 def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_json: bool) -> None:
     """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
     missing = _why_nothing(run_folder, info)
     try:
         from clew.records.ended import conclude  # it is for the end only
 
-        info = finish_run(run_folder, info, code, [missing] if missing else conclude(run_folder))
+        info = finish_run(
+            run_folder, _described(run_folder, info), code, [missing] if missing else conclude(run_folder)
+        )
     except FileNotFoundError:
         missing = f"run {info.id} is lost: its folder {run_folder} was removed while it was recorded"
     except OSError as error:

@@ -41,6 +41,9 @@ PRIOR = 2.0
 """Requests that what is known of other visits counts for."""
 PRIOR_ERRORS = 1.0
 """Requests that the rarity of errors counts for: where little is known of visits of a sort, they are expected to be without."""
+ALWAYS_OR_NEVER = 0.25
+"""Requests that it counts for where it is asked whether a share is new: visits of a sort have errors always or never, so that
+errors in all of those that nothing is known of prove little."""
 ELSEWHERE = 0.5
 """How far a share in all requests speaks for a visit's."""
 LEAST = 0.05
@@ -147,6 +150,8 @@ def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
     words = _Words(sides.templates)
     seen = _seen(sides, words)
     shares, pair = _shares(seen, half)
+    if not len(shares.sort):
+        return Behaviour(np.zeros(len(sides.places)), {})
     surprise, reason = _surprise(seen[1], shares, pair)
     is_error = np.isin(shares.feature % len(FEATURES), ERRORS)[reason]
     means = _Means(seen[1], reason, is_error, reasons=len(shares.sort), places=len(sides.places))
@@ -240,11 +245,14 @@ def _shares(seen: tuple[_Seen, _Seen], half: float) -> tuple[_Shares, I64]:
     for those, number in zip(seen, own, strict=True):
         counts.append(np.asarray(np.bincount(those.sort, those.weight, sorts)[sort], np.float64))
         found.append(np.asarray(np.bincount(number, those.weight[those.visit], len(numbers)), np.float64))
-    # Of the reference, what visits without errors did.
-    fine = seen[0].fine
-    counts[0] = np.where(is_error, counts[0], np.bincount(seen[0].sort[fine], seen[0].weight[fine], sorts)[sort])
-    use = is_error[own[0]] | fine[seen[0].visit]
-    had = np.bincount(own[0][use], seen[0].weight[seen[0].visit][use], len(numbers))
+    # Of the reference, what visits without errors did; but where most have them, errors are usual.
+    reference = seen[0]
+    fine, every = reference.fine, np.bincount(reference.sort, reference.weight, sorts)
+    few = np.bincount(reference.sort[fine], reference.weight[fine], sorts) < every / 2
+    fine = fine | few[reference.sort]
+    counts[0] = np.where(is_error, counts[0], np.bincount(reference.sort[fine], reference.weight[fine], sorts)[sort])
+    use = is_error[own[0]] | fine[reference.visit]
+    had = np.bincount(own[0][use], reference.weight[reference.visit][use], len(numbers))
     found[0] = np.asarray(had, np.float64)
     n, m = counts[0], counts[1]
     # Of visits that the reference has none of, everything is new; only errors say something.
@@ -252,7 +260,8 @@ def _shares(seen: tuple[_Seen, _Seen], half: float) -> tuple[_Shares, I64]:
     before, after = (np.clip(x / np.maximum(many, 1), 0, 1) for x, many in zip(found, (n, m), strict=True))
     prior = np.where(is_error, _rarity(seen[0]), _elsewhere(seen, own, feature, len(numbers)))
     trusted = np.where(is_error, PRIOR_ERRORS, PRIOR)
-    bits = share_is_new((found[0], n), (found[1], m), expected=prior, trust=trusted) - DOUBT
+    trust = np.where(is_error, ALWAYS_OR_NEVER, PRIOR)
+    bits = share_is_new((found[0], n), (found[1], m), expected=prior, trust=trust) - DOUBT
     # Half a request for and against: what was never seen is not impossible. How rare errors are, says so already.
     half_one = np.where(is_error, 0.0, 0.5)
     usual = (found[0] + trusted * prior + half_one) / (n + trusted + 2 * half_one)
@@ -344,8 +353,7 @@ class _Means:
 
 def _causes(seen: _Seen, shares: _Shares, surprise: F64, reason: I64, half: float) -> tuple[I64, F64]:
     """Per visit the place because of which it is as it is, or -1, and the part of its surprise that this explains."""
-    flows, entries = seen.side.flows, seen.side.entries
-    ends = (flows.begin_ns + flows.total_ns)[entries]
+    entries, ends = seen.side.entries, _ends(seen.side)
     visits = np.flatnonzero(surprise > 0)
     # What is inside ends before what is around it, also where both end at one time.
     visits = visits[np.lexsort((-entries[visits], ends[visits], seen.request[visits]))]
@@ -358,6 +366,21 @@ def _causes(seen: _Seen, shares: _Shares, surprise: F64, reason: I64, half: floa
     cause, part = np.full(len(surprise), -1, np.int64), np.zeros(len(surprise))
     cause[visits], part[visits] = find_causes(found)
     return cause, part
+
+
+def _ends(side: Side) -> I64:
+    """Per visit when it ended. Clocks of two machines disagree, and nobody answers later than its caller, unless the caller
+    did not wait: what lies for the most part within its caller's visit ended with it at the latest."""
+    begins = side.flows.begin_ns[side.entries]
+    ends = begins + side.flows.total_ns[side.entries]
+    outer = side.parent[side.entries]
+    inner = np.flatnonzero(outer >= 0)
+    above = side.visit[outer[inner]]
+    while True:
+        late = (ends[inner] > ends[above]) & (begins[inner] + ends[inner] < 2 * ends[above])
+        if not late.any():
+            return ends
+        ends[inner[late]] = ends[above[late]]
 
 
 def _piece(sides: Sides, words: _Words, shares: _Shares, number: int, *, bits: float, call: int) -> Evidence:

@@ -86,6 +86,13 @@ def call_times(flows: Flows, requests: I64, *, alone: bool = False) -> CallTimes
     return found
 
 
+def add_waiting(flows: Flows, requests: I64, times: CallTimes) -> None:
+    """To own times what calls of requests of one category waited for nothing that they had led to, by the clock of `times`."""
+    named = np.array([name != "" for name in flows.channels])
+    at = flows.places(int(requests[0]))
+    _add_waiting(times, times.total[:, 0], flows.parent[at], named[flows.channel[at]], None)
+
+
 def spaced_times(flows: Flows, requests: I64) -> CallTimes:
     """Alone, and of more than `MOST` values those of evenly spaced requests."""
     at = flows.places(int(requests[0]))

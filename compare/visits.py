@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from clew.compare.edges import call_times
 from clew.compare.statistics import F64, I64
+from clew.compare.turns import idle_times
 from clew.graph.arrays import lengths
 from clew.graph.nodes import OpenRun
 from clew.graph.ops.flows import Flows
@@ -197,6 +198,7 @@ def _recorded_times(flows: Flows, requests: I64, made: dict[str, F64]) -> None:
     """Of requests of one category."""
     found = call_times(flows, requests)
     places = flows.first[requests][:, None] + np.arange(found.work.shape[1])
+    idle, on_loop = idle_times(flows, requests, found)
     made["work"][places] = found.work
-    made["edge"][places] = found.delay
-    made["waiting"][places] = found.own - found.work - found.delay
+    made["edge"][places] = np.where(on_loop, idle.delay, found.delay)
+    made["waiting"][places] = np.where(on_loop, idle.own - idle.delay, found.own - found.work - found.delay)

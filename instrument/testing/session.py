@@ -1,7 +1,8 @@
 """How `pytest --clew` begins and ends the run of a session, which sessions are kept, and what is said at the end.
 
 The session's own process starts recording here, as what it starts (xdist's workers, programs under test) does through the
-environment. A session in a process that is recorded already (a worker, or pytest under `clew run`) adds its tests to that run.
+environment. A session in a process that is recorded already (a worker, or pytest under `clew run`) adds its tests to that run,
+which is then a session's with its commit.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from clew.records.default import default_plan
 from clew.records.errors import ClewError
 from clew.records.limits import parse_limits
 from clew.records.plan import Plan, dump, load
-from clew.records.run import RUN_VARIABLE, create_run, finish_run, remove_run, save_run
+from clew.records.run import RUN_VARIABLE, RunInfo, create_run, finish_run, load_run, remove_run, save_run
 from clew.records.sessions import find_sessions, keep_sessions
 
 _CHANGED = (RUN_VARIABLE, "PYTHONPATH")
@@ -59,8 +60,10 @@ def begin(config: pytest.Config) -> None:
             if not session.recording:
                 return
             config.pluginmanager.register(session, "clew-session")
-        elif options.baseline and not os.environ.get("PYTEST_XDIST_WORKER"):
-            config.pluginmanager.register(Elsewhere(), "clew-session")
+        elif not os.environ.get("PYTEST_XDIST_WORKER"):
+            _join_run(config.rootpath)
+            if options.baseline:
+                config.pluginmanager.register(Elsewhere(), "clew-session")
     except ClewError as error:
         raise pytest.UsageError(f"--clew: {error}") from None
     config.pluginmanager.register(Tests(with_identity=bool(options.report)), "clew-tests")
@@ -102,20 +105,37 @@ def _plan(workspace: Path, file: str) -> Plan:
         ) from None
 
 
+def _of_session(info: RunInfo, root: Path) -> RunInfo:
+    """As the run of a session of the tests that are there now."""
+    at = revision.current(root)
+    return info._replace(tests=True, commit=at.commit if at else "", dirty=bool(at and at.dirty))
+
+
+def _join_run(root: Path) -> None:
+    """Says in the run that is being recorded that it has the tests of a commit. One that is a session's already keeps its own:
+    these are the tests of a test."""
+    folder = Path(os.environ.get(RUN_VARIABLE, ""))
+    try:
+        info = load_run(folder)
+        if not info.tests:
+            save_run(folder, _of_session(info, root))
+    except (ClewError, OSError):
+        return  # it is recorded all the same, and is no session of a commit
+
+
 class Session:
     """The run of a session that was not recorded before, from now to its end."""
 
     def __init__(self, root: Path, options: Options) -> None:
         self._root, self._options = root, options
         plan = _plan(root, options.plan)
-        at = revision.current(root)
         if options.baseline:
             _check_baseline(root, options.baseline)
         self._folder, info = create_run(
             root, name=f"{root.name or 'tests'}-tests", command=Redaction(plan.redact).arguments(sys.orig_argv),
             spec="", plan=dump(plan),
         )  # fmt: skip
-        self._info = info._replace(tests=True, commit=at.commit if at else "", dirty=bool(at and at.dirty))
+        self._info = _of_session(info, root)
         save_run(self._folder, self._info)
         given = environment(self._folder)
         self._before = {name: os.environ.get(name) for name in _CHANGED}

@@ -140,6 +140,38 @@ def test_an_error_that_is_gone_is_no_suspect(tmp_path):
     assert all(suspect.score < 0.2 for suspect in bad.requests.localize(good.requests).suspects)
 
 
+def test_visits_that_mostly_fail_anyway_are_compared_with_each_other(tmp_path):
+    usual = [(number, 1, "could not reach the depot", 17) for number in range(40)]
+    bad = period(tmp_path, 2, "bad", logs=[*usual, *((number, 1, "planted answer", 9) for number in range(40))])
+    first = bad.requests.localize(period(tmp_path, 1, "good", logs=usual).requests).suspects[0]
+    assert (first.service, first.evidence[0].kind, first.evidence[0].text) == ("s2", "log", "planted answer")
+
+
+def test_stalls_that_all_services_have_are_nobodys(tmp_path):
+    def busy(number, calls, chance):
+        return changed(calls, number % 3, ms=150.0) if number % 4 == 0 else calls
+
+    def worse(number, calls, chance):
+        return (
+            changed(busy(number, calls, chance), 0, ms=150.0) if number % 4 in (1, 2) else busy(number, calls, chance)
+        )
+
+    nobody = found(tmp_path, change=busy).suspects
+    first = found(tmp_path, change=worse).suspects[0]
+    assert first.service == "s1" and all(first.score > 4 * suspect.score for suspect in nobody)
+
+
+def test_a_service_that_the_reference_has_not_is_a_suspect_if_it_is_slower_than_nearly_all_that_is_known(tmp_path):
+    def adds(took):
+        return lambda number, calls, chance: [*calls, ("s4", "op4", took, "s4-0", 2.0)] if number % 5 == 0 else calls
+
+    slow = [it for it in found(tmp_path, change=adds(900.0)).suspects if it.service == "s4"]
+    assert slow and slow[0].evidence[0].kind == "work"
+    assert (slow[0].evidence[0].before, slow[0].evidence[0].samples_before) == (None, 0)
+    assert "s4:op4 itself takes 900 ms" in slow[0].sentence()
+    assert not [it for it in found(tmp_path, change=adds(15.0)).suspects if it.service == "s4"]
+
+
 def test_without_a_reference_unusual_requests_are_compared_with_the_rest(tmp_path):
     bad = period(
         tmp_path, 2, "bad", change=lambda number, calls, chance: changed(calls, 2, ms=500.0) if number == 9 else calls

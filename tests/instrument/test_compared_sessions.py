@@ -255,3 +255,17 @@ def test_configuration_and_command_line_say_what_is_kept(project):
     assert len(list_runs(project)) == 2
     assert session(project, "--collect-only").returncode == 0
     assert len(list_runs(project)) == 2, "where no test ran there is nothing to keep"
+
+
+def test_a_session_under_clew_run_is_kept_with_its_commit(project):
+    command = ["-m", "clew", "run", "-q", "--", sys.executable, "-m", "pytest", *PLUGINS, "-k", "test_rate", "--clew"]
+    done = subprocess.run(
+        [sys.executable, *command], cwd=project, env={**INHERITED, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (newest, other) = (info for _, info in list_runs(project))
+    assert newest.tests and not newest.dirty and newest.commit == other.commit != ""
+    assert newest.finished and newest.exit_code == 0, "whose run it is ends it"
+    compared = clew(project, "HEAD..", "--json")
+    assert compared.returncode == 0 and newest.id in compared.stdout

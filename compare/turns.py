@@ -1,0 +1,105 @@
+"""Times of a request's calls by a clock that stands still while their event loop runs anything.
+
+A suspended task waits for what it awaits, and then for its turn. Nobody knows when its turn began, but it cannot have come
+before the loop was free: so only while the loop idles does a task wait for something of its own, and where one function
+keeps the loop busy, no other waits for longer. Invariant: what runs in no task has the clock of all.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from clew.compare.edges import CallTimes, add_waiting
+from clew.compare.statistics import F64, I64
+from clew.graph.model import ExecutionGraph
+from clew.graph.nodes import OpenRun
+from clew.graph.ops.flows import Flows, Mask
+
+
+def idle_times(flows: Flows, requests: I64, times: CallTimes) -> tuple[CallTimes, Mask]:
+    """Of requests of one category: their calls' times in which their loop idled, and which of them run on it."""
+    on_loop = np.zeros(times.begin.shape, bool)
+    start, begin, end, waiting = times.begin - times.delay, times.begin.copy(), times.begin + times.total, times.waiting
+    waiting = waiting.copy()
+    for number in np.unique(flows.run[requests]).tolist():
+        graph, turns = flows.runs[number].graph, _turns(flows.runs[number])
+        rows = np.flatnonzero(flows.run[requests] == number)
+        event = flows.matrix("event", requests[rows]).astype(np.int64)
+        loop = turns.loop[graph.strand[event]]
+        # That of the first task: requests with calls on two loops of one process are none that anyone makes.
+        mine = loop.max(axis=1) if loop.size else np.zeros(0, np.int64)
+        zero = graph.ts[event[:, 0]].astype(np.float64)
+        waiting[rows] = np.maximum(waiting[rows] - turns.held(event), 0)
+        for one in np.unique(mine[mine >= 0]).tolist():
+            of = np.flatnonzero(mine == one)
+            for column in (start, begin, end):
+                column[rows[of]] -= turns.ran(one, column[rows[of]] + zero[of, None]) - turns.ran(one, zero[of, None])
+        on_loop[rows] = (loop >= 0) & (loop == mine[:, None])
+    nothing = np.zeros_like(begin)
+    delay = np.where(times.delay > 0, begin - start, 0.0)
+    found = CallTimes(begin, end - begin, nothing, waiting, delay, delay.copy())
+    if on_loop.any():
+        add_waiting(flows, requests, found)
+    return found, on_loop
+
+
+class _Turns:
+    """Of one run."""
+
+    def __init__(self, graph: ExecutionGraph) -> None:
+        is_task = np.array([strand.kind == "task" for strand in graph.strands], bool)
+        thread = np.array([(strand.process << 32) + strand.thread for strand in graph.strands], np.int64)
+        self.loop: I64 = np.where(is_task, thread, -1)
+        """Per strand the thread of its event loop, -1 for what is no task."""
+        rows = np.arange(max(len(graph.ts) - 1, 0) if is_task.any() else 0)
+        rows = rows[np.isin(thread, thread[is_task])[graph.strand[rows]]]
+        rows = rows[graph.strand[rows] == graph.strand[rows + 1]]
+        idle, ts = graph.idle[rows], graph.ts
+        ran, waits = rows[~idle], rows[idle]
+        self._busy = {
+            number: _cumulated(ts[of], ts[of + 1])
+            for number in np.unique(self.loop[is_task]).tolist()
+            for of in [ran[thread[graph.strand[ran]] == number]]
+        }
+        waits = waits[is_task[graph.strand[waits]] & (graph.inner[waits] >= 0)]
+        held = np.zeros(len(waits))
+        for number in self._busy:
+            of = np.flatnonzero(thread[graph.strand[waits]] == number)
+            held[of] = self.ran(number, ts[waits[of] + 1].astype(float)) - self.ran(number, ts[waits[of]].astype(float))
+        self._enter, which = np.unique(graph.inner[waits], return_inverse=True)
+        self._held = np.bincount(which, held, len(self._enter))
+
+    def ran(self, loop: int, instants: F64) -> F64:
+        """For how long a loop's thread has run anything until then."""
+        return np.asarray(np.interp(instants, *self._busy[loop]))
+
+    def held(self, event: I64) -> F64:
+        """Per call, by the event that it begins with, for how long its loop ran others while it was suspended itself."""
+        if not len(self._enter):
+            return np.zeros(event.shape)
+        at = np.minimum(np.searchsorted(self._enter, event), len(self._enter) - 1)
+        return np.where(self._enter[at] == event, self._held[at], 0.0)
+
+
+_known: WeakKeyDictionary[OpenRun, _Turns] = WeakKeyDictionary()
+"""Of the runs that are open: they are asked for once per category."""
+
+
+def _turns(run: OpenRun) -> _Turns:
+    if run not in _known:
+        _known[run] = _Turns(run.graph)
+    return _known[run]
+
+
+def _cumulated(low: I64, high: I64) -> tuple[F64, F64]:
+    """Times at which one of some intervals begins or all end, and for how long there was one until then."""
+    if not len(low):
+        return np.zeros(1), np.zeros(1)
+    order = np.argsort(low, kind="stable")
+    first, last = low[order].astype(np.float64), np.maximum.accumulate(high[order]).astype(np.float64)
+    first = np.concatenate((first[:1], np.maximum(first[1:], last[:-1])))
+    last = np.maximum(first, last)
+    ran = np.cumsum(last - first)
+    return np.stack((first, last), 1).ravel(), np.stack((ran - (last - first), ran), 1).ravel()
