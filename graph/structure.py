@@ -164,11 +164,12 @@ class Structure:
         """The regions of a slice, in the order of its ranges, and of each the bound: its first (backward: last) position."""
         start = self.arrays["start"]
         first = np.searchsorted(start, reached.lows, "right") - 1
-        regions = expand(first, np.searchsorted(start, reached.highs, "left")).astype(np.uint32)
-        bounds = np.maximum(
-            start[regions], np.repeat(reached.lows, np.searchsorted(start, reached.highs, "left") - first)
-        )
-        return regions, bounds if forward else reached.highs - np.uint32(1)
+        if not forward:
+            # Nothing hangs below what is walked back from: each range lies in one region.
+            return first.astype(np.uint32), reached.highs - np.uint32(1)
+        last = np.searchsorted(start, reached.highs, "left")
+        regions = expand(first, last).astype(np.uint32)
+        return regions, np.maximum(start[regions], np.repeat(reached.lows, last - first))
 
     def edges_of(self, row: int, *, forward: bool) -> U32:
         """The edges out of (or into) the region that a row lies in, in the order of their ends in it."""

@@ -56,6 +56,8 @@ class Settings:
     """`clew.logs.codeLens`: "why" above the errors and warnings of logs."""
     log_links: bool = True
     """`clew.logs.links`: links at places in source and at events' ids in logs and terminals."""
+    walk_links: bool = True
+    """`clew.walk.enabled`: links that begin a walk in hovers and above lines of logs."""
     record_code_lens: bool = True
     """`clew.record.codeLens`: "record" above tests and a file's `if __name__ == "__main__":`."""
     esl_code_lens: bool = True
@@ -69,8 +71,15 @@ class Settings:
 
     def shown(self) -> tuple[object, ...]:
         """What lenses and hints depend on, but for changes since the baseline."""
-        hints = (self.inlay_hints, self.esl_inlay_hints)
-        return self.code_lens, self.lens_parts, self.what_if_percent, hints, self.record_code_lens, self.esl_code_lens
+        lenses = (
+            self.code_lens,
+            self.lens_parts,
+            self.record_code_lens,
+            self.esl_code_lens,
+            self.log_code_lens,
+            self.walk_links,
+        )
+        return *lenses, self.what_if_percent, self.inlay_hints, self.esl_inlay_hints
 
 
 _PATHS = {
@@ -83,6 +92,7 @@ _PATHS = {
     "compare_diagnostics": ("compare", "diagnostics"),
     "log_code_lens": ("logs", "codeLens"),
     "log_links": ("logs", "links"),
+    "walk_links": ("walk", "enabled"),
     "record_code_lens": ("record", "codeLens"),
     "esl_code_lens": ("esl", "codeLens"),
     "esl_inlay_hints": ("esl", "inlayHints"),

@@ -86,6 +86,14 @@ class Slice:
         return np.sort(self.graph.region[self._bound_rows].astype(np.int64))
 
     @cached_property
+    def processes(self) -> I64:
+        """The processes that have an event in the slice, ascending."""
+        graph = self.graph
+        seen = np.zeros(len(graph.processes), np.bool_)
+        seen[graph.strand_process[graph.regions.strand[graph.region[self._bound_rows]]]] = True
+        return np.flatnonzero(seen)
+
+    @cached_property
     def _bound_rows(self) -> I64:
         structure = self.graph.structure
         return structure.rows_of(*structure.by_region(self.reached, forward=self.forward))

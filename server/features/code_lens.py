@@ -69,6 +69,8 @@ def register(server: ClewServer) -> None:
                 lens.command = await server.work(
                     "clew: why", lambda task: log_lines.command(server.session, data, task)
                 )
+                if data.get("walk"):
+                    return lens  # without a command it is not shown
             elif isinstance(data, dict):
                 lens.command = await server.work("clew", lambda task: _function_command(server, data, task))
         except ClewError as error:
@@ -82,7 +84,8 @@ def _log_lenses(server: ClewServer, uri: str, task: Task) -> list[types.CodeLens
     if not server.settings.log_code_lens or not server.session.has_runs():
         return []
     lines = log_lines.log_of(server, uri, task)
-    return log_lines.lenses(lines) if lines is not None else []
+    walks = server.options.panel and server.settings.walk_links
+    return log_lines.lenses(lines, walks=walks) if lines is not None else []
 
 
 def _tell(server: ClewServer, error: ClewError) -> None:

@@ -78,7 +78,10 @@ def register(server: ClewServer) -> None:
 
 def _log_hover(server: ClewServer, uri: str, row: int, task: Task) -> str:
     lines = log_lines.log_of(server, uri, task)
-    return log_lines.hover(server.session, lines, row, task, link=server.options.panel) if lines is not None else ""
+    if lines is None:
+        return ""
+    walks = server.options.panel and server.settings.walk_links
+    return log_lines.hover(server.session, lines, row, task, link=server.options.panel, walks=walks)
 
 
 def _function_hover(server: ClewServer, spot: Spot, kind: types.MarkupKind, task: Task) -> str:
@@ -98,10 +101,9 @@ def _function_hover(server: ClewServer, spot: Spot, kind: types.MarkupKind, task
     if server.options.panel:
         params = SliceParams(Target(function=function.label), run=table.run)
         walk = WalkParams(Target(function=function.label), run=table.run, pick="last")
-        links = (
-            command_link("What led to these calls?", "clew.openSlice", params),
-            command_link("Walk from the last one", "clew.walk.start", walk),
-        )
+        links = [command_link("What led to these calls?", "clew.openSlice", params)]
+        if server.settings.walk_links:
+            links.append(command_link("Walk from the last one", "clew.walk.start", walk))
         text += f"\n{' · '.join(links)}"
     return text
 

@@ -12,7 +12,7 @@ from clew.server import wording
 from clew.server.codec import encode
 from clew.server.panel.log_file import PERHAPS, WrittenLine, find, find_in, is_log_name, looks_like_log
 from clew.server.positions import line_range, path_of
-from clew.server.protocol import SliceParams, Target
+from clew.server.protocol import SliceParams, Target, WalkParams
 from clew.server.session import Session, Task
 
 if TYPE_CHECKING:
@@ -60,8 +60,9 @@ def _is_language(document: object) -> bool:
     return (getattr(document, "language_id", None) or "").lower() == "log"
 
 
-def lenses(lines: Lines) -> list[types.CodeLens]:
-    """A lens without text on every line that tells of an error or a warning; on the first one what was left out."""
+def lenses(lines: Lines, *, walks: bool = False) -> list[types.CodeLens]:
+    """A lens without text on every line that tells of an error or a warning, and with `walks` another one that begins a walk
+    there; on the first line what was left out."""
     troubled = lines.troubled
     shown = troubled[-MAX_LENSES:].tolist()
     made = []
@@ -69,13 +70,21 @@ def lenses(lines: Lines) -> list[types.CodeLens]:
         left = wording.count(len(troubled) - len(shown), "earlier line")
         title = f"{left} with errors or warnings: ask with Clew: Why"
         made.append(types.CodeLens(range=line_range(1), command=types.Command(title=title, command="")))
-    return made + [types.CodeLens(range=line_range(row + 1), data={"text": lines.line(row)}) for row in shown]
+    for row in shown:
+        text = lines.line(row)
+        kinds: list[dict[str, object]] = [{"text": text}, {"text": text, "walk": True}] if walks else [{"text": text}]
+        made += [types.CodeLens(range=line_range(row + 1), data=data) for data in kinds]
+    return made
 
 
-def command(session: Session, data: dict[str, Any], task: Task) -> types.Command:
-    """`why · 134 events · 3 processes`"""
+def command(session: Session, data: dict[str, Any], task: Task) -> types.Command | None:
+    """`why · 134 events · 3 processes`, or `walk`; None for a walk where there is nothing to walk from."""
     line = str(data["text"])
     written = find(session, line, task)
+    if data.get("walk"):
+        if written is None:
+            return None
+        return types.Command(title="walk", command="clew.walk.start", arguments=[encode(_walk(written))])
     if written is None:
         return types.Command(title="not written by a recorded run", command="")
     title = f"why · {extent(written, task)}"
@@ -85,22 +94,24 @@ def command(session: Session, data: dict[str, Any], task: Task) -> types.Command
     return types.Command(title=title, command="clew.why", arguments=[encode(params)])
 
 
+def _walk(written: WrittenLine) -> WalkParams:
+    return WalkParams(Target(event=written.event), run=written.run.info.id)
+
+
 def extent(written: WrittenLine, task: Task) -> str:
     """How much led to an event."""
-    import numpy as np
-
     from clew.graph.ops.slice import slice_events
 
     task.phase("slicing")
-    graph = written.run.graph
-    found = slice_events(graph, [written.event])
-    processes = len(np.unique(graph.strand_process[graph.regions.strand[found.touched]]))
-    return f"{wording.count(found.count, 'event')} · {wording.count(processes, 'process')}"
+    found = slice_events(written.run.graph, [written.event])
+    return f"{wording.count(found.count, 'event')} · {wording.count(len(found.processes), 'process')}"
 
 
-def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool) -> str:
-    """Markdown about the event that wrote a line (from 0), with the head of its chain; "" when none did."""
+def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool, walks: bool = False) -> str:
+    """Markdown about the event that wrote a line (from 0), with the head of its chain; "" when none did. `link`: its client
+    has commands; `walks`: also the one that begins a walk."""
     from clew.graph.ops.walk import why
+    from clew.server.features.hover import command_link
     from clew.server.panel.chain import chain_of
     from clew.server.panel.titles import event_title, lane
 
@@ -115,6 +126,7 @@ def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool) -
     head = [
         f"**{lane(graph, event)}** at {wording.offset(graph.at('ts', event))} in run {written.run.info.name}"
         + (f", {Path(place[0]).name}:{place[1]}" if place else "")
+        + (f" · {command_link('Walk from here', 'clew.walk.start', _walk(written))}" if walks else "")
     ]
     text = graph.text(event)
     if "\n" in text or event_title(graph, event).endswith("…"):

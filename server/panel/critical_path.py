@@ -197,6 +197,7 @@ def _segments(path: CriticalPath, gone: Missing) -> list[PathSegment]:
                 gaps=gone.places(inside),
                 waitFor=waited_for(graph, segment.edge) if segment.wait_ns else "",
                 waitWhy=wait_sentence(graph, segment.edge) if segment.wait_ns else "",
+                event=int(segment.first_event),
             )
         )
     return made

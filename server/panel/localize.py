@@ -99,7 +99,7 @@ def _suspect(found: Localization, rank: int, suspect: Suspect) -> LocalizeSuspec
 
 
 def _evidence(found: Localization, piece: Evidence) -> LocalizeEvidence:
-    run, event, location = "", None, None
+    run, event, location, span = "", None, None, None
     if piece.call >= 0:
         flows = found.flows
         request = int(flows.of_call(np.array([piece.call]))[0])
@@ -107,6 +107,8 @@ def _evidence(found: Localization, piece: Evidence) -> LocalizeEvidence:
         run, event = of.info.id, int(flows.event[piece.call])
         place = of.graph.location(event)
         location = Location(*place) if place else None
+        begin = of.graph.at("ts", event)
+        span = float(begin), float(begin + flows.total_ns[piece.call])
     return LocalizeEvidence(
         kind=piece.kind,
         bits=piece.bits,
@@ -123,6 +125,8 @@ def _evidence(found: Localization, piece: Evidence) -> LocalizeEvidence:
         p=piece.p,
         run=run,
         event=event,
+        fromNs=span[0] if span else None,
+        toNs=span[1] if span else None,
         location=location,
     )
 

@@ -69,6 +69,10 @@ class LocalizeEvidence:
     """The example's,"""
     event: int | None
     """and its first event, for a slice; null for no example."""
+    fromNs: float | None
+    """When it began in its run,"""
+    toNs: float | None
+    """and ended, for the timeline; null for no example."""
     location: Location | None = None
 
 

@@ -42,6 +42,8 @@ class PathSegment:
     """What its wait was for, in a word: "lock", "queue", "network", …; "" where it did not wait, or for a joint segment."""
     waitWhy: str = ""
     """Who ended the wait, in words."""
+    event: int | None = None
+    """Its first event; null for a joint segment."""
 
 
 @dataclass(frozen=True)

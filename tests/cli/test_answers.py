@@ -1,5 +1,6 @@
 """The commands' answers about a recorded program: golden texts, with what differs from run to run made equal."""
 
+import io
 import json
 import os
 import pty
@@ -59,6 +60,19 @@ def test_why_takes_a_line_of_a_log_a_logging_call_or_an_event(shop):
     assert plain(shop("why", "--at", f"{shop.folder}/shop/app.py:18", "--run", "before").stdout) == WHY
     event = data(shop("why", "Order failed", "--run", "before", "--json"))["answers"][0]["event"]
     assert plain(shop("why", "--event", event, "--run", "before").stdout) == WHY
+
+
+def test_why_takes_a_line_from_standard_input_and_a_place_without_an_option(shop, monkeypatch):
+    lines = (shop.folder / "shop.log").read_text().splitlines()
+    number, line = next((number, line) for number, line in enumerate(lines, 1) if "Order failed" in line)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"\napp  | {line}\n".encode())))
+    assert plain(shop("why", "-").stdout) == WHY
+    assert plain(shop("why", f"shop.log:{number}").stdout) == WHY
+    assert plain(shop("why", "shop/app.py:18", "--run", "before").stdout) == WHY
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n")))
+    done = shop("why", "-", code=2)
+    assert "standard input" in done.stderr and not done.stdout
+    assert "shop.log:9999: there is no such line" in shop("why", "shop.log:9999", code=1).stderr
 
 
 def test_why_without_a_target_means_the_newest_error(shop):

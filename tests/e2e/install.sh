@@ -49,6 +49,14 @@ if ! done_with code-server "$CODE_SERVER_VERSION"; then
     mark_done code-server "$CODE_SERVER_VERSION"
 fi
 
+# What extensions write into output channels goes through it.
+editor=$cache/code-server/node_modules/code-server/lib/vscode
+if [ ! -f "$editor/node_modules/@vscode/spdlog/build/Release/spdlog.node" ]; then
+    say "compiling the editor's log writer"
+    (cd "$editor" && npm rebuild --silent @vscode/spdlog >&2) ||
+        say "THE TEST OF OUTPUT CHANNELS WILL NOT RUN: @vscode/spdlog did not compile; install make and g++"
+fi
+
 if ! done_with python "$PLAYWRIGHT_VERSION"; then
     say "installing Playwright $PLAYWRIGHT_VERSION for Python"
     rm -rf "$cache/python" && mkdir -p "$cache/python"

@@ -90,6 +90,8 @@ def test_the_interval_slice_equals_the_naive_one(graphs, direction, implementati
         assert result.events().tolist() == expected
         assert result.count == len(expected)
         assert [event for event in range(len(graph)) if result.contains(event)] == expected
+        there = {int(graph.strand_process[graph.strand[event]]) for event in expected}
+        assert result.processes.tolist() == sorted(there)
         if hops is None or network_hops is None:
             assert result.followed <= len(graph.edge_src)
         inside = set(expected)

@@ -108,12 +108,17 @@ async def figures_of(client: LanguageClient, uri: str) -> list[tuple[int, str, s
     found = await lenses_of(client, uri)
     found = [lens for lens in found if lens.command is None or lens.command.command != "clew.record"]
     assert all(lens.command is None for lens in found)
-    resolved = [await client.code_lens_resolve_async(lens) for lens in found]
+    resolved = [await client.code_lens_resolve_async(lens) for lens in found if not is_walk(lens)]
     return [
         (lens.range.start.line + 1, lens.command.title, lens.command.command, (lens.command.arguments or [None])[0])
         for lens in resolved
         if lens.command
     ]
+
+
+def is_walk(lens: types.CodeLens) -> bool:
+    """Will it begin a walk at a line of a log?"""
+    return bool(isinstance(lens.data, dict) and lens.data.get("walk"))
 
 
 async def hover(client: LanguageClient, uri: str, line: int, character: int = 5) -> str:

@@ -144,6 +144,7 @@ export function segment(label: string, startNs: number, selfNs: number, waitNs =
     gaps: [],
     waitFor: "",
     waitWhy: "",
+    event: 0,
   };
 }
 

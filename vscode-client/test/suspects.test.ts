@@ -20,6 +20,8 @@ function evidence(more: Partial<LocalizeEvidence> = {}): LocalizeEvidence {
     p: 1e-6,
     run: "r",
     event: 7,
+    fromNs: 1000,
+    toNs: 3000,
     location: null,
     ...more,
   };

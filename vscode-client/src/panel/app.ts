@@ -292,10 +292,10 @@ export class Panel implements PageActions, KeyActions {
   }
 
   private async startWalk(): Promise<void> {
-    const event = this.view?.event?.();
-    if (event === undefined) return;
+    const selected = this.view?.event?.();
+    if (!selected) return;
     try {
-      await this.walker.start({ target: { event }, run: this.run });
+      await this.walker.start({ target: { event: selected.event }, run: selected.run ?? this.run });
     } catch (error) {
       this.store.update({ error: messageOf(error) });
     }

@@ -66,7 +66,7 @@ export class Keys {
     else if (key === "/") act.focusSearch();
     else if (key === "?") act.showHelp(!helpShown);
     else if (key === "n" || key === "N") act.view?.nextMatch?.(key === "n" ? 1 : -1);
-    else if (key === "w" && act.view?.event?.() !== undefined) act.walkFromSelected();
+    else if (key === "W" && act.view?.event?.()) act.walkFromSelected();
     else return false;
     return true;
   }
@@ -74,6 +74,10 @@ export class Keys {
   private inView(event: KeyboardEvent): boolean {
     const { view } = this.act;
     if (view?.key?.(event)) return true;
+    if (event.key === "w" && view?.event?.()) {
+      this.act.walkFromSelected();
+      return true;
+    }
     if (!event.key.startsWith("Arrow") || event.target !== document.body) return false;
     view?.focus();
     return true;

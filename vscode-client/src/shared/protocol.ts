@@ -462,6 +462,10 @@ export interface LocalizeEvidence {
   run: string;
   /** and its first event, for a slice; null for no example. */
   event: number | null;
+  /** When it began in its run, */
+  fromNs: number | null;
+  /** and ended, for the timeline; null for no example. */
+  toNs: number | null;
   location: Location | null;
 }
 
@@ -599,6 +603,8 @@ export interface PathSegment {
   waitFor: string;
   /** Who ended the wait, in words. */
   waitWhy: string;
+  /** Its first event; null for a joint segment. */
+  event: number | null;
 }
 
 /** How much longer the work of a label could take before the path's end comes later. */

@@ -8,7 +8,7 @@ const KEYS: readonly Key[] = [
   { keys: "n  N", what: "next and previous match" },
   { keys: "Alt ←", what: "back to the question before" },
   { keys: "Alt →", what: "forward again" },
-  { keys: "w", what: "walk from what is selected" },
+  { keys: "w  W", what: "walk from what is selected; where w is a key of the view, by W" },
   { keys: "?", what: "this list" },
   { keys: "Esc", what: "close" },
 ];

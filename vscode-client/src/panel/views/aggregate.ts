@@ -31,7 +31,7 @@ import {
 import { count, duration, thousands } from "../model/format";
 import { type PanelGraph, search } from "../model/graph";
 import { isArrow, nearest } from "../model/navigate";
-import type { Context, Selection, View } from "./view";
+import type { Context, SelectedEvent, Selection, View } from "./view";
 
 const BOXES = 60;
 const MOST_BOXES = 400;
@@ -122,8 +122,9 @@ export class AggregateView implements View<AggregateParams, Answer> {
     return this.drawn?.answer.result.run.id;
   }
 
-  event(): number | undefined {
-    return this.drawn?.boxes.get(this.selected)?.firstEvent;
+  event(): SelectedEvent | undefined {
+    const event = this.drawn?.boxes.get(this.selected)?.firstEvent;
+    return event === undefined ? undefined : { event };
   }
 
   found(): { matches: number; all: number } {

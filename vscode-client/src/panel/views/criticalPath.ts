@@ -9,7 +9,7 @@ import type { PathQuestion } from "../kinds/path";
 import { count, duration, shortLabel } from "../model/format";
 import { pathLanes, waitsOf } from "../model/path";
 import { stretchQuestion } from "../model/timeline";
-import type { Context, Selection, View } from "./view";
+import type { Context, SelectedEvent, Selection, View } from "./view";
 import { WhatIfSlider } from "./whatIf";
 
 const LISTS = [
@@ -69,6 +69,12 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     );
     this.selected = new Set(chosen.map((one) => one.nodeId));
     this.context.store.changed();
+  }
+
+  event(): SelectedEvent | undefined {
+    const chosen = this.answer?.result.segments.find((one) => this.selected.has(one.nodeId));
+    const event = chosen?.event ?? null;
+    return event === null ? undefined : { event };
   }
 
   shownRun(): string | undefined {

@@ -19,7 +19,7 @@ import { stateId } from "../model/patternDiagram";
 import { clock } from "../model/span";
 import { stretchQuestion } from "../model/timeline";
 import { PatternLooks } from "./patternLooks";
-import type { Context, Selection, View } from "./view";
+import type { Context, SelectedEvent, Selection, View } from "./view";
 
 const MORE_PATTERNS = 50;
 /** In a pattern, unless asked otherwise. */
@@ -378,6 +378,11 @@ export class PatternsView implements View<PatternsParams, Answer> {
   private startState(): string {
     const first = this.answer?.result.patterns.find((row) => row.id === this.selected)?.outline[0];
     return first ? stateId({ label: first.label, what: first.resumed ? "resumed" : "entered" }) : "";
+  }
+
+  event(): SelectedEvent | undefined {
+    const { occurrence } = this.looks;
+    return occurrence && { event: occurrence.event };
   }
 
   private get element(): GraphElement | null {

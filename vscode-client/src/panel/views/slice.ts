@@ -16,7 +16,7 @@ import { fromSlice, nodesOf, type PanelGraph, type PanelNode, search } from "../
 import type { SliceQuestion } from "../kinds/slice";
 import type { Place } from "../model/place";
 import { describeTarget } from "../model/question";
-import type { Context, Selection, View } from "./view";
+import type { Context, SelectedEvent, Selection, View } from "./view";
 
 interface Answer {
   params: SliceParams;
@@ -94,10 +94,10 @@ export class SliceView implements View<SliceQuestion, Answer> {
     return this.answer?.result.run.id;
   }
 
-  event(): number | undefined {
+  event(): SelectedEvent | undefined {
     const [id] = this.selected;
     const event = id === undefined ? -1 : (this.answer?.graph.byId.get(id)?.firstEvent ?? -1);
-    return event >= 0 ? event : undefined;
+    return event >= 0 ? { event } : undefined;
   }
 
   found(): { matches: number; all: number } {

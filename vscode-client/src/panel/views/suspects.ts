@@ -11,6 +11,7 @@ import { runOptions } from "../draw/runs";
 import { probability } from "../model/probability";
 import { arrows, count, thousands } from "../model/format";
 import { completePair } from "../model/pair";
+import { stretchQuestion } from "../model/timeline";
 import {
   bits,
   evidenceNumbers,
@@ -21,7 +22,7 @@ import {
   type SuspectLine,
   suspectLines,
 } from "../model/suspects";
-import type { Context, Selection, View } from "./view";
+import type { Context, SelectedEvent, Selection, View } from "./view";
 
 const MORE_SUSPECTS = 50;
 
@@ -70,6 +71,12 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
 
   shownRun(): string | undefined {
     return this.answer?.result.suspect[0]?.id;
+  }
+
+  event(): SelectedEvent | undefined {
+    const chosen = this.answer?.result.suspects.find((one) => one.rank === this.selected);
+    const examples = chosen?.evidence.flatMap(({ event, run }) => (event === null ? [] : [{ event, run }]));
+    return examples?.[0];
   }
 
   found(): { matches: number; all: number } {
@@ -246,7 +253,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
   }
 
   private drawEvidence(piece: LocalizeEvidence, workspace: string): TemplateResult {
-    const { event, run } = piece;
+    const { event, run, fromNs, toNs } = piece;
     return html`<section class="evidence">
       <p>${arrows(piece.sentence)}</p>
       <p class="numbers">
@@ -268,6 +275,19 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
               }}
             >
               what led to an example
+            </button>`
+      }
+      ${
+        fromNs === null || toNs === null
+          ? nothing
+          : html`<button
+              type="button"
+              class="link"
+              @click=${() => {
+                this.context.go("timeline", stretchQuestion(run, fromNs, toNs));
+              }}
+            >
+              show it on the timeline
             </button>`
       }
     </section>`;

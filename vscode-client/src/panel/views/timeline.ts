@@ -15,7 +15,7 @@ import { callSentence, foundSentence, leftOut, matching, summary } from "../mode
 import { Calls } from "./timelineCalls";
 import { Searching } from "./timelineSearch";
 import { type Hands, type Spot, Stage } from "./timelineStage";
-import type { Context, Selection, View } from "./view";
+import type { Context, SelectedEvent, Selection, View } from "./view";
 
 const STEP = 1.35;
 const MORE_STRANDS = 200;
@@ -292,6 +292,11 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
       <p id="timeline-summary" class="unseen">${this.said(result)}</p>
       ${this.drawCard()}
     </div>`;
+  }
+
+  event(): SelectedEvent | undefined {
+    const call = this.stage.selected;
+    return call && { event: call.event };
   }
 
   private drawSelected(workspace: string): TemplateResult {

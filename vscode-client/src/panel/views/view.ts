@@ -17,6 +17,13 @@ export interface Selection {
   location: Location | null;
 }
 
+/** An event from which a walk can begin. */
+export interface SelectedEvent {
+  event: number;
+  /** Its run, where that may be another one than is shown. */
+  run?: string;
+}
+
 /** A key that a view answers, for the list of keys. */
 export interface Key {
   readonly keys: string;
@@ -65,7 +72,7 @@ export interface View<Q extends object = object, Answer = never> {
   /** Keys that the view answers itself; false for one it does not know. */
   key?(event: KeyboardEvent): boolean;
   /** The event of what is selected, from which a walk can begin. */
-  event?(): number | undefined;
+  event?(): SelectedEvent | undefined;
   /** What the search box found, `said` instead of numbers where those would not do; undefined for a view without one. */
   found?(): { matches: number; all: number; said?: string } | undefined;
   /** Goes to the next (1) or previous (-1) match. */

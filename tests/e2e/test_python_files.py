@@ -1,0 +1,87 @@
+"""In a Python file of a real VS Code: hints, hovers, what-if, and the runs that all of it is of."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+
+import pytest
+
+
+@pytest.fixture
+def shop(editor):
+    """The editor with the shop's slower run, whose times are known."""
+    editor.run_item.click()
+    editor.pick("shop-after")
+    yield editor
+    editor.run_item.click()
+    editor.pick("after")
+
+
+@contextmanager
+def settings(editor):
+    """The workspace's settings, to be written; gone at the end."""
+    file = editor.recorded.folder / ".vscode/settings.json"
+    file.parent.mkdir()
+    try:
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
+        file.parent.rmdir()
+
+
+def test_calls_and_waits_stand_in_their_lines_until_they_are_switched_off(shop, expect):
+    shop.open("shop/app.py", shop.recorded.line_of("shop/app.py", "stock.lookup(item)"))
+    called = shop.page.locator(".view-line", has_text="stock.lookup(item)")
+    expect(called).to_contain_text(re.compile(r"[\d.]+\sms\sin\s20\scalls"))
+    waited = shop.page.locator(".view-line", has_text="await asyncio.gather")
+    expect(waited).to_contain_text(re.compile(r"waited\s[\d.]+\s.s"))
+    shop.photograph("hints")
+    with settings(shop) as file:
+        file.write_text('{"clew.inlayHints.enabled": false}')
+        expect(called).not_to_contain_text("calls")
+
+
+def test_a_hover_tells_of_a_functions_calls_and_leads_to_their_causes(shop, expect):
+    shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
+    # Once there is a lens, the run is known.
+    expect(shop.page.locator(".codelens-decoration a", has_text="20 calls").first).to_be_visible()
+    shop.page.locator(".view-line", has_text="def lookup").get_by_text("lookup", exact=True).hover()
+    told = shop.page.locator(".monaco-hover:visible", has_text="callers").first
+    expect(told).to_contain_text("in run shop-after")
+    expect(told).to_contain_text(re.compile(r"calls\s*20"))
+    shop.photograph("hover", hovering=True)
+    told.locator("a", has_text="What led to these calls?").click()
+    expect(shop.panel.locator("g.node", has_text="Stock.lookup").first).to_be_visible()
+
+
+def test_a_lens_says_what_requests_would_gain(shop, expect):
+    shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
+    lens = shop.page.locator(".codelens-decoration a", has_text="20 calls").first
+    expect(lens).to_contain_text(re.compile(r"of the critical path · 10 % faster: p95 of order -[\d.]+ %"))
+    with settings(shop) as file:
+        file.write_text('{"clew.whatIf.percent": 50}')
+        expect(lens).to_contain_text("50 % faster: ")
+
+
+def test_the_status_bar_names_what_is_compared_with(shop, expect):
+    item = shop.page.locator('.statusbar-item[id="clew.clew.baseline"]')
+    expect(item).to_contain_text("no baseline")
+    item.click()
+    shop.pick("shop-before")
+    expect(item).to_contain_text("shop-before")
+    item.click()
+    shop.pick("None")
+    expect(item).to_contain_text("no baseline")
+
+
+def test_a_guide_asks_in_the_editor_and_tells_in_the_panel(editor, expect):
+    editor.open("chunkstore/index.py")
+    editor.command("Clew: Analyse Errors")
+    for number in (1, 2, 3):
+        editor.page.locator(".quick-input-title", has_text=f"({number})").wait_for()
+        editor.page.keyboard.press("Enter")
+    expect(editor.panel.locator(".step-found")).to_have_count(5)
+    saved = editor.recorded.folder / ".clew/queries/errors.py"
+    expect(editor.panel.locator(".saved")).to_contain_text(saved.name)
+    compile(saved.read_text(), saved, "exec")

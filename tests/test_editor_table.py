@@ -1,0 +1,17 @@
+"""The table of docs/testing.md names tests that exist, and every file of the editor's tests."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+E2E = ROOT / "tests/e2e"
+NAMED = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (ROOT / "docs/testing.md").read_text())
+
+
+def test_each_named_test_exists_and_each_file_is_named():
+    assert NAMED
+    missing = [
+        f"{file}::{name}" for file, name in NAMED if not re.search(rf"^def {name}\(", (E2E / file).read_text(), re.M)
+    ]
+    assert missing == []
+    assert {file for file, _ in NAMED} == {file.name for file in E2E.glob("test_*.py")}
