@@ -83,8 +83,8 @@ def name_at(names: Iterable[Occurrence], offset: int) -> Occurrence | None:
     return next((each for each in names if each.written and each.span.start <= offset <= each.span.end), None)
 
 
-def about_functions(meant: Meant, functions: tuple[FunctionInfo, ...]) -> str:
-    """Markdown: how many, and the first few with links."""
+def about_functions(meant: Meant, functions: tuple[FunctionInfo, ...], doubts: tuple[str, ...] = ()) -> str:
+    """Markdown: how many, and the first few with links. `doubts` say of each why only the program's run tells, "" for none."""
     what = {"class": "methods", "except": "functions left out", "label": "functions with this label"}.get(
         meant.role, "functions"
     )
@@ -92,7 +92,14 @@ def about_functions(meant: Meant, functions: tuple[FunctionInfo, ...]) -> str:
         return f"`{meant.pattern.full_text}` matches no function here"
     files = {function.file for function in functions}
     head = f"**{_count(len(functions), what)}**" + (f" in {_count(len(files), 'files')}" if len(files) > 1 else "")
-    rows = [f"- {link(function)} `{signature(function)}`" for function in functions[:NAMED]]
+    unsure = sum(map(bool, doubts))
+    head += f", {unsure:,} of them only at run time" if unsure else ""
+    reasons = dict(zip(functions, doubts, strict=False))
+    rows = [
+        f"- {link(function)} `{signature(function)}`"
+        + (f", at run time: {reason}" if (reason := reasons.get(function)) else "")
+        for function in functions[:NAMED]
+    ]
     if len(functions) > NAMED:
         rows.append(f"- … and {len(functions) - NAMED:,} more")
     return "\n".join([f"`{meant.title} {meant.pattern.full_text}`: {head}", "", *rows])

@@ -387,6 +387,10 @@ def _one_ended(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator
     for statement in spec.statements:
         if isinstance(statement, Act) and _has_partner(statement):
             ends[channel_of(statement)].append(statement)
+    by_verb: dict[str, list[str]] = defaultdict(list)
+    for name, group in ends.items():
+        for verb in {act.verb.text for act in group}:
+            by_verb[verb].append(name)
     for channel, acts in ends.items():
         verbs = {act.verb.text for act in acts}
         reported: set[str] = set()
@@ -395,11 +399,8 @@ def _one_ended(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator
             partners, lack, remedy = _PAIRS[verb]
             if verbs.isdisjoint(partners) and verb not in reported and channel not in annotated():
                 reported.add(verb)
-                others = [
-                    name
-                    for name, group in ends.items()
-                    if name != channel and any(a.verb.text in partners for a in group)
-                ]
+                # The channel itself is not among them: nothing is at its other end.
+                others = dict.fromkeys(name for partner in partners for name in by_verb[partner])
                 hint, near = did_you_mean(channel, others)
                 clause = act.clause("as")
                 span = clause.name.span if clause is not None and clause.name is not None else act.pattern.span

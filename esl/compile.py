@@ -3,6 +3,7 @@ what is wrong is a problem with a place."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,10 +81,11 @@ def check(
     text: str | None = None,
     index: SourceIndex | None = None,
     settings: Mapping[str, str] | None = None,
+    refresh: bool = True,
 ) -> Checked:
     """Compiles a spec and holds it against the Python source below `workspace` (by default the project that `path` lies
     in), without importing any. `text` stands for the file's contents, as an editor has them; `index` is one of an earlier
-    check of the same workspace, and is refreshed."""
+    check of the same workspace, and is refreshed unless its files are known to be as they were."""
     root = _root(path, workspace)
     if text is None:
         text, problem = read(Path(path))
@@ -91,9 +93,9 @@ def check(
             return Checked(**vars(_unreadable(str(path), problem)))
     if index is None:
         index = SourceIndex(root)
-    else:
+    elif refresh:
         index.refresh()
-    compiled = _compile(text, str(path), root, index.annotated_channels, settings)
+    compiled = _compile(text, str(path), root, functools.cache(index.annotated_channels), settings)
     found = match(compiled.rules, index)
     problems = in_order([*compiled.problems, *check_source(compiled.meant, found, index)])
     notes = (*index.notes, *_written_in_c(found))

@@ -67,7 +67,15 @@ def _tree_of(statement: str, start: str) -> Tree[Token]:
     return grammar().parse(statement, start=start)
 
 
+@functools.lru_cache(maxsize=4096)
+def _built(statement: str, place: Span) -> Statement:
+    """The statement that a text is at a place. Kept, too: what stands before an edit stays where it is."""
+    return Builder(place).statement(_tree_of(statement, "statement"))
+
+
+@functools.lru_cache(maxsize=16)
 def parse(text: str) -> Parsed:
+    """Kept, because whoever asks something of a spec begins with it."""
     return _Parser(text).parse()
 
 
@@ -123,7 +131,7 @@ class _Parser:
             piece = _before(piece, rest)
         if piece.ending != ";":
             self._missing_end(piece, "a statement")
-        return Builder(self._span(piece)).statement(tree), rest
+        return _built(self.text[piece.start : piece.end], self._span(piece)), rest
 
     def _unknown(self, piece: Piece, keywords: tuple[str, ...], what: str) -> None:
         first = piece.tokens[0]
@@ -200,7 +208,7 @@ class _Parser:
             tree = _tree_of(self.text[piece.start : piece.end], start)
         except UnexpectedInput as error:
             return None, self._syntax_problem(error, piece)
-        if piece.end - piece.start > MAX_DEPTH and _too_deep(tree):
+        if piece.end - piece.start > MAX_DEPTH and _nests_too_deeply(self.text[piece.start : piece.end], start):
             message = f"this nests more than {MAX_DEPTH} expressions in one another; write a shorter expression"
             return None, EslProblem("error", message, self.lines.span(piece.start, piece.end))
         return tree, None
@@ -294,6 +302,11 @@ def _described_sorted(expected: tuple[str, ...]) -> str:
 
 def _described(expected: set[str]) -> str:
     return _described_sorted(tuple(sorted(expected)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _nests_too_deeply(statement: str, start: str) -> bool:
+    return _too_deep(_tree_of(statement, start))
 
 
 def _too_deep(tree: Tree[Token]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -39,7 +40,12 @@ def warning(message: str, span: Span, fix: str = "", *, remove: bool = False) ->
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """The known name that looks most like `word`, or ""."""
-    names = list(dict.fromkeys(known))
+    return _nearest(word, tuple(dict.fromkeys(known)), cutoff)
+
+
+@functools.lru_cache(maxsize=4096)
+def _nearest(word: str, names: tuple[str, ...], cutoff: float) -> str:
+    """Kept, because an editor asks for all of a spec's problems at every keystroke."""
     found = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
     # Letters that changed places make short words look different.
     return found[0] if found else next((name for name in names if sorted(name) == sorted(word)), "")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 KEPT = 16
 """Specs whose last check is kept."""
+FRESH_SECONDS = 2.0
+"""For how long the files are as they were when they were last looked at, unless the editor says otherwise."""
 LISTED_SECONDS = 2.0
 """For how long a list of the workspace's specs is good enough."""
 
@@ -43,6 +45,7 @@ class Specs:
         self._figures: tuple[Run, RuleFigures] | None = None
         self._listed: list[Path] = []
         self._listed_until = 0.0
+        self._fresh_until = 0.0
 
     @property
     def workspace(self) -> Path:
@@ -55,7 +58,12 @@ class Specs:
         inside = self._inside(path)
         with self._lock:
             if inside:
-                checked = esl.check(path, self.workspace, text=text, index=self._index_now())
+                index = self._index_now()
+                # What has changed otherwise is found by `refreshed`, when the user has their answer.
+                stale = not self._fresh_until
+                checked = esl.check(path, self.workspace, text=text, index=index, refresh=stale)
+                if stale:
+                    self._fresh_until = time.monotonic() + FRESH_SECONDS
             else:
                 checked = esl.Checked(**vars(esl.compile_text(text, path)))
             self._checked[path] = checked
@@ -78,7 +86,10 @@ class Specs:
     def complete(self, path: str, text: str, offset: int) -> Completions:
         from clew.esl.completion import complete
 
-        names = [each for _, _, found in self.names(path, text) for each in found]
+        with self._lock:
+            known = self._checked.get(path)
+        # A text that is being typed in has the names that it had at its last check, and the one at the cursor is none.
+        names = [each for _, _, found in self.names(path, known.text if known else text) for each in found]
         inside = self._inside(path)
         return self.with_index(lambda index: complete(text, offset, index if inside else None, names))
 
@@ -137,8 +148,18 @@ class Specs:
         return self._listed
 
     def forget_files(self) -> None:
-        """Files may have been made or removed."""
-        self._listed_until = 0.0
+        """Files may have been made, changed or removed."""
+        self._listed_until = self._fresh_until = 0.0
+
+    def refreshed(self) -> bool:
+        """Looks at the files again where that was not done lately; has any changed?"""
+        with self._lock:
+            if self._index is None or time.monotonic() <= self._fresh_until:
+                return False
+            before = self._index.files
+            self._index.refresh()
+            self._fresh_until = time.monotonic() + FRESH_SECONDS
+            return self._index.files != before
 
     def _index_now(self) -> SourceIndex:
         from clew import esl

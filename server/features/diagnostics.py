@@ -86,7 +86,11 @@ async def publish(server: ClewServer, uri: str) -> None:
 
     try:
         checked = await server.work(f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text))
-        if show(checked.problems):
+        shown = show(checked.problems)
+        if shown and await server.work("clew", lambda _: server.specs.refreshed()):
+            checked = await server.work(f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text))
+            shown = show(checked.problems)
+        if shown:
             # What the last run says of it may take as long as reading the run.
             more = await server.work(f"checking {spec.name}", lambda task: _by_numbers(server, checked, task))
             if more:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def hover(specs: Specs, spec: SpecText, offset: int, task: Task) -> tuple[str, tuple[int, int]]:
     """Markdown, and the part of the text that it is about; "" where there is nothing to say."""
     from clew.esl import about
+    from clew.esl.matcher import meant_by
     from clew.esl.parser import parse
     from clew.esl.place import word_at
 
@@ -27,8 +28,9 @@ def hover(specs: Specs, spec: SpecText, offset: int, task: Task) -> tuple[str, t
         return about.about_name(name, everywhere), (name.span.start, name.span.end)
     meant = about.pattern_at(tree, offset, root)
     if meant is not None:
-        functions = specs.functions_of(meant.rule)
-        text = about.about_functions(meant, functions)
+        found = specs.with_index(lambda index: meant_by(meant.rule, index))
+        functions = tuple(function for function, _ in found)
+        text = about.about_functions(meant, functions, tuple(doubt for _, doubt in found))
         figures = specs.figures(task) if functions else None
         if figures is not None:
             text += f"\n\n{rule_figures.about(figures.of(functions), figures.name)}"
