@@ -320,6 +320,7 @@ PICTURES = (
     ("why-critical-path", "text=Write+request+failed&path=shown", "section.path tbody tr"),
     ("why-modules", "text=Write+request+failed&level=module", "g.node"),
     ("path", "view=path&text=Write+request+failed", ".segments tbody tr"),
+    ("aggregate", "view=aggregate&run=failed-write", "g.node"),
     ("diff", "view=diff&before=before&after=after", "g.node"),
     ("requests", "view=compare&before=shop-before&after=shop-after", ".flow svg, g.node"),
     ("sides", "view=compare&before=shop-before&after=shop-after&flows=sides", ".flow svg, g.node"),

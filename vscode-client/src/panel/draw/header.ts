@@ -42,6 +42,7 @@ export function drawHeader(state: Readonly<Shared>, actions: HeaderActions): Tem
     view ? searchBox(place, view, actions) : nothing,
   ];
   return html`<header>
+      <h1 class="unseen">clew${kind ? `: ${kind.title}` : ""}</h1>
       <div class="header-row">
         <nav class="tabs" aria-label="Views">
           ${kinds.map(

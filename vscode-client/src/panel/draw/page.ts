@@ -25,7 +25,6 @@ export function drawPage(act: PageActions): TemplateResult {
   const { view, kind } = act;
   return html`
     <svg class="definitions" aria-hidden="true"><defs>${gapPattern()}</defs></svg>
-    <h1 class="unseen">clew${kind ? `: ${kind.title}` : ""}</h1>
     ${drawHeader(act.state, act)}
     <div class="progress" aria-hidden=${busy > 0 ? "false" : "true"}>
       ${busy > 0 ? html`<vscode-progress-bar indeterminate aria-label="Asking the server"></vscode-progress-bar>` : nothing}

@@ -146,7 +146,7 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
     const chosen = result.graph?.category ?? "";
     return html`
       <section class="finding">
-        <p class="sentence">${arrows(result.sentence)}</p>
+        <h2 class="sentence">${arrows(result.sentence)}</h2>
         ${result.message ? notice("info", result.message) : nothing}
         <details>
           <summary>When does a difference count?</summary>

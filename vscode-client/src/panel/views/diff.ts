@@ -82,7 +82,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
     const rows = filterRows(result.rows, place.search);
     return html`
       <section class="finding">
-        <p class="sentence">${result.sentence}</p>
+        <h2 class="sentence">${result.sentence}</h2>
         <p class="numbers">
           <span class="before">− ${duration(result.totalBeforeNs)}</span> →
           <span class="after">+ ${duration(result.totalAfterNs)}</span>

@@ -151,7 +151,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
     return html`<div class="view with-side patterns">
       <div class="main scrolling-part">
         <section class="summary pad">
-          <p class="sentence">${arrows(result.sentence)}</p>
+          <h2 class="sentence">${arrows(result.sentence)}</h2>
           ${result.message ? notice("info", result.message) : nothing}
           ${this.drawWindow(result.patterns.length, here.length)}
           <details>

@@ -158,7 +158,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
     return html`<div class="view with-side">
       <div class="main scrolling-part">
         <section class="summary pad">
-          <p class="sentence">${arrows(result.sentence)}</p>
+          <h2 class="sentence">${arrows(result.sentence)}</h2>
           <p class="numbers">
             ${count(result.requestsSuspect, "request")} beside ${count(result.requestsReference, "request")} of the
             reference
