@@ -20,11 +20,18 @@ export interface Wait {
   to: number;
 }
 
-/** What a call and all below it take up: by cell along the flow, from where to where across it, the call's own low side being 0. */
+/**
+ * What a call and all below it take up: by cell along the flow, from where to where across it, the call's own low side being 0.
+ *
+ * Cells stand from the last one back to the first, as calls are put before what they call: that is the end of an array.
+ */
 interface Outline {
-  first: number;
+  /** The cell behind the last. */
+  end: number;
   low: number[];
   high: number[];
+  /** Added to all values, so that a whole outline is moved at once. */
+  shift: number;
 }
 
 /** The low side of each box. `pictures`: where boxes begin along the flow, in each of the pictures. */
@@ -36,26 +43,30 @@ export function across(
   const children = childrenOf(boxes);
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const waiting = new Map<string, Wait[]>();
-  for (const wait of waits) waiting.set(wait.id, [...(waiting.get(wait.id) ?? []), wait]);
+  for (const wait of waits) {
+    const known = waiting.get(wait.id);
+    if (known) known.push(wait);
+    else waiting.set(wait.id, [wait]);
+  }
   const offsets = new Map<string, number>();
 
   const outline = (box: FlowBox): Outline => {
-    const found: Outline = { first: 0, low: [], high: [] };
     const [from, to] = range(box, byId, pictures);
-    cover(found, from, to, 0, box.breadth);
-    for (const wait of waiting.get(box.id) ?? []) cover(found, wait.from, wait.to, -WAIT_AT, -WAIT_AT);
-    merge(found, beside(children.get(box.id) ?? []), 0);
+    let found = joined(beside(children.get(box.id) ?? []), covered(from, to, 0, box.breadth), 0);
+    for (const wait of waiting.get(box.id) ?? []) {
+      found = joined(found, covered(wait.from, wait.to, -WAIT_AT, -WAIT_AT), 0);
+    }
     return found;
   };
   /** Branches in order, each as near to those before it as their outlines allow. */
   const beside = (branches: readonly FlowBox[]): Outline => {
-    const all: Outline = { first: 0, low: [], high: [] };
+    let all = covered(0, -Infinity, 0, 0);
     let least = 0;
     for (const box of branches) {
       const one = outline(box);
       const offset = Math.max(least, clearance(all, one));
       offsets.set(box.id, offset);
-      merge(all, one, offset);
+      all = joined(all, one, offset);
       least = offset + box.breadth + ACROSS_GAP;
     }
     return all;
@@ -84,39 +95,51 @@ function range(
   return [from, to];
 }
 
-function cover(outline: Outline, from: number, to: number, low: number, high: number): void {
+function covered(from: number, to: number, low: number, high: number): Outline {
   const [first, last] = [Math.floor(from / CELL), Math.ceil(to / CELL)];
-  if (!(last >= first)) return;
-  const one: Outline = { first, low: [], high: [] };
-  for (let cell = first; cell <= last; cell += 1) {
-    one.low.push(low);
-    one.high.push(high);
-  }
-  merge(outline, one, 0);
+  const cells = last >= first ? last - first + 1 : 0;
+  return {
+    end: last + 1,
+    low: new Array<number>(cells).fill(low),
+    high: new Array<number>(cells).fill(high),
+    shift: 0,
+  };
 }
 
-/** Adds what another takes up, moved by `offset`. */
-function merge(into: Outline, one: Outline, offset: number): void {
-  if (one.low.length === 0) return;
-  const first = into.low.length === 0 ? one.first : Math.min(into.first, one.first);
-  const end = Math.max(into.low.length === 0 ? first : into.first + into.low.length, one.first + one.low.length);
-  const [low, high]: [number[], number[]] = [[], []];
-  for (let cell = first; cell < end; cell += 1) {
-    const [mine, theirs] = [cell - into.first, cell - one.first];
-    low.push(Math.min(into.low[mine] ?? Infinity, (one.low[theirs] ?? Infinity) + offset));
-    high.push(Math.max(into.high[mine] ?? -Infinity, (one.high[theirs] ?? -Infinity) + offset));
+/** What both take up, the second moved by `offset`. The longer one of them is made use of, so that little is copied. */
+function joined(one: Outline, other: Outline, offset: number): Outline {
+  other.shift += offset;
+  if (other.low.length === 0) return one;
+  if (one.low.length === 0) return other;
+  const [into, from] = one.low.length < other.low.length ? [other, one] : [one, other];
+  const after = from.end - into.end;
+  if (after > 0) {
+    into.low = [...new Array<number>(after).fill(Infinity), ...into.low];
+    into.high = [...new Array<number>(after).fill(-Infinity), ...into.high];
+    into.end = from.end;
   }
-  into.first = first;
-  into.low = low;
-  into.high = high;
+  const begin = into.end - from.end;
+  while (into.low.length < begin + from.low.length) {
+    into.low.push(Infinity);
+    into.high.push(-Infinity);
+  }
+  const moved = from.shift - into.shift;
+  for (let index = 0; index < from.low.length; index += 1) {
+    const at = begin + index;
+    into.low[at] = Math.min(into.low[at] ?? Infinity, (from.low[index] ?? Infinity) + moved);
+    into.high[at] = Math.max(into.high[at] ?? -Infinity, (from.high[index] ?? -Infinity) + moved);
+  }
+  return into;
 }
 
 /** How far `next` has to be moved to be clear of `all`; 0 where they share no height. */
 function clearance(all: Outline, next: Outline): number {
   let least = 0;
-  next.low.forEach((low, index) => {
-    const high = all.high[next.first + index - all.first] ?? -Infinity;
-    least = Math.max(least, high + ACROSS_GAP - low);
-  });
+  const begin = all.end - next.end;
+  const last = Math.min(next.low.length, all.high.length - begin);
+  for (let index = Math.max(0, -begin); index < last; index += 1) {
+    const high = (all.high[begin + index] ?? -Infinity) + all.shift;
+    least = Math.max(least, high + ACROSS_GAP - (next.low[index] ?? Infinity) - next.shift);
+  }
   return least;
 }

@@ -35,6 +35,7 @@ export function starts(boxes: readonly FlowBox[], picture: Picture): Map<string,
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const found = new Map<string, number>();
   const ends = new Map<string, number>();
+  const sides = sidesOf(picture);
   const end = (id: string): number => {
     const known = ends.get(id);
     const box = byId.get(id);
@@ -42,9 +43,16 @@ export function starts(boxes: readonly FlowBox[], picture: Picture): Map<string,
     if (!box) return -PARTING;
     ends.set(id, 0); // callers come before what they call; a circle from elsewhere ends here
     const there = isIn(box, picture);
-    const above = [box.parent, ...callersIn(box, picture)].filter((one) => one !== "" && byId.has(one));
-    const low = Math.max(-PARTING, ...above.map(end));
-    const edge = callersIn(box, picture).length > 0 ? Math.max(lengthIn(box, picture), box.room) : 0;
+    let low = -PARTING;
+    let isCalled = false;
+    if (byId.has(box.parent)) low = Math.max(low, end(box.parent));
+    for (const side of sides) {
+      const caller = box.callers[side];
+      if (box.lengths[side] === null || !caller) continue;
+      isCalled = true;
+      if (caller !== box.parent && byId.has(caller)) low = Math.max(low, end(caller));
+    }
+    const edge = isCalled ? Math.max(lengthIn(box, picture), box.room) : 0;
     const start = there ? low + PARTING + edge : low;
     if (there) found.set(id, start);
     ends.set(id, start + (there ? box.depth : 0));
@@ -111,22 +119,28 @@ export function isIn(box: FlowBox, picture: Picture): boolean {
 
 /** The sides of a picture. */
 export function sidesOf(picture: Picture): readonly Side[] {
-  return picture === "union" ? ["before", "after"] : [picture];
+  return SIDES_OF[picture];
 }
+
+const SIDES_OF: Record<Picture, readonly Side[]> = {
+  before: ["before"],
+  after: ["after"],
+  union: ["before", "after"],
+};
 
 /** How long the edge is drawn: in the union as long as the longer of both. */
 export function lengthIn(box: FlowBox, picture: Picture): number {
-  return Math.max(0, ...sidesOf(picture).map((side) => box.lengths[side] ?? 0));
-}
-
-function callersIn(box: FlowBox, picture: Picture): string[] {
-  return sidesOf(picture).flatMap((side) =>
-    box.lengths[side] !== null && box.callers[side] ? [box.callers[side]] : [],
-  );
+  let found = 0;
+  for (const side of sidesOf(picture)) found = Math.max(found, box.lengths[side] ?? 0);
+  return found;
 }
 
 export function childrenOf(boxes: readonly FlowBox[]): Map<string, FlowBox[]> {
   const found = new Map<string, FlowBox[]>();
-  for (const box of boxes) found.set(box.parent, [...(found.get(box.parent) ?? []), box]);
+  for (const box of boxes) {
+    const known = found.get(box.parent);
+    if (known) known.push(box);
+    else found.set(box.parent, [box]);
+  }
   return found;
 }

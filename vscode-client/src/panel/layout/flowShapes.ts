@@ -139,11 +139,18 @@ function joinLevels(
   const children = childrenOf(boxes);
   const depths = new Map(boxes.map((box) => [box.id, box.depth]));
   const levels = new Map<string, number>();
+  // Inner joins first: an outer one lies below them, and what is known of the branches inside does not change any more.
+  const bottoms = new Map<string, number>();
   const bottom = (id: string): number => {
-    const own = starts.has(id) ? (starts.get(id) ?? 0) + (depths.get(id) ?? 0) : -Infinity;
-    return Math.max(own, levels.get(id) ?? -Infinity, ...(children.get(id) ?? []).map((box) => bottom(box.id)));
+    let found = bottoms.get(id);
+    if (found === undefined) {
+      found = starts.has(id) ? (starts.get(id) ?? 0) + (depths.get(id) ?? 0) : -Infinity;
+      found = Math.max(found, levels.get(id) ?? -Infinity);
+      for (const box of children.get(id) ?? []) found = Math.max(found, bottom(box.id));
+      bottoms.set(id, found);
+    }
+    return found;
   };
-  // Inner joins first: an outer one lies below them.
   const order = new Map(boxes.map((box, index) => [box.id, index]));
   const inner = [...joins].sort((a, b) => (order.get(b.parent) ?? 0) - (order.get(a.parent) ?? 0));
   return inner.flatMap((join) => {
