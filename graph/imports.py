@@ -21,6 +21,7 @@ from clew.graph.formats.reading import Imported, Origin, origins_text, read_file
 from clew.graph.memory import need_of_file, no_room, outgrows
 from clew.graph.progress import Progress, nobody
 from clew.graph.store import fingerprint, load, save
+from clew.records import sources
 from clew.records.errors import Problem, RunError
 from clew.records.plan import Plan, dump
 from clew.records.run import (
@@ -98,6 +99,11 @@ def _make(folder: Path, info: RunInfo, of: Foreign, progress: Progress) -> Impor
     save_run(folder, read.graph.info._replace(imported=now, finished=now, launcher=0))
     (folder / IMPORT_FILE).write_text(origins_text(read.origins, of.pattern), encoding="utf-8")
     save(folder, read.graph, read.problems, fingerprint(folder), progress)
+    lines: dict[str, int] = {}
+    for site in read.graph.sites:
+        if site.file:
+            lines[site.file] = max(lines.get(site.file, 0), site.line)
+    sources.keep_named(folder, lines, read.graph.info.started)
     return read
 
 

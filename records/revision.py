@@ -66,6 +66,20 @@ def committed(folder: Path, commit: str, path: str) -> bytes | None:
         return None
 
 
+def changed(file: Path) -> int | None:
+    """When the version of a file that is checked out was committed, in seconds since 1970; None where it is not the last of all
+    branches, was changed since, or git does not know it."""
+    try:
+        if _git(file.parent, "status", "--porcelain", "--ignored", "--", file.name):
+            return None
+        here, anywhere = (
+            _git(file.parent, "log", "-1", *which, "--format=%ct %H", "--", file.name) for which in ((), ("--all",))
+        )
+    except RevisionError:
+        return None
+    return int(here.split()[0]) if here and here == anywhere else None
+
+
 def _git(folder: Path, *words: str) -> str:
     """What git prints. Raises `RevisionError` with what it says against it."""
     return _asked(folder, *words).decode("utf-8", "replace").strip()

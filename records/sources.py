@@ -5,19 +5,21 @@
 
 Nothing of it happens in the recorded process, which only notes how old and how large a file was as it loaded it. Invariant: a
 text is certain only if it is the one that ran: the file is as old and as large as it was then, or has not been touched since
-before the process began, or git has it in a commit that was checked out unchanged. What is not certain says so.
+before the process began, or git has it in a commit that was checked out unchanged. What is not certain says so. Of a trace
+that others wrote, a file that it names counts if it has not been touched since the trace began, or git knows no later version.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +39,8 @@ MOST = 256 << 20
 """Bytes of all texts that a workspace keeps, compressed; beyond that the oldest go."""
 PRUNED_EVERY = 3600.0
 """Seconds between two looks for what no run names; a younger text may be of a run that is not written down yet."""
+MOST_NAMED = 500
+"""Files of a trace that others wrote."""
 _PRUNED = ".pruned"
 _NO_SOURCE = frozenset({"", "adapter", "builtin"})
 """Kinds of sites that are not of the program's own text."""
@@ -86,9 +90,39 @@ def keep(run_folder: Path, processes: Iterable[ProcessRecords] | None = None) ->
                 room -= len(data)
                 found[path] = Source(_put(run_folder, data), certain, why)
         if found != known or not (run_folder / INDEX_FILE).exists():
-            named = {path: source._asdict() for path, source in found.items()}
-            write_private(run_folder / INDEX_FILE, json.dumps({"format": FORMAT, "files": named}, indent=1))
+            _write(run_folder, found)
         _prune_now_and_then(folder_of(run_folder))
+
+
+def keep_named(run_folder: Path, lines: Mapping[str, int], began: int) -> None:
+    """The same of a trace that others wrote: `lines` has the last line of each file that it names, `began` is its begin in
+    wall-clock ns. Nothing here raises."""
+    found: dict[str, Source] = {}
+    room = MOST_RUN
+    for path, last in itertools.islice(lines.items(), MOST_NAMED):
+        if not os.path.isabs(path):
+            continue
+        data, certain = _on_disk(path, _File([], set(), began))
+        if data is None or (room := room - len(data)) <= 0:
+            continue
+        with contextlib.suppress(OSError):
+            why = "" if certain else _why_changed(path, began)
+            if data.count(b"\n") + 1 < last:
+                why = f"the trace names its line {last}, which it does not have"
+            found[path] = Source(_put(run_folder, data), not why, why)
+    if found:
+        with contextlib.suppress(OSError):
+            _write(run_folder, found)
+
+
+def _why_changed(path: str, began: int) -> str:
+    """Why a file that was touched since may be another one now; "" where git knows no later version of it."""
+    from clew.records import revision  # which starts processes
+
+    changed = revision.changed(Path(path))
+    if changed is None:
+        return "it was changed after the trace began"
+    return "" if changed * 1_000_000_000 < began else "it was committed after the trace began"
 
 
 def index(run_folder: Path) -> dict[str, Source]:
@@ -103,6 +137,12 @@ def index(run_folder: Path) -> dict[str, Source]:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def _write(run_folder: Path, found: Mapping[str, Source]) -> None:
+    """Raises OSError."""
+    named = {path: source._asdict() for path, source in found.items()}
+    write_private(run_folder / INDEX_FILE, json.dumps({"format": FORMAT, "files": named}, indent=1))
 
 
 def text(run_folder: Path, source: Source) -> str | None:
