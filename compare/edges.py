@@ -140,7 +140,8 @@ def _add_waiting(
     calls: CallTimes, response: F64, parent: Parents, by_edge: npt.NDArray[np.bool_], running: _Running | None
 ) -> None:
     """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to, nor anything
-    that is `running`, as far as the response could be waiting for it."""
+    that is `running`, as far as the response could be waiting for it. With `running` of calls side by side that wait at one
+    time it is that of the one which ends last: the others' ends make no difference."""
     start, end = calls.begin - calls.delay, calls.begin + calls.total
     width = len(parent)
     # Below each call what edges led to, at any depth, and what it called plainly; children come after their parents.
@@ -157,14 +158,31 @@ def _add_waiting(
         low, high = calls.begin[:, place, None], np.minimum(end[:, place], response)[:, None]
         high = np.maximum(low, high)
         kids, every = near[place], near[place] + far[place]
+        first, last = start[:, every], end[:, every]
+        if running is not None:
+            beside = _ending_later(place, parent, start, end, response)
+            first, last = np.hstack((first, *beside[0])), np.hstack((last, *beside[1]))
         # A coroutine is suspended while one that it awaits is: what times add up to beyond the call's own is that.
         twice = calls.work[:, place] + waiting + calls.total[:, kids].sum(1) - calls.total[:, place]
-        inside = _covered(np.clip(start[:, every], low, high), np.clip(end[:, every], low, high))
+        inside = _covered(np.clip(first, low, high), np.clip(last, low, high))
         if running is not None:
             inside = np.maximum(inside, _between(running, low[:, 0], high[:, 0]))
         inside -= _covered(np.clip(start[:, kids], low, high), np.clip(end[:, kids], low, high))
         waiting = np.minimum(waiting - np.maximum(twice, 0), (high - low)[:, 0])
         calls.own[:, place] += np.maximum(waiting - inside, 0)
+
+
+def _ending_later(place: int, parent: Parents, start: F64, end: F64, response: F64) -> tuple[list[F64], list[F64]]:
+    """When calls ran that began beside a call, or beside one that it is in, and ended later, but not after the request."""
+    found: tuple[list[F64], list[F64]] = [], []
+    while parent[place] >= 0:
+        beside = np.flatnonzero(parent == parent[place])
+        beside = beside[beside != place]
+        later = (end[:, beside] > end[:, [place]]) & (end[:, beside] <= response[:, None])
+        found[0].append(start[:, beside])
+        found[1].append(np.where(later, end[:, beside], start[:, beside]))
+        place = int(parent[place])
+    return found
 
 
 def _running(calls: CallTimes, parent: Parents, by_edge: npt.NDArray[np.bool_]) -> _Running:
