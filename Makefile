@@ -132,6 +132,8 @@ bench: setup ## the benchmarks, each beside a peer where there is one
 	@$(BIN)/python benchmarks/compare.py
 	$(SAY) "Patterns of 11 million events"
 	@$(BIN)/python benchmarks/patterns.py
+	$(SAY) "The source index of 5,000 files, beside ast.parse"
+	@$(BIN)/python benchmarks/esl.py
 	$(SAY) "The language server on 20 million events, and on a log of 100 MB"
 	@$(BIN)/python benchmarks/server.py
 	@$(BIN)/python benchmarks/logs.py

@@ -127,7 +127,7 @@ def _function(function: Function, path: str, module: str, last: int) -> Function
         end_line=node.end_lineno or node.lineno,
         kind=function.kind,
         parameters=tuple(_mangled(each.arg, owner) for each in parameters),
-        types=tuple(_type(each.annotation) for each in parameters),
+        types=tuple(type_text(each.annotation) for each in parameters),
         decorators=function.decorators,
         in_class=function.in_class,
         decorator_names=function.resolved,
@@ -142,10 +142,28 @@ def _mangled(name: str, owner: str) -> str:
     return f"_{owner}{name}" if owner and name.startswith("__") and not name.endswith("__") else name
 
 
-def _type(annotation: ast.expr | None) -> str:
-    if isinstance(annotation, ast.Name):
-        return annotation.id  # the common case; unparsing costs a hundred times as much
-    return ast.unparse(annotation) if annotation is not None else ""
+def type_text(annotation: ast.expr | None) -> str:
+    """As `ast.unparse` writes it, which costs a hundred times as much; "" for None."""
+    match annotation:
+        case None:
+            return ""
+        case ast.Name():
+            return annotation.id
+        case ast.Attribute(value=ast.Name() | ast.Attribute()):
+            return f"{type_text(annotation.value)}.{annotation.attr}"
+        case ast.Constant(value=None):
+            return "None"
+        case ast.Subscript(value=ast.Name() | ast.Attribute(), slice=ast.Tuple(elts=[_, _, *_] as inside)):
+            if not any(isinstance(each, ast.Starred | ast.Slice) for each in inside):
+                return f"{type_text(annotation.value)}[{', '.join(map(type_text, inside))}]"
+        case ast.Subscript(value=ast.Name() | ast.Attribute(), slice=ast.Name() | ast.Attribute() | ast.Subscript()):
+            return f"{type_text(annotation.value)}[{type_text(annotation.slice)}]"
+        case ast.BinOp(op=ast.BitOr(), right=ast.Name() | ast.Attribute() | ast.Subscript() | ast.Constant(value=None)):
+            if isinstance(annotation.left, ast.Name | ast.Attribute | ast.Subscript) or (
+                isinstance(annotation.left, ast.BinOp) and isinstance(annotation.left.op, ast.BitOr)
+            ):
+                return f"{type_text(annotation.left)} | {type_text(annotation.right)}"
+    return ast.unparse(annotation)
 
 
 # What only the program's run tells.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from clew.esl.functions import ClassInfo, Contents, FunctionInfo, read_contents
 from clew.esl.index_file import IndexFile, Kept, Row
 from clew.esl.plain import contents as contents_of
-from clew.esl.reading import digest_of, read_files
+from clew.esl.reading import digest_of, read_file, read_files
 from clew.esl.source_files import SourceFile, module_names, source_files
 from clew.records.ancestry import Ancestry, loaded_object
 from clew.records.declared import Names
@@ -38,7 +38,8 @@ class SourceIndex:
         self.root = Path(root).resolve()
         self.files: tuple[SourceFile, ...] = ()
         self._disk: list[SourceFile] = []
-        self._read: dict[str, tuple[SourceFile, Contents]] = {}
+        self._read: dict[str, tuple[SourceFile, Contents | bytes]] = {}
+        """What is known of files, packed as long as nobody has asked for it."""
         self._overlays: dict[str, tuple[SourceFile, bytes]] = {}
         self._answers: dict[object, Any] = {}
         self._silent: dict[str, tuple[int, int]] = {}
@@ -109,7 +110,7 @@ class SourceIndex:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about files that could not be read, as far as they were asked for."""
-        notes = [contents.note for _, contents in self._read.values() if contents.note]
+        notes = [known.note for _, known in self._read.values() if isinstance(known, Contents) and known.note]
         return (*notes, self._left_out) if self._left_out else tuple(notes)
 
     def read(self, files: Iterable[SourceFile]) -> None:
@@ -128,12 +129,7 @@ class SourceIndex:
             if known and _may_be_of(known, file) and _digest_on_disk(path) == known.digest:
                 touched.append((path, known._replace(stamp=file.stamp)))
         for path, data in self._file.contents([*same, *(path for path, _ in touched)]):
-            file = wanted[path]
-            try:
-                self._read[path] = file, contents_of(data, file.module, path)
-            except (TypeError, ValueError, KeyError, AttributeError):
-                continue  # not of our making
-            del wanted[path]
+            self._read[path] = wanted.pop(path), data
         self._note_touched([each for each in touched if each[0] not in wanted])
         self._read_from_source(list(wanted.values()))
 
@@ -217,16 +213,25 @@ class SourceIndex:
         return known is not None and known[0] == file
 
     def _contents(self, file: SourceFile) -> Contents:
-        known = self._read.get(file.path)
-        if known is not None and known[0] == file:
-            return known[1]
+        if self._is_read(file):
+            return self._unpacked(file)
         over = self._overlays.get(file.path)
         if over is not None and over[0] == file:
             contents = read_contents(over[1], file.path, file.module)
             self._read[file.path] = file, contents
             return contents
         self.read([file])
-        return self._read[file.path][1]
+        return self._unpacked(file)
+
+    def _unpacked(self, file: SourceFile) -> Contents:
+        _, known = self._read[file.path]
+        if isinstance(known, bytes):
+            try:
+                known = contents_of(known, file.module, file.path)
+            except (TypeError, ValueError, KeyError, AttributeError):  # not of our making
+                known = contents_of(read_file(file.path, file.module)[1], file.module, file.path)
+            self._read[file.path] = file, known
+        return known
 
     def _kept_files(self) -> dict[str, Kept]:
         if self._kept is None:
@@ -241,11 +246,11 @@ class SourceIndex:
     def _read_from_source(self, files: list[SourceFile]) -> None:
         by_path = {file.path: file for file in files}
         rows = []
-        for (path, module), (digest, data) in read_files([(file.path, file.module) for file in files]):
+        for (path, _), (digest, data) in read_files([(file.path, file.module) for file in files]):
             file = by_path[path]
-            self._read[path] = file, contents_of(data, module, path)
+            self._read[path] = file, data
             if digest:
-                rows.append(Row(path, Kept(module, file.stamp, digest), data))
+                rows.append(Row(path, Kept(file.module, file.stamp, digest), data))
         if rows and len(self._disk) >= KEPT_FROM:
             kept = self._kept_files()
             here = {file.path for file in self._disk}

@@ -7,7 +7,6 @@ cannot be written everything works without.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 import sys
@@ -16,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.esl.plain import VERSION, Plain
+from clew.esl.plain import VERSION
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, make_folder
 
@@ -41,7 +40,7 @@ class Kept(NamedTuple):
 class Row(NamedTuple):
     path: str
     kept: Kept
-    contents: Plain
+    contents: bytes
 
 
 class IndexFile:
@@ -62,7 +61,7 @@ class IndexFile:
                     found[path] = Kept(module, (stamp[0], stamp[1]), digest)
         return found
 
-    def contents(self, paths: Iterable[str]) -> Iterator[tuple[str, Plain]]:
+    def contents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Those of the files that are there and whole."""
         found: list[tuple[str, int, bytes]] = []
         with self._opened() as database:
@@ -71,19 +70,25 @@ class IndexFile:
                     found += database.execute("SELECT path, crc, contents FROM files WHERE path = ?", (path,))
         for path, crc, packed in found:
             if zlib.crc32(packed) == crc:
-                yield path, json.loads(packed)
+                yield path, packed
 
     def write(self, rows: Iterable[Row], gone: Iterable[str] = ()) -> None:
         """Adds or replaces rows, and drops those of files that are gone."""
         with self._opened(make=True) as database:
             if database is None:
                 return
-            packed = ((row, json.dumps(row.contents, separators=(",", ":")).encode()) for row in rows)
             database.executemany(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
-                    (row.path, row.kept.module, *row.kept.stamp, row.kept.digest, zlib.crc32(data), data)
-                    for row, data in packed
+                    (
+                        row.path,
+                        row.kept.module,
+                        *row.kept.stamp,
+                        row.kept.digest,
+                        zlib.crc32(row.contents),
+                        row.contents,
+                    )
+                    for row in rows
                 ),
             )
             database.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in gone))

@@ -1,7 +1,10 @@
-"""What the index knows of a file as plain data, for its file and between processes. Invariant: `contents(plain(x)) == x`."""
+"""What the index knows of a file as bytes, for its file and between processes. Invariant: `contents(packed(x)) == x`, and one
+line of ASCII is what it is packed into.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from clew.esl.functions import ClassInfo, Contents, FunctionInfo
@@ -10,24 +13,23 @@ from clew.records.declared import Base, Names
 VERSION = 1
 """Of the plain data and of what is read from source: another one than this is read anew."""
 
-Plain = list[Any]
-"""What JSON has. The module's and the file's name, which all functions of a file share, are not in it."""
 
-
-def plain(contents: Contents) -> Plain:
+def packed(contents: Contents) -> bytes:
+    """The module's and the file's name, which all functions of a file share, are not in it."""
     names = contents.names
-    return [
+    plain = [
         [each[2:] for each in contents.functions],
         [each[2:] for each in contents.classes],
         [names.classes, names.bound, names.stars, names.dynamic],
         sorted(contents.channels),
         contents.note,
     ]
+    return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
-def contents(data: Plain, module: str, file: str) -> Contents:
-    """Raises TypeError, ValueError or KeyError for what `plain` did not make."""
-    functions, classes, (bases, bound, stars, dynamic), channels, note = data
+def contents(data: bytes, module: str, file: str) -> Contents:
+    """Raises ValueError, TypeError, KeyError or AttributeError for what `packed` did not make."""
+    functions, classes, (bases, bound, stars, dynamic), channels, note = json.loads(data)
     return Contents(
         tuple(_function(module, file, each) for each in functions),
         tuple(

@@ -1,5 +1,5 @@
 """Reads many files at once, with processes beside this one. `python -m clew.esl.reading` is such a process: it is given paths
-and modules, one JSON array a line, and answers each with the plain data of what the file holds, in that order.
+and modules, one JSON array a line, and answers each with a line of the text's digest and what the file holds, in that order.
 
 Invariant: whatever becomes of a process beside this one, every file gets read.
 """
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from clew.esl.functions import read_contents, unread
-from clew.esl.plain import Plain, plain
+from clew.esl.plain import packed
 
 MANY = 200
 """Files from which on processes are worth their start, some 0.2 s."""
@@ -26,8 +26,8 @@ MOST = 8
 
 Job = tuple[str, str]
 """Path and module."""
-Read = tuple[str, Plain]
-"""The text's digest ("" for a file that cannot be read), and what it holds."""
+Read = tuple[str, bytes]
+"""The text's digest ("" for a file that cannot be read), and what it holds, packed."""
 
 
 def digest_of(source: bytes) -> str:
@@ -39,8 +39,8 @@ def read_file(path: str, module: str) -> Read:
     try:
         source = Path(path).read_bytes()
     except OSError as error:
-        return "", plain(unread(path, f"cannot be read ({error.strerror})"))
-    return digest_of(source), plain(read_contents(source, path, module))
+        return "", packed(unread(path, f"cannot be read ({error.strerror})"))
+    return digest_of(source), packed(read_contents(source, path, module))
 
 
 def read_files(jobs: Sequence[Job]) -> Iterator[tuple[Job, Read]]:
@@ -76,11 +76,10 @@ def _beside(jobs: Sequence[Job]) -> list[Read]:
 
 def _answers(lines: list[bytes]) -> Iterator[Read]:
     for line in lines:
-        try:
-            digest, contents = json.loads(line)
-        except ValueError:
+        digest, _, contents = line.partition(b" ")
+        if not contents.endswith(b"]"):
             return  # it was ended while it wrote
-        yield digest, contents
+        yield digest.decode(), contents
 
 
 def _environment() -> dict[str, str]:
@@ -93,7 +92,8 @@ def main() -> None:
     gc.disable()
     for line in sys.stdin.buffer:
         path, module = json.loads(line)
-        sys.stdout.write(json.dumps(read_file(path, module), separators=(",", ":")) + "\n")
+        digest, contents = read_file(path, module)
+        sys.stdout.buffer.write(b"%s %s\n" % (digest.encode(), contents))
 
 
 if __name__ == "__main__":

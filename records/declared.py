@@ -24,7 +24,8 @@ UNKNOWN = ""
 """Stands for what a name is bound to when that is no name itself: a call's result, a loop's variable."""
 
 _TELLING = re.compile(rb"\b(?:def|class|lambda|yield|global|import)\b")
-_PLACED = (ast.stmt, ast.expr)
+_TELLING_INSIDE = (b"lambda", b"yield")
+"""Those of them that an expression can have."""
 _BUILTINS = frozenset(vars(builtins))
 
 
@@ -173,12 +174,14 @@ class _Reader:
     def __init__(self, source: bytes, module: str, is_package: bool) -> None:
         self.module = module
         self.package = module if is_package else module.rpartition(".")[0]
-        self.telling = [*_telling_lines(source), sys.maxsize]
+        telling = list(_telling_lines(source))
+        self.telling = [*(line for line, _ in telling), sys.maxsize]
+        self.telling_inside = [*(line for line, word in telling if word in _TELLING_INSIDE), sys.maxsize]
         self.scope = _Scope()
         self.stars: list[str] = []
         self.functions: list[_Found] = []
         self.classes: list[tuple[ast.ClassDef, str, _Place]] = []
-        self.dynamic = "exec" if re.search(rb"^(?:exec|globals\(\)(?:\[|\.update))", source, re.MULTILINE) else ""
+        self.dynamic = "exec" if b"\nexec(" in source or b"\nglobals()" in source else ""
 
     def read(self, tree: ast.Module) -> Declared:
         stack: list[tuple[ast.AST, _Place]] = [(tree, _Place(self.scope, set()))]
@@ -206,9 +209,14 @@ class _Reader:
 
     def _may_tell(self, node: ast.AST) -> bool:
         """Is there a telling line among those of a node? One that has no lines, or more than it says, may have any."""
-        if isinstance(node, _PLACED) and not isinstance(node, ast.ClassDef):  # decorators stand above it
+        if isinstance(node, ast.expr):
+            return self._tells_inside(node.lineno, node.end_lineno or node.lineno)
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef):  # decorators stand above it
             return self.telling[bisect_left(self.telling, node.lineno)] <= (node.end_lineno or node.lineno)
         return True
+
+    def _tells_inside(self, first: int, last: int) -> bool:
+        return self.telling_inside[bisect_left(self.telling_inside, first)] <= last
 
     # What each kind of node that matters does: it notes what it is, and gives its children, each with the place it is in.
 
@@ -222,8 +230,12 @@ class _Reader:
         if isinstance(node, ast.Lambda):
             return [(node.args, place), (node.body, inner)]
         self._bind(node.name, self._own(qualname), place)
+        body: _Children = [(child, inner) for child in node.body]
+        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+        if not self._tells_inside(first, node.body[0].lineno):
+            return body
         outside = [node.args, *node.decorator_list, *([node.returns] if node.returns else [])]
-        return [*((child, place) for child in outside), *((child, inner) for child in node.body)]
+        return [*((child, place) for child in outside), *body]
 
     def class_(self, node: ast.ClassDef, place: _Place) -> _Children:
         qualname = node.name if node.name in place.globals else place.prefix + node.name
@@ -372,15 +384,15 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Reader, Any, _Place], _Children]] = {
 }
 
 
-def _telling_lines(source: bytes) -> Iterator[int]:
-    """Lines with a word that can matter."""
+def _telling_lines(source: bytes) -> Iterator[tuple[int, bytes]]:
+    """Lines with a word that can matter, and the word."""
     if b"\r" in source:
         source = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     line, place = 1, 0
     for found in _TELLING.finditer(source):
         line += source.count(b"\n", place, found.start())
         place = found.start()
-        yield line
+        yield line, found.group()
 
 
 def _decorators_of(node: FunctionNode) -> list[ast.expr]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import sqlite3
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from clew.esl import SourceIndex, reading
-from clew.esl.functions import FunctionInfo
+from clew.esl.functions import FunctionInfo, type_text
 from clew.esl.source_files import module_names, project_files
 
 TRICKY = '''
@@ -502,3 +503,24 @@ def test_methods_that_dataclass_makes_are_known(workspace: Callable[..., Path]) 
         assert found[name] == methods - written - {"__replace__"}
     assert found["Thing"] == set()
     assert "__repr__" not in found["Point"] and "__lt__" in found["Point"] and "__init__" not in found["Line"]
+
+
+def test_annotations_are_written_as_python_writes_them(root: Path) -> None:
+    import typing
+
+    import click.core
+    import rich.table
+
+    texts = [Path(str(module.__file__)).read_text("utf-8") for module in (click.core, rich.table, typing)]
+    texts += [
+        "def f(a: x | (y | z), b: 'a' | None, c: C[[int], *T], d: t[()], e: a[1:2, 3], f: -1 | x, g: (a, b), h: x[a,]): 0"
+    ]
+    found = [
+        node.annotation
+        for text in texts
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.arg) and node.annotation is not None
+    ]
+    assert len(found) > 300
+    for annotation in found:
+        assert type_text(annotation) == ast.unparse(annotation)
