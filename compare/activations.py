@@ -39,8 +39,10 @@ class Activations:
     strands: tuple[int, ...]
     bounds: I64
     """Strand number i has the activations `bounds[i]` up to `bounds[i + 1]`."""
-    span_ns: I64
-    """Per strand from its first event to its last."""
+    from_ns: I64
+    """Per strand its first event's time,"""
+    to_ns: I64
+    """and its last one's."""
     events: int
     what: I32
     """What it is, `WAYS * label + way`: two of equal content and `what` are alike."""
@@ -59,12 +61,15 @@ class Activations:
     def __len__(self) -> int:
         return len(self.what)
 
+    @property
+    def span_ns(self) -> I64:
+        """Per strand from its first event to its last."""
+        return self.to_ns - self.from_ns
+
     @cached_property
     def depth(self) -> I32:
         """How many activations are around each."""
-        change = np.ones(len(self) + 1, np.int32)
-        np.subtract.at(change, np.arange(len(self)) + self.size, 1)
-        return (np.cumsum(change[:-1]) - 1).astype(np.int32)
+        return depths(self.size)
 
     @cached_property
     def opens(self) -> I64:
@@ -94,6 +99,13 @@ class Activations:
     def strand_of(self) -> I32:
         """Per activation its strand, as a place in `strands`."""
         return np.repeat(np.arange(len(self.strands), dtype=np.int32), np.diff(self.bounds))
+
+
+def depths(size: npt.NDArray[np.signedinteger[Any]]) -> I32:
+    """How many are around each of activations side by side and what is in them, told by their sizes."""
+    change = np.ones(len(size) + 1, np.int32)
+    np.subtract.at(change, np.arange(len(size)) + size, 1)
+    return (np.cumsum(change[:-1]) - 1).astype(np.int32)
 
 
 def activations_of(
@@ -131,17 +143,17 @@ def activations_of(
         for column, dtype in enumerate((np.int32, np.int32, np.int64, np.int64, np.int64))
     )
     parent = np.where(parent >= 0, parent + np.repeat(bounds[:-1], counts), -1).astype(np.int32)
-    spans = [
-        int(ts[graph.strands[number].stop - 1] - ts[graph.strands[number].start])
-        if graph.strands[number].stop > graph.strands[number].start
-        else 0
-        for number in strands
-    ]
+    spans = np.array([(graph.strands[number].start, graph.strands[number].stop) for number in strands], np.int64)
+    start, stop = spans.reshape(-1, 2).T
+    there = stop > start
+    from_ns, to_ns = np.zeros(len(start), np.int64), np.zeros(len(start), np.int64)
+    from_ns[there], to_ns[there] = ts[start[there]], ts[stop[there] - 1]
     return Activations(
         labels=tuple(labels.name(int(one)) for one in used.tolist()),
         strands=tuple(strands),
         bounds=bounds,
-        span_ns=np.array(spans, np.int64),
+        from_ns=from_ns,
+        to_ns=to_ns,
         events=events,
         what=(code * WAYS + _joined(ways, np.int64)).astype(np.int32),
         parent=parent,

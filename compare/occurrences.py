@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clew.compare.activations import Activations
-from clew.compare.sequitur import I64
+from clew.compare.sequitur import I32, I64
 
 _AT_ONCE = 1 << 18
 """Places that are looked for together; more would take memory and no less time."""
@@ -62,6 +62,11 @@ class Occurrences:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    @property
+    def last(self) -> I32:
+        """The last activation of each."""
+        return self.first + int(self.offsets[-1])
 
     def strands(self) -> I64:
         """Those in which it occurs, as places in `Activations.strands`."""

@@ -146,6 +146,9 @@ class Patterns:
 
     def occurrences(self, number: int) -> tuple[I64, I64]:
         """Its occurrences, strand by strand in order: the first and the last activation of each side by side."""
+        if number in self._timed:
+            of = self._timed[number]
+            return of.first.astype(np.int64), of.last.astype(np.int64)
         kind = int(self.kind[number])
         if kind >= 0:
             at = np.flatnonzero(self.shapes.shape == kind)
@@ -180,6 +183,13 @@ class Patterns:
     def successions(self) -> tuple[Succession, ...]:
         """Which of `rows` follow which, the most frequent first; see `clew.compare.successions`."""
         return successions(self.shapes, [(self.places(at), self.rows[at].width) for at in range(len(self.kind))])
+
+    def look(self) -> None:
+        """Finds out what is told of all of the patterns, so that every look at one is quick."""
+        for number, _row in enumerate(self.rows):
+            self.timed(number)
+            self.outline(number)
+        _found = self.successions, self.diagram
 
     def sentence(self) -> str:
         looked = f"{self.activations.events:,} events of {_strands(len(self.activations.strands))}"
@@ -257,7 +267,7 @@ def find_patterns(
 ) -> Patterns:
     """The patterns of some strands, given by number; `options` are thresholds. Raises `ClewError` for a level or an option that
     there is not."""
-    chosen = _chosen(thresholds, options)
+    chosen = chosen_thresholds(thresholds, **options)
     activations = activations_of(graph, strands, level)
     shapes = shapes_of(activations)
     siblings = rows_of(shapes, infer(activations.sequence()), chosen.widest)
@@ -269,7 +279,8 @@ def find_patterns(
     )
 
 
-def _chosen(thresholds: Thresholds | None, options: dict[str, int]) -> Thresholds:
+def chosen_thresholds(thresholds: Thresholds | None = None, **options: int) -> Thresholds:
+    """Raises `ClewError` for an option that there is not, or a value that is none."""
     known = asdict(thresholds or Thresholds())
     for name in options:
         if name not in known:

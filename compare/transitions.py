@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from clew.compare.activations import WAYS, Activations
+from clew.compare.activations import WAYS, Activations, depths
 from clew.compare.sequitur import I64
 
 End = Literal["returned", "raised", "suspended", "unfinished"]
@@ -57,11 +57,13 @@ class Diagram:
 
     def _symbols(self, first: int, last: int) -> I64:
         """Of activations side by side, and what is in them."""
-        of, rows = self.of, slice(first, last + int(self.of.size[last]))
-        made = np.zeros(2 * (rows.stop - first), np.int64)
-        label, way = np.divmod(of.what[rows], WAYS)
-        made[of.opens[rows] - of.opens[first]] = label * 6 + way // 4
-        made[of.closes[rows] - of.opens[first]] = label * 6 + 2 + way % 4
+        rows = slice(first, last + int(self.of.size[last]))
+        label, way = np.divmod(self.of.what[rows], WAYS)
+        size = self.of.size[rows].astype(np.int64)
+        opens = 2 * np.arange(len(size)) - depths(size)
+        made = np.zeros(2 * len(size), np.int64)
+        made[opens] = label * 6 + way // 4
+        made[opens + 2 * size - 1] = label * 6 + 2 + way % 4
         return made
 
 

@@ -8,10 +8,12 @@ that it leaves.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib.util
 import os
 import pickle
+import queue
 import signal
 import subprocess
 import sys
@@ -32,6 +34,8 @@ _MODULE = "clew.graph._scratch"
 _PRELOAD = "LD_PRELOAD"
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """Arrow is to ask malloc, and nothing here multiplies matrices."""
+LOOK_SECONDS = 0.05
+"""Between two looks at whether the work is still wanted, and for how long the end of what is not is waited for."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -49,11 +53,18 @@ def _preloaded() -> str | None:
     return found.origin if found else None
 
 
-def run(work: Callable[..., T], given: tuple[Any, ...], folder: Path, progress: Progress) -> T:
+def run(
+    work: Callable[..., T],
+    given: tuple[Any, ...],
+    folder: Path,
+    progress: Progress,
+    wanted: Callable[[], None] = lambda: None,
+) -> T:
     """What `work(*given, progress)` gives, a function of a module and values that can be pickled. Its large blocks are files in
     `folder`, which have no names.
 
-    Raises what the work raises, `NoRoom` and `MemoryError`, and `ClewError` when it was killed. What `progress` raises ends it.
+    Raises what the work raises, `NoRoom` and `MemoryError`, and `ClewError` when it was killed. What `progress` raises ends it,
+    and what `wanted` raises, which is called all the time, also while the work says nothing.
     """
     library = os.open(_preloaded() or "", os.O_RDONLY | os.O_CLOEXEC)
     environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
@@ -68,26 +79,43 @@ def run(work: Callable[..., T], given: tuple[Any, ...], folder: Path, progress: 
         )  # fmt: skip
     finally:
         os.close(library)
+    assert process.stdin and process.stdout
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    listener = threading.Thread(target=_listen, args=(process, process.stdout, messages), daemon=True)
+    listener.start()
     try:
-        assert process.stdin and process.stdout
         try:
             pickle.dump((os.fspath(folder.absolute()), work, given), process.stdin)
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it is said below how it ended
-        answer: T = _answer(process, process.stdout, progress)
+        answer: T = _answer(messages, progress, wanted)
         return answer
     finally:
         process.kill()
-        process.communicate()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        # The system takes its time to give so much memory back, for which nobody has to wait.
+        listener.join(LOOK_SECONDS)
 
 
-def _answer(process: subprocess.Popen[bytes], messages: IO[bytes], progress: Progress) -> Any:
+def _listen(process: subprocess.Popen[bytes], pipe: IO[bytes], messages: queue.SimpleQueue[Any]) -> None:
+    """Passes on what the process says, and at last how it ended."""
+    with pipe, contextlib.suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            messages.put(pickle.load(pipe))
+    messages.put(("ended", process.wait()))
+
+
+def _answer(messages: queue.SimpleQueue[Any], progress: Progress, wanted: Callable[[], None]) -> Any:
     while True:
+        wanted()
         try:
-            kind, *said = pickle.load(messages)
-        except (EOFError, pickle.UnpicklingError):
-            code = process.wait()
+            kind, *said = messages.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            continue
+        if kind == "ended":
+            (code,) = said
             how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended early (exit code {code})"
             why = "; the system does so where memory runs out" if code == -signal.SIGKILL else ""
             raise ClewError(f"the process that builds the graph {how}{why}") from None

@@ -5,8 +5,6 @@ Invariant: no answer has more than a screen shows, however often a pattern occur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from clew.compare.occurrences import Occurrences, moments
@@ -43,7 +41,7 @@ def pattern_times(session: Session, params: PatternTimesParams, task: Task) -> P
     task.phase("looking at when")
     with task.interruptible():
         strands = np.arange(len(found.activations.strands))
-        begins, ends = _spans(run, found.activations.strands)
+        begins, ends = found.activations.from_ns, found.activations.to_ns
         end_of_run = int(ends.max(initial=0)) + 1
         begin = max(0, int(params.fromNs))
         end = int(params.toNs) if params.toNs > 0 else end_of_run
@@ -165,17 +163,6 @@ def _asked(session: Session, params: PatternsParams, task: Task) -> tuple[Run, P
     run = session.open(params.run, task)
     found = patterns_of(run, params, task)
     return run, found, chosen_of(found, params.pattern)
-
-
-def _spans(run: Run, strands: Sequence[int]) -> tuple[I64, I64]:
-    """Per strand its first and its last time."""
-    graph = run.graph
-    ends = np.array([(one.start, one.stop) for one in (graph.strands[number] for number in strands)], np.int64)
-    ends = ends.reshape(-1, 2)
-    there = ends[:, 1] > ends[:, 0]
-    begin, end = np.zeros(len(ends), np.int64), np.zeros(len(ends), np.int64)
-    begin[there], end[there] = graph.ts[ends[there, 0]], graph.ts[ends[there, 1] - 1]
-    return begin, end
 
 
 def _edges(begin: int, end: int, most: int) -> I64:

@@ -6,7 +6,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from clew.compare.patterns import Pattern, Patterns, find_patterns
+from clew.compare.patterns import Pattern, Patterns, chosen_thresholds, find_patterns
+from clew.compare.patterns_aside import found_aside
 from clew.compare.sequitur import I64
 from clew.graph.execute import strands_named
 from clew.graph.levels import RUNTIME, level_names
@@ -88,10 +89,11 @@ def patterns_of(run: Run, params: PatternsParams, task: Task) -> Patterns:
         return known[1]
     task.phase("finding what repeats")
     strands = strands_named(run.graph, params.strand)
-    with task.interruptible():
-        found = find_patterns(
-            run.graph, strands, params.level, calls=params.calls, times=params.times, widest=params.widest, top=top
-        )
+    thresholds = chosen_thresholds(calls=params.calls, times=params.times, widest=params.widest, top=top)
+    found = found_aside(run, strands, params.level, thresholds, task.check)
+    if found is None:
+        with task.interruptible():
+            found = find_patterns(run.graph, strands, params.level, thresholds)
     _LAST[run] = question, found
     return found
 
@@ -113,8 +115,7 @@ class _Where:
         self.found = found
         of, graph = found.activations, found.graph
         self.begin = max(0, int(params.fromNs))
-        ends = [int(graph.at("ts", graph.strands[number].stop - 1)) for number in of.strands if _events(graph, number)]
-        self.end = int(params.toNs) if params.toNs > 0 else max(ends, default=0)
+        self.end = int(params.toNs) if params.toNs > 0 else int(of.to_ns.max(initial=0))
         if self.end < self.begin:
             raise ClewError(f"a time that ends ({self.end} ns) before it begins ({self.begin} ns)")
         self.most = max(1, min(params.maxStretches, MAX_STRETCHES))
