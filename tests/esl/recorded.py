@@ -46,7 +46,8 @@ def run_of(
     plan = plans.dump(compiled.require())
     run, _ = create_run(folder, name="golden", command=[str(program)], spec="", plan=plan)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_RUN", "PYTHON"))}
-    environment |= {RUN_VARIABLE: str(run), "PYTHONPATH": str(STARTUP), "PYTHONDONTWRITEBYTECODE": "1"}
+    path = os.pathsep.join(filter(None, (str(STARTUP), os.environ.get("PYTHONPATH", ""))))
+    environment |= {RUN_VARIABLE: str(run), "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {CHOICE_VARIABLE: recorder} if recorder else {}
     command = [sys.executable, str(program), *arguments]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60)

@@ -26,10 +26,11 @@ def find(session_token):
 
 def main():
     logging.basicConfig(level=logging.INFO, stream=sys.stdout)
-    login(User("ann", "hunter2"), "hunter2", {"Password": "hunter2", "deep": [{"api_token": b"t0ps3cret"}], "n": 1})
+    ann, eve = User("ann", "hunter2"), User("eve", "hunter2")
+    login(ann, "hunter2", {"Password": "hunter2", "deep": [{"api_token": b"t0ps3cret"}], "n": 1})
     find("t0ps3cret")
     try:
-        login(User("eve", "hunter2"), "", {})
+        login(eve, "", {})
     except ValueError:
         pass
     print("t0ps3cret" in sys.argv)
