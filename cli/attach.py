@@ -38,6 +38,9 @@ from clew.records.run import create_run, load_plan_text, remove_run, save_plan, 
 @click.option("--budget", help="Share of run time that recording may cost: 3%, or `none`.")
 @click.option("--quota", help="Bytes that a process may write: 512MB, 2GB.")
 @click.option("--sample", help="Share of request flows to record, each whole or not at all: 10%.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="What a parameter of the spec is; may be repeated."
+)
 @json_option
 @click.argument("pids", nargs=-1, type=int, metavar="PID...")
 @click.pass_context
@@ -52,6 +55,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
     budget: str | None,
     quota: str | None,
     sample: str | None,
+    settings: tuple[str, ...],
     as_json: bool,
     pids: tuple[int, ...],
 ) -> None:
@@ -82,7 +86,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
         return
     entries = [_entry(pid) for pid in dict.fromkeys(pids)]
     recorded = [entry for entry in entries if entry.run]
-    options = {"budget": budget, "quota": quota, "sample": sample}
+    options = {"budget": budget, "quota": quota, "sample": sample, "settings": settings}
     if recorded:
         if spec is None or len(recorded) < len(entries):
             pid, run = recorded[0].pid, Path(recorded[0].run).name

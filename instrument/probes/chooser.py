@@ -16,7 +16,7 @@ from clew.instrument.probes.bytecode import Probes, is_function, parameters
 from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from clew.instrument.recorder import redaction
 from clew.records.match import has_filters, matches, matches_module, module_pattern, rule_matches
-from clew.records.plan import Action, Plan, Rule
+from clew.records.plan import Action, Plan, Redact, Rule
 
 if TYPE_CHECKING:
     from clew.instrument.probes.filtered import FilteredModule
@@ -34,10 +34,10 @@ class PlanChooser:
         redaction.use(plan.redact)  # a plan that is changed is put in place before it is recorded by
         if any(rule.actions for rule in plan.rules):
             importlib.import_module(_ACTIONS)  # now, not while the program imports something
-        if plan.entities:
-            from clew.instrument.probes import identities  # which plans without entities do without
+            from clew.instrument.probes import identities  # which plans without actions do without
 
             identities.use(plan.entities)
+        self._redact = plan.redact
         self._filters = frozenset(index for index, rule in self._rules if has_filters(rule))
         if self._filters:
             importlib.import_module(_FILTERED)
@@ -59,7 +59,7 @@ class PlanChooser:
         file = os.path.abspath(file)
         rules = [(index, rule) for index, rule in self._rules if matches_module(rule.target, module, file)]
         state = sites.state_of(file) if just_loaded else (0, 0)
-        return ModuleChooser(module, file, rules, state, self._filters) if rules else None
+        return ModuleChooser(module, file, rules, state, self._filters, redact=self._redact) if rules else None
 
 
 class ModuleChooser:
@@ -72,8 +72,11 @@ class ModuleChooser:
         rules: Sequence[tuple[int, Rule]],
         state: tuple[int, int] = (0, 0),
         filters: frozenset[int] = frozenset(),
+        *,
+        redact: Redact | None = None,
     ) -> None:
-        """`filters` are the numbers of rules of which names alone do not tell what they mean."""
+        """`filters` are the numbers of rules of which names alone do not tell what they mean; `redact` is what actions hide."""
+        self._redact = redact
         self._module, self._file, self._rules, self._state = module, file, rules, state
         self._filters = filters
         self._filtered: FilteredModule | None = None
@@ -92,7 +95,8 @@ class ModuleChooser:
 
     def wish(self, code: CodeType) -> object | None:
         """What is wanted of `code` and the code nested in it: equal for equal wishes; None when nothing is."""
-        own = [(rule.origin, rule.actions, rule.types) for _, rule in self._chosen(code)] if is_function(code) else []
+        chosen = self._chosen(code) if is_function(code) else []
+        own = [(rule.origin, rule.actions, rule.actions and self._redact) for _, rule in chosen]
         nested = tuple(self.wish(constant) for constant in code.co_consts if type(constant) is CodeType)
         return (tuple(own), nested) if own or any(nested) else None
 

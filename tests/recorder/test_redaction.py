@@ -3,9 +3,10 @@
 import pytest
 
 from clew.instrument.probes import values
+from clew.instrument.probes.chooser import PlanChooser
 from clew.instrument.recorder import redaction
 from clew.instrument.recorder.redaction import Redaction
-from clew.records.plan import Redact
+from clew.records.plan import Action, Plan, Redact, Rule, Target
 
 NAMES = Redaction(Redact(names=("password", "*token*", "author?zation")))
 CARDS = Redaction(Redact(patterns=(r"\d{4}(?:-\d{4}){3}", "sk-[a-z]+")))
@@ -63,3 +64,22 @@ def test_headers_and_nested_keys_are_hidden_by_name(monkeypatch: pytest.MonkeyPa
 
 def test_a_pattern_of_a_plan_that_is_none_is_left_out() -> None:
     assert Redaction(Redact(patterns=("(", "b"))).text("abc") == "a<redacted>c"
+
+
+def test_a_running_program_whose_plan_hides_something_else_is_given_other_code() -> None:
+    action = Action("payload", "start", "p", key=["name", "x"])
+    plan = Plan(rules=(Rule(Target("m", "f"), actions=(action,)), Rule(Target("m", "g"))))
+    space: dict[str, object] = {}
+    exec("def f(x): pass\ndef g(x): pass", space)
+
+    def wish(plan: Plan, name: str) -> object:
+        chooser = PlanChooser(plan).of_module("m", "m.py")
+        assert chooser is not None
+        return chooser.wish(space[name].__code__)
+
+    hiding = plan._replace(redact=Redact(("x",)))
+    try:
+        assert wish(plan, "f") != wish(hiding, "f") == wish(hiding, "f")
+        assert wish(plan, "g") == wish(hiding, "g")
+    finally:
+        redaction.use(None)
