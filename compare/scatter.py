@@ -8,6 +8,7 @@ ratios, after what all of a run have in common is taken out. Invariant: a change
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -166,3 +167,10 @@ def _freedom(z: F64) -> float:
     freedoms = np.linspace(FEWEST, MOST, 200)
     ratios = stdtrit(freedoms, 0.975) / stdtrit(freedoms, 0.75)
     return float(freedoms[int(np.argmin(np.abs(ratios - wanted)))])
+
+
+def sessions_needed(within: float, share: float, before: int, after: int) -> int:
+    """How many samples a side it takes at least until a change by a share is more than chance, where so many on either side let
+    chance reach the ratio `within`: chance shrinks by the root of their number."""
+    narrower = math.log1p(share) / math.log(within)
+    return max(math.ceil(2 / (narrower**2 * (1 / before + 1 / after)) - 1e-9), 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.compare.functions import FunctionChange
 from clew.compare.responsible import CallChange, Responsible
-from clew.compare.scatter import Scatter
+from clew.compare.scatter import Scatter, sessions_needed
 from clew.compare.units import Subject
 from clew.compare.waits import Waits
 from clew.graph.columns import Table, table_of
@@ -23,6 +23,8 @@ SLOWER, FASTER, STRUCTURE, OUTCOME = "slower", "faster", "structure", "outcome"
 PROCESSOR, WAITING = "processor time", "waiting"
 """What is measured of a test: of all threads of its process, and how long it took beyond that."""
 NAMED = 5
+SMALL = 0.2
+"""A change that is worth knowing of; where it cannot be told, how many sessions would tell it is said."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,13 @@ class Suites:
                 lines.append(f"{vary}, as {many} tell together; each ran once a side: more sessions make this surer")
             else:
                 lines.append(f"{vary}, as repeated sessions of {many} tell together")
+            before, after = len(self.before), len(self.after)
+            if typical > 1 + SMALL and before and after:
+                sessions = sessions_needed(typical, SMALL, before, after)
+                lines.append(
+                    f"so whether a single test got {percent(SMALL)[1:]} slower cannot be told; that takes {sessions:,} "
+                    f"sessions a side at least, not {before:,} and {after:,}"
+                )
             if not 1 / 1.05 < scatter.shared < 1.05:
                 lines.append(
                     f"all tests together take {times(scatter.shared)} the processor time they took: the machine, or something "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from clew.compare.scatter import Times, compare_times
+from clew.compare.scatter import Times, compare_times, sessions_needed
 from clew.compare.waits import compare_waits
 
 MS = 1e6
@@ -92,3 +92,14 @@ def test_waiting_counts_beyond_what_it_varies_by_itself(before, after):
     longer = np.flatnonzero(result.after - result.before > 3 * result.by_chance)
     assert longer.tolist() == [9]
     assert 4 * MS < result.by_chance[9] < 40 * MS
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 1), (2, 5)])
+@pytest.mark.parametrize("scatter", [0.05, 0.2, 0.5])
+def test_so_many_sessions_make_chance_smaller_than_a_change_and_no_fewer(before, after, scatter):
+    def chance(n, m):
+        return np.exp(stats.norm.ppf(0.975) * scatter * np.sqrt(1 / n + 1 / m))
+
+    needed = sessions_needed(chance(before, after), 0.2, before, after)
+    assert chance(needed, needed) <= 1.2
+    assert needed == 1 or chance(needed - 1, needed - 1) > 1.2

@@ -214,6 +214,15 @@ def test_without_a_change_none_is_told_also_by_workers_in_another_order(project)
     assert "7 tests in 1 session before and 1 after" in (project / "summary.md").read_text()
 
 
+def test_what_one_session_a_side_cannot_tell_is_said_with_how_many_would(changed):
+    _, done = changed
+    (line,) = (line for line in done.stdout.splitlines() if "cannot be told" in line)
+    assert re.fullmatch(
+        r"so whether a single test got 20 % slower cannot be told; that takes \d+ sessions a side at least, not 1 and 1",
+        line,
+    )
+
+
 def test_a_part_of_the_tests_is_compared_alone_and_what_ended_otherwise_is_told(project):
     (project / "app.py").write_text(APP.replace("return sum(range(n))", "assert n != 3\n    return sum(range(n))"))
     done = session(project, "--clew-baseline", "HEAD", "-k", "test_rate or test_price")
