@@ -73,6 +73,12 @@ def whole(folder: Path) -> tuple[SourceIndex, int]:
     return index, sum(1 for _ in index.all_functions())
 
 
+def refreshed(index: SourceIndex) -> int:
+    index.refresh()
+    index.read(index.files)
+    return len(index.files)
+
+
 def beside(what: str, folder: Path) -> dict[str, float]:
     """Something done by a process of its own, so that nothing is left over from before."""
     command = [sys.executable, __file__, "--only", what, "--folder", str(folder)]
@@ -151,7 +157,7 @@ def changes(folder: Path, rounds: int) -> tuple[list[float], list[float]]:
     for file in random.Random(2).sample(index.files, rounds):
         with open(file.path, "a", encoding="utf-8", errors="surrogateescape") as opened:
             opened.write(CHANGED)
-        changed.append(1000 * timed(lambda: (index.refresh(), index.read(index.files)))[1])
+        changed.append(1000 * timed(lambda: refreshed(index))[1])
         answered.append(1000 * timed(lambda: esl.check(path, folder, text=text, index=index))[1])
     return changed, answered
 
