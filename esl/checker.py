@@ -32,6 +32,7 @@ from clew.esl.ast import (
 )
 from clew.esl.clauses import check_pattern, check_rate
 from clew.esl.entity_checker import check_entities
+from clew.esl.idle import idle_packs
 from clew.esl.meaning import fits, kind_of, parameters_of
 from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
 from clew.esl.span import Span
@@ -105,6 +106,7 @@ def check_tree(spec: Spec, annotated: Callable[[], Collection[str]] = frozenset)
                 yield from _level(statement)
     yield from check_entities(spec)
     yield from _repeated(spec)
+    yield from idle_packs(spec)
     yield from _one_ended(spec, annotated)
 
 

@@ -161,6 +161,7 @@ async def actions_of(editor, spec, only=None):
         ("include standard;\nsend e|ach shop.app:order key item;\n", "Remove `each`",
          "include standard;\nsend shop.app:order key item;\n"),
         ("include asyncio;\ninclude as|yncio;\nlogs;\n", "Remove `asyncio`", "include asyncio;\nlogs;\n"),
+        ("include standard, asyn|cio;\nlogs;\n", "Remove `asyncio`", "include standard;\nlogs;\n"),
         ("include standard; budget |3;", "Change to `3%`", "include standard; budget 3%;"),
     ],
 )  # fmt: skip
