@@ -278,7 +278,9 @@ class _Checker:
             lacking = [function for function in functions if not _has(function, name.id)]
             if lacking:
                 yield _lacks(name, lacking, functions)
-        read = [*event.values, *watched.values()]
+        condition = [event.condition] if event.condition is not None else []
+        owned = [clause.expression for clause in entity.clauses if clause.expression is not None]
+        read = [*event.values, *condition, *watched.values(), *owned]
         for value in read:
             yield from self._unsafe_reads(value, functions)
         for value in event.values:

@@ -215,3 +215,12 @@ def test_an_empty_spec_records_nothing() -> None:
     for text in ("", " \n", ";;", "// nothing"):
         plan = compile_text(text, workspace="/").require()
         assert (plan.rules, plan.adapters, plan.logs, plan.levels, plan.budget) == ((), (), None, (), None)
+
+
+def test_what_identifies_an_entity_and_what_it_contains_is_held_against_the_source(workspace) -> None:
+    source = "class A:\n    def __init__(self): self.parts = []\n    @property\n    def name(self): return ''\n"
+    folder = workspace({".git/HEAD": "", "app.py": source})
+    lines = "{ when finish __init__() on this.name -> position(this); }"
+    text = f"include standard; entity A is app:A unique by this.name contains A by unsafe this.name {lines}"
+    found = [problem.message for problem in check("x.esl", folder, text=text).problems]
+    assert len(found) == 2 and all("`name` is a property of `A`" in message for message in found)
