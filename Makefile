@@ -117,6 +117,7 @@ vsix: panel ## build the VS Code extension's package
 pictures: setup ## the pictures in docs/images, of each view in both themes
 	$(SAY) "Pictures of the panel"
 	@bash tests/e2e/install.sh
+	@$(BIN)/pip install --quiet pillow
 	@CLEW_PICTURES=docs/images $(BIN)/pytest -m e2e tests/e2e/test_browser.py -k pictures
 
 bench: setup ## the benchmarks, each beside a peer where there is one
