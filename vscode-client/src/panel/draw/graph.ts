@@ -4,7 +4,7 @@
  * Invariant: it shows what its properties say; what the user does leaves it as events: `clew-select` (ids), `clew-open`
  * (an id whose source is wanted) and `clew-flow`.
  */
-import { html, LitElement, nothing, type PropertyValues, svg, type SVGTemplateResult, type TemplateResult } from "lit";
+import { html, nothing, type PropertyValues, svg, type SVGTemplateResult, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { LayoutClient } from "../layout/client";
 import { curve } from "../layout/curve";
@@ -12,9 +12,9 @@ import type { Flow, Layout, PlacedBox } from "../layout/types";
 import { coalesce, LAYOUT_LIMIT } from "../model/coalesce";
 import { count } from "../model/format";
 import type { PanelGraph } from "../model/graph";
-import { isArrow, start, step } from "../model/navigate";
+import { type Arrow, start, step } from "../model/navigate";
 import { layoutInput, type Measure } from "../model/sizes";
-import { icon } from "./icons";
+import { DrawingElement } from "./drawing";
 import { measurer } from "./measure";
 import { processColours } from "./palette";
 import {
@@ -38,16 +38,14 @@ const WIDE = 1.9;
 /** A layout that takes longer says so. */
 const NOTICEABLE_MS = 300;
 
-export class GraphElement extends LitElement {
+export class GraphElement extends DrawingElement {
   static override properties = {
     graph: { attribute: false },
     placed: { attribute: false },
     frames: { attribute: false },
-    selected: { attribute: false },
     found: { attribute: false },
     showPath: { attribute: false },
     flow: { attribute: false },
-    label: { attribute: false },
   };
 
   declare graph: PanelGraph | undefined;
@@ -55,11 +53,9 @@ export class GraphElement extends LitElement {
   declare placed: Layout | undefined;
   /** Around some of those boxes, each tied to the box that it belongs to. */
   declare frames: readonly DrawnFrame[];
-  declare selected: readonly string[];
   declare found: readonly string[];
   declare showPath: boolean;
   declare flow: Flow | "auto";
-  declare label: string;
 
   private readonly layouts = new LayoutClient();
   private readonly viewport = new Viewport();
@@ -70,37 +66,19 @@ export class GraphElement extends LitElement {
   private measure: Measure = (text) => text.length * 7;
   private problem = "";
   private laying = false;
-  private focused = "";
   private fitted = false;
-  private readonly resized = new ResizeObserver(() => {
-    if (!this.layout) return;
-    if (!this.viewport.moved) this.home();
-    this.showSelection();
-  });
-
   constructor() {
-    super();
+    super("Graph");
     this.frames = [];
-    this.selected = [];
     this.found = [];
     this.showPath = false;
     this.flow = "auto";
-    this.label = "Graph";
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this.resized.observe(this);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.resized.disconnect();
-  }
-
-  /** The page's style sheet draws the graph. */
-  protected override createRenderRoot(): HTMLElement {
-    return this;
+  protected override resize(): void {
+    if (!this.layout) return;
+    if (!this.viewport.moved) this.home();
+    this.showSelection();
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -115,12 +93,11 @@ export class GraphElement extends LitElement {
     if (changed.has("selected")) this.showSelection();
   }
 
-  zoomBy(factor: number): void {
+  override zoomBy(factor: number): void {
     this.viewport.zoomBy(factor);
   }
 
-  /** Shows all of the graph. */
-  fit(): void {
+  override fit(): void {
     if (this.layout) this.viewport.fit(extent(this.layout));
   }
 
@@ -130,21 +107,23 @@ export class GraphElement extends LitElement {
     const boxes = this.layout?.boxes.filter((box) => wanted.has(box.id)) ?? [];
     if (boxes.length > 0) this.viewport.reveal(frame(boxes));
     const [first] = ids;
-    if (first !== undefined) this.showBox(first);
+    if (first !== undefined) this.show(first);
   }
 
-  /** Moves the keyboard's focus to a box: the selected one, else the one focused last, else where reading starts. */
-  focusNode(id?: string): void {
-    const graph = this.shown;
-    const wanted = id ?? this.selected[0] ?? (this.focused || undefined) ?? (graph && start(graph));
-    if (wanted === undefined) return;
-    this.focused = wanted;
-    this.requestUpdate();
-    void this.updateComplete.then(() => {
-      const element = [...this.querySelectorAll<SVGGElement>("g.node")].find((one) => one.dataset.id === wanted);
-      element?.focus({ preventScroll: true });
-      this.showBox(wanted);
-    });
+  protected override get chosen(): string {
+    return this.selected[0] ?? "";
+  }
+
+  protected override get first(): string | undefined {
+    return this.shown && start(this.shown);
+  }
+
+  protected override hasArrows(): boolean {
+    return !this.placed && this.layout !== undefined;
+  }
+
+  protected override next(from: string, arrow: Arrow): string | undefined {
+    return this.shown && this.layout && step(this.shown, this.layout, from, arrow);
   }
 
   private get actualFlow(): Flow {
@@ -198,15 +177,15 @@ export class GraphElement extends LitElement {
 
   private showSelection(): void {
     const [first] = this.selected;
-    if (first !== undefined) this.showBox(first);
+    if (first !== undefined) this.show(first);
   }
 
-  private showBox(id: string): void {
+  protected override show(id: string): void {
     const box = this.layout?.boxes.find((one) => one.id === id);
     if (box) this.viewport.reveal(frame([box]));
   }
 
-  private choose(id: string, open: boolean): void {
+  protected override choose(id: string, open: boolean): void {
     const node = this.shown?.byId.get(id);
     this.focused = id;
     this.dispatchEvent(new CustomEvent("clew-select", { detail: [id] }));
@@ -215,23 +194,6 @@ export class GraphElement extends LitElement {
       this.opened.add(id);
       void this.lay(false);
     } else this.dispatchEvent(new CustomEvent("clew-open", { detail: id }));
-  }
-
-  private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const current = this.focused || this.selected[0];
-    if (isArrow(event.key) && this.placed) return;
-    if (isArrow(event.key) && this.shown && this.layout) {
-      const next =
-        current === undefined || current === "" ? start(this.shown) : step(this.shown, this.layout, current, event.key);
-      if (next !== undefined) {
-        this.choose(next, false);
-        this.focusNode(next);
-      }
-    } else if ((event.key === "Enter" || event.key === " ") && current) this.choose(current, true);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   protected override render(): TemplateResult {
@@ -252,7 +214,7 @@ export class GraphElement extends LitElement {
         <defs>${ARROW_HEADS.map(arrowHead)}</defs>
         <g class="content">${graph && layout ? this.content(graph, layout) : nothing}</g>
       </svg>
-      ${this.controls()}
+      ${this.zoomControls(this.placed ? undefined : (this.layout?.flow ?? "down"))}
     `;
   }
 
@@ -307,38 +269,6 @@ export class GraphElement extends LitElement {
       </g>
       <g class="labels" aria-hidden="true">${this.labels.map(drawLabel)}</g>
     `;
-  }
-
-  private controls(): TemplateResult {
-    const flow = this.layout?.flow ?? "down";
-    const button = (
-      name: "minus" | "plus" | "fit" | "down" | "right",
-      title: string,
-      run: () => void,
-    ): TemplateResult =>
-      html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
-    return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
-      ${
-        this.placed
-          ? nothing
-          : button(
-              flow === "down" ? "right" : "down",
-              flow === "down" ? "Draw from left to right" : "Draw from top to bottom",
-              () => {
-                this.dispatchEvent(new CustomEvent("clew-flow", { detail: flow === "down" ? "right" : "down" }));
-              },
-            )
-      }
-      ${button("minus", "Zoom out (−)", () => {
-        this.zoomBy(1 / 1.3);
-      })}
-      ${button("plus", "Zoom in (+)", () => {
-        this.zoomBy(1.3);
-      })}
-      ${button("fit", "Show all (f)", () => {
-        this.fit();
-      })}
-    </div>`;
   }
 }
 

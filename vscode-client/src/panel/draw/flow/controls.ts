@@ -1,50 +1,24 @@
-/** What is pressed below the picture of two flows: zoom and direction, lines and common movement of the sides, the animation. */
-import { html, nothing, type TemplateResult } from "lit";
-import type { Flow as Direction } from "../../layout/types";
+/** What is pressed below the picture of two flows beside zoom and direction: lines and common movement of the sides, the animation. */
+import { html, type TemplateResult } from "lit";
 import { icon } from "../icons";
 import { type Player, SPEEDS } from "./player";
 
-export interface DrawingControls {
-  direction: Direction;
-  turn: (to: Direction) => void;
-  zoom: (factor: number) => void;
-  fit: () => void;
-  /** Where something was taken apart. */
-  foldAgain: (() => void) | undefined;
-  sides:
-    | {
-        synced: boolean;
-        sync: (synced: boolean) => void;
-        allLines: boolean;
-        showAll: (all: boolean) => void;
-        hidden: string;
-      }
-    | undefined;
+export interface SideControls {
+  synced: boolean;
+  sync: (synced: boolean) => void;
+  allLines: boolean;
+  showAll: (all: boolean) => void;
+  /** Lines that are not drawn, in words. */
+  hidden: string;
 }
 
-export function drawingControls({ direction, turn, zoom, fit, foldAgain, sides }: DrawingControls): TemplateResult {
-  const button = (name: "minus" | "plus" | "fit" | "down" | "right", title: string, run: () => void): TemplateResult =>
-    html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
-  const other = direction === "down" ? "right" : "down";
-  return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
-    ${
-      sides
-        ? html`${checkbox("Move together", sides.synced, sides.sync)}
-            <span title=${sides.hidden}>${checkbox("All lines", sides.allLines, sides.showAll)}</span>`
-        : nothing
-    }
-    ${foldAgain ? html`<button type="button" title="Fold what was taken apart (x)" @click=${foldAgain}>Fold again</button>` : nothing}
-    ${button(other, other === "right" ? "Draw from left to right" : "Draw from top to bottom", () => {
-      turn(other);
-    })}
-    ${button("minus", "Zoom out (−)", () => {
-      zoom(1 / 1.3);
-    })}
-    ${button("plus", "Zoom in (+)", () => {
-      zoom(1.3);
-    })}
-    ${button("fit", "Show all (f)", fit)}
-  </div>`;
+export function sideControls({ synced, sync, allLines, showAll, hidden }: SideControls): TemplateResult {
+  return html`${checkbox("Move together", synced, sync)}
+    <span title=${hidden}>${checkbox("All lines", allLines, showAll)}</span>`;
+}
+
+export function foldAgain(run: () => void): TemplateResult {
+  return html`<button type="button" title="Fold what was taken apart (x)" @click=${run}>Fold again</button>`;
 }
 
 const STATES = {

@@ -5,29 +5,21 @@
  * id whose source is wanted), `clew-flow`, and `clew-drawn` with how many boxes there are. Going from one way to another keeps
  * zoom, and the chosen call where it is.
  */
-import {
-  html,
-  LitElement,
-  nothing,
-  type PropertyValues,
-  render,
-  svg,
-  type SVGTemplateResult,
-  type TemplateResult,
-} from "lit";
+import { html, nothing, type PropertyValues, render, svg, type SVGTemplateResult, type TemplateResult } from "lit";
 import type { FlowDrawing } from "../../layout/flowShapes";
 import { bounded, moved } from "../../layout/correspondence";
 import type { Flow as Direction, PlacedBox, Point } from "../../layout/types";
 import { type Flow, type FlowCall, subtree } from "../../model/flow";
 import { flowStep } from "../../model/flowSteps";
 import { count } from "../../model/format";
-import { isArrow } from "../../model/navigate";
+import type { Arrow } from "../../model/navigate";
 import { betterDirection, betweenPicture, folded, pictureOf, type Prepared, prepare } from "../../model/prepared";
 import type { Significance } from "../../model/significance";
 import type { FlowMode } from "../../model/flowMode";
 import { measurer } from "../measure";
 import type { Frame } from "../viewport";
-import { animationControls, drawingControls } from "./controls";
+import { DrawingElement } from "../drawing";
+import { animationControls, foldAgain, sideControls } from "./controls";
 import { drawLines, type SideOf } from "./lines";
 import "./minimap";
 import type { MinimapElement } from "./minimap";
@@ -39,39 +31,34 @@ import { drawFlow, type FlowLook } from "./shapes";
 const LINES = 60;
 const ALL_LINES = 400;
 
-export class FlowElement extends LitElement {
+export class FlowElement extends DrawingElement {
   static override properties = {
     flow: { attribute: false },
     found: { attribute: false },
     mode: { attribute: false },
-    selected: { attribute: false },
     hits: { attribute: false },
     measured: { attribute: false },
     anchor: { attribute: false },
     repeats: { attribute: false },
     equal: { attribute: false },
     direction: { attribute: false },
-    label: { attribute: false },
   };
 
   declare flow: Flow | undefined;
   declare found: Significance | undefined;
   declare mode: FlowMode;
-  declare selected: readonly string[];
   declare hits: readonly string[];
   declare measured: readonly string[];
   declare anchor: string;
   declare repeats: boolean;
   declare equal: boolean;
   declare direction: Direction | "auto";
-  declare label: string;
 
   /** Are all lines between the sides drawn? */
   private allLines = false;
   private readonly opened = new Set<string>();
   private prepared: Prepared | undefined;
   private drawings: Partial<Record<PaneName, FlowDrawing>> = {};
-  private focused = "";
   private hovered = "";
   private hiddenLines = 0;
   /** Was the keyboard in the picture that makes way for another? */
@@ -82,41 +69,29 @@ export class FlowElement extends LitElement {
   readonly player = new Player(() => {
     this.requestUpdate();
   });
-  private readonly resized = new ResizeObserver(() => {
-    if (!this.stage.moved) {
-      this.stage.restart();
-      this.settle(true);
-    }
-    this.seen();
-  });
 
   constructor() {
-    super();
+    super("Flow");
     this.mode = "diff";
-    this.selected = [];
     this.hits = [];
     this.measured = [];
     this.anchor = "";
     this.repeats = true;
     this.equal = true;
     this.direction = "auto";
-    this.label = "Flow";
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this.resized.observe(this);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.resized.disconnect();
     this.player.pause();
   }
 
-  /** The page's style sheet draws the flow. */
-  protected override createRenderRoot(): HTMLElement {
-    return this;
+  protected override resize(): void {
+    if (!this.stage.moved) {
+      this.stage.restart();
+      this.settle(true);
+    }
+    this.seen();
   }
 
   private get panes(): readonly PaneName[] {
@@ -186,19 +161,18 @@ export class FlowElement extends LitElement {
     this.stage.attach(this.panes);
     if (!this.prepared) return;
     this.settle(changed.has("mode"));
-    if (changed.has("selected")) this.showSelection();
+    if (changed.has("selected")) this.show(this.chosen);
     if (this.refocus) this.focusNode();
     this.refocus = false;
     this.seen();
   }
 
   // --- where it is looked at ---
-  zoomBy(factor: number): void {
+  override zoomBy(factor: number): void {
     this.stage.zoomBy(factor);
   }
 
-  /** Shows all of it. */
-  fit(): void {
+  override fit(): void {
     this.stage.fit(this.frame);
   }
 
@@ -257,26 +231,27 @@ export class FlowElement extends LitElement {
     return this.prepared?.flow.calls.find((call) => call.members.some((one) => one.id === id))?.id ?? "";
   }
 
-  private showSelection(): void {
-    const id = this.holderOf(this.selected[0] ?? "");
+  protected override get chosen(): string {
+    return this.holderOf(this.selected[0] ?? "");
+  }
+
+  protected override get first(): string | undefined {
+    return this.prepared?.flow.calls[0]?.id;
+  }
+
+  protected override next(from: string, arrow: Arrow): string | undefined {
+    if (!this.prepared) return undefined;
+    const visible = new Set(this.panes.flatMap((name) => this.drawings[name]?.boxes.map((box) => box.id) ?? []));
+    return flowStep(this.prepared.flow, this.prepared.direction, from, arrow, (id) => visible.has(id));
+  }
+
+  protected override show(id: string): void {
     for (const name of this.panes) {
       const box = this.drawings[name]?.boxes.find((one) => one.id === id);
       if (!box) continue;
       this.stage.viewports[name].reveal(frameOf(box));
       if (this.stage.synced) return;
     }
-  }
-
-  /** Moves the keyboard's focus to a box: of the call that is given or selected, else the first. */
-  focusNode(id?: string): void {
-    const wanted = id ?? (this.holderOf(this.selected[0] ?? "") || this.focused || this.prepared?.flow.calls[0]?.id);
-    if (wanted === undefined) return;
-    this.focused = wanted;
-    this.requestUpdate();
-    void this.updateComplete.then(() => {
-      const boxes = [...this.querySelectorAll<SVGGElement>("g.node")];
-      boxes.find((one) => one.dataset.id === wanted)?.focus({ preventScroll: true });
-    });
   }
 
   /** Takes a folded box apart, or goes to a call's source. */
@@ -303,30 +278,12 @@ export class FlowElement extends LitElement {
     this.requestUpdate();
   }
 
-  private choose(id: string, open: boolean): void {
+  protected override choose(id: string, open: boolean): void {
     const call = this.prepared?.flow.byId.get(id);
     if (!call) return;
     this.focused = id;
     this.dispatchEvent(new CustomEvent("clew-select", { detail: call.members.map((one) => one.id) }));
     if (open) this.open(call);
-  }
-
-  private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { prepared } = this;
-    const current = this.focused || this.holderOf(this.selected[0] ?? "") || prepared?.flow.calls[0]?.id;
-    if (!prepared || current === undefined) return;
-    if (isArrow(event.key)) {
-      const visible = new Set(this.panes.flatMap((name) => this.drawings[name]?.boxes.map((box) => box.id) ?? []));
-      const next = flowStep(prepared.flow, prepared.direction, current, event.key, (id) => visible.has(id));
-      if (next !== undefined) {
-        this.choose(next, false);
-        this.focusNode(next);
-      }
-    } else if (event.key === "Enter" || event.key === " ") this.choose(current, true);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   // --- drawing ---
@@ -426,30 +383,15 @@ export class FlowElement extends LitElement {
   }
 
   private controls(prepared: Prepared): TemplateResult {
-    return drawingControls({
-      direction: prepared.direction,
-      turn: (to) => {
-        this.dispatchEvent(new CustomEvent("clew-flow", { detail: to }));
-      },
-      zoom: (factor) => {
-        this.zoomBy(factor);
-      },
-      fit: () => {
-        this.fit();
-      },
-      foldAgain:
-        this.opened.size > 0
-          ? () => {
-              this.closeAll();
-            }
-          : undefined,
-      sides:
+    const { before, after } = this.stage.viewports;
+    return this.zoomControls(
+      prepared.direction,
+      html`${
         this.mode === "sides"
-          ? {
+          ? sideControls({
               synced: this.stage.synced,
               sync: (synced) => {
                 this.stage.synced = synced;
-                const { before, after } = this.stage.viewports;
                 if (synced) after.take(before.transform);
                 this.requestUpdate();
               },
@@ -459,9 +401,17 @@ export class FlowElement extends LitElement {
                 this.requestUpdate();
               },
               hidden: this.hiddenLines > 0 ? `${count(this.hiddenLines, "more line")} not drawn` : "",
-            }
-          : undefined,
-    });
+            })
+          : nothing
+      }
+      ${
+        this.opened.size > 0
+          ? foldAgain(() => {
+              this.closeAll();
+            })
+          : nothing
+      }`,
+    );
   }
 }
 

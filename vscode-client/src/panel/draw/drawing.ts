@@ -1,0 +1,127 @@
+/**
+ * What all elements that draw boxes have in common: the page's style sheet, keys that go from box to box, and what follows the window's
+ * size.
+ *
+ * Invariant: at most one box has the keyboard's focus, and what the user does leaves the element as events.
+ */
+import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
+import type { Flow as Direction } from "../layout/types";
+import { type Arrow, isArrow } from "../model/navigate";
+import { icon } from "./icons";
+
+export abstract class DrawingElement extends LitElement {
+  static override properties: PropertyDeclarations = {
+    selected: { attribute: false },
+    label: { attribute: false },
+  };
+
+  declare selected: readonly string[];
+  declare label: string;
+
+  /** The box that was focused last. */
+  protected focused = "";
+  private readonly resized = new ResizeObserver(() => {
+    this.resize();
+  });
+
+  constructor(label: string) {
+    super();
+    this.selected = [];
+    this.label = label;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.resized.observe(this);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.resized.disconnect();
+  }
+
+  /** The page's style sheet draws it. */
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  abstract zoomBy(factor: number): void;
+  /** Shows all of it. */
+  abstract fit(): void;
+  protected abstract resize(): void;
+  /** The box of what is selected, "" for none. */
+  protected abstract get chosen(): string;
+  /** Where reading starts. */
+  protected abstract get first(): string | undefined;
+  /** Where an arrow leads to from a box. */
+  protected abstract next(from: string, arrow: Arrow): string | undefined;
+  /** Selects a box, and opens it if that is wanted. */
+  protected abstract choose(id: string, open: boolean): void;
+
+  /** Are arrows answered here, and not by the view? */
+  protected hasArrows(): boolean {
+    return true;
+  }
+
+  /** Moves the keyboard's focus to a box: the selected one, else the one focused last, else where reading starts. */
+  focusNode(id?: string): void {
+    const wanted = id ?? (this.chosen || this.focused || this.first);
+    if (wanted === undefined) return;
+    this.focused = wanted;
+    this.requestUpdate();
+    void this.updateComplete.then(() => {
+      const boxes = [...this.querySelectorAll<SVGGElement>("g.node")];
+      boxes.find((one) => one.dataset.id === wanted)?.focus({ preventScroll: true });
+      this.show(wanted);
+    });
+  }
+
+  /** Moves what is seen just so far that a box is in it. */
+  protected abstract show(id: string): void;
+
+  protected key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const current = this.focused || this.chosen;
+    if (isArrow(event.key)) {
+      if (!this.hasArrows()) return;
+      const next = current ? this.next(current, event.key) : this.first;
+      if (next !== undefined) {
+        this.choose(next, false);
+        this.focusNode(next);
+      }
+    } else if ((event.key === "Enter" || event.key === " ") && current) this.choose(current, true);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** What is pressed below it. `direction`: in which it is drawn, where that can be changed; `more` stands before the others. */
+  protected zoomControls(direction: Direction | undefined, more: unknown = nothing): TemplateResult {
+    const button = (
+      name: "minus" | "plus" | "fit" | "down" | "right",
+      title: string,
+      run: () => void,
+    ): TemplateResult =>
+      html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
+    const other = direction === "down" ? "right" : "down";
+    return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
+      ${more}
+      ${
+        direction
+          ? button(other, other === "right" ? "Draw from left to right" : "Draw from top to bottom", () => {
+              this.dispatchEvent(new CustomEvent("clew-flow", { detail: other }));
+            })
+          : nothing
+      }
+      ${button("minus", "Zoom out (−)", () => {
+        this.zoomBy(1 / 1.3);
+      })}
+      ${button("plus", "Zoom in (+)", () => {
+        this.zoomBy(1.3);
+      })}
+      ${button("fit", "Show all (f)", () => {
+        this.fit();
+      })}
+    </div>`;
+  }
+}
