@@ -226,6 +226,25 @@ def test_suspects_are_ranked_with_their_reasons(browse, expect):
     expect(page.locator("g.node", has_text="Stock.lookup").first).to_be_visible()
 
 
+def test_a_suspects_example_is_walked_from_and_shown_on_the_timeline(browse, expect):
+    page = browse("view=suspects&before=shop-before&after=shop-after")
+    row = page.locator(".suspect-rows tbody tr", has_text="Stock.lookup")
+    row.first.focus()
+    page.keyboard.press("w")
+    expect(page.locator(".walk-bar .walk-title")).to_contain_text("Stock.lookup")
+    page.get_by_role("button", name="End the walk").click()
+    page.locator(".evidence").first.get_by_role("button", name="show it on the timeline").click()
+    expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"view=timeline.*from=\d+&to=\d+"))
+    # There `w` zooms, and a walk begins by W.
+    page.locator(".timeline-canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("w")
+    expect(page.locator(".walk-bar")).to_have_count(0)
+    page.keyboard.press("W")
+    expect(page.locator(".walk-bar .walk-title")).to_be_visible()
+
+
 def test_suspects_fit_a_narrow_window(browse, expect):
     page = browse("view=suspects&before=before&after=after", width=420, height=800)
     expect(page.locator(".suspect-rows tbody tr").first).to_be_visible()
