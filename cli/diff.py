@@ -62,7 +62,7 @@ class _Given:
 @click.option(
     "--by",
     type=click.Choice(["functions", "flows"]),
-    help="What is compared. Default: functions of one run with one; else, and with options that are for them, flows.",
+    help="What is compared. Default: functions where it is one run with one; else, and with options for them, flows.",
 )
 @click.option("--request", metavar="NAME", default="", help="Flows: only requests of this name.")
 @click.option(
@@ -133,6 +133,7 @@ def diff(
       clew diff before after
       clew diff before after --by flows --request checkout
       clew diff mon-1 mon-2 mon-3 -- tue-1 tue-2 tue-3
+      clew diff mon-1 mon-2 -- tue-1 tue-2 --by functions
       clew diff before after --fail-on slower:5%,structure --markdown
       clew diff before@typical before@slowest --request checkout
       clew diff main..HEAD
@@ -160,7 +161,7 @@ def diff(
         _check_functions(given, limits, for_flows)
         from clew.server.protocol import DiffParams
 
-        params = DiffParams(given.before[0], given.after[0], level, rows)
+        params = DiffParams(given.before[0], given.after[0], level, rows, given.before[1:], given.after[1:])
         why = diff_functions(session, params, limits, as_json=as_json, as_markdown=as_markdown)
     else:
         from clew.server.protocol import CompareParams, CompareThresholds
@@ -207,7 +208,7 @@ def _check_functions(given: _Given, limits: Limits, for_flows: list[str]) -> Non
     only = [word for word in for_flows if word not in ("--fail-on", "--markdown")]
     if only:
         raise click.UsageError(f"{only[0]} is for flows; leave out --by functions")
-    if not given.is_pair:
-        raise click.UsageError("functions are compared of one run with one; leave out --by functions")
+    if any("@" in run for run in (*given.before, *given.after)):
+        raise click.UsageError("functions are compared of whole runs, not of one request; leave out --by functions")
     if limits.structure:
         raise click.UsageError("structure is told by flows; leave out --by functions")

@@ -11,12 +11,13 @@ from clew.cli.common import markdown_table, place_cell, print_json, print_notes,
 from clew.records.limits import Limits
 
 if TYPE_CHECKING:
-    from clew.server.protocol import DiffParams, DiffRow
+    from clew.server.protocol import DiffParams, DiffRow, RunRef
     from clew.server.session import Session
 
 
 def diff_functions(session: Session, params: DiffParams, limits: Limits, *, as_json: bool, as_markdown: bool) -> str:
     """Prints the answer; why a build fails, "" when it does not."""
+    from clew.graph.ops.diff import number
     from clew.server import wording
     from clew.server.panel.diff import MAX_ROWS, diff_view
     from clew.server.session import Task
@@ -38,8 +39,8 @@ def diff_functions(session: Session, params: DiffParams, limits: Limits, *, as_j
             f"{'+' if row.deltaNs > 0 else ''}{wording.duration(row.deltaNs)}",
             wording.duration(row.selfBeforeNs) if row.status != "after" else "",
             wording.duration(row.selfAfterNs) if row.status != "before" else "",
-            f"{row.callsBefore:,}",
-            f"{row.callsAfter:,}",
+            number(row.callsBefore),
+            number(row.callsAfter),
             wording.duration(row.perCallBeforeNs) if row.callsBefore and not row.countedBefore else "",
             wording.duration(row.perCallAfterNs) if row.callsAfter and not row.countedAfter else "",
             row.label,
@@ -61,14 +62,20 @@ def diff_functions(session: Session, params: DiffParams, limits: Limits, *, as_j
     if found.counted:
         click.echo(found.counted)
     total = wording.duration(found.totalBeforeNs), wording.duration(found.totalAfterNs)
+    before, after = [found.before, *found.alsoBefore], [found.after, *found.alsoAfter]
     change = found.totalAfterNs - found.totalBeforeNs
     click.echo(
-        f"self time in all: {total[0]} in run {found.before.name}, {total[1]} in run {found.after.name}; "
+        f"self time in all: {total[0]} in {_names(before)}, {total[1]} in {_names(after)}; "
         f"the change is {'+' if change > 0 else ''}{wording.duration(change)}"
     )
-    for run in (found.before, found.after):
+    for run in (*before, *after):
         print_notes([f"run {run.name}: {note}" for note in run.problems])
     return why
+
+
+def _names(runs: list[RunRef]) -> str:
+    names = ", ".join(run.name for run in runs)
+    return f"run {names}" if len(runs) == 1 else f"a run of {names} on average"
 
 
 def _failed(rows: list[DiffRow], limits: Limits) -> str:

@@ -4,13 +4,17 @@ is beyond the scatter of their calls.
 Four calls of a second each vary by more than a thousand calls of a millisecond do, on a busy machine above all; ranked by the
 bare change, whatever waits longest would lead every list.
 
+Of several runs a side all figures are those of a run on average, and the scatter is that between the runs of a side, where
+that is larger than that of the calls.
+
 Invariant: a sentence never calls something a finding that is within noise, and never hides that calls differ in number.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -37,27 +41,28 @@ call says nothing of its scatter."""
 
 @dataclass(frozen=True)
 class DiffRow:
-    """One label; times in nanoseconds, of all its calls unless per call."""
+    """One label; times in nanoseconds, of all its calls unless per call. Of several runs a side all are means of a run, and so
+    calls need not be whole."""
 
     label: str
     status: Status
-    calls_before: int
-    calls_after: int
-    self_before_ns: int
-    self_after_ns: int
+    calls_before: float
+    calls_after: float
+    self_before_ns: float
+    self_after_ns: float
     location: tuple[str, int] | None
     deviation_ns: float = 0.0
-    """Standard deviation of the change, from the scatter of the calls on both sides."""
-    counted_before: int = 0
+    """Standard deviation of the change, from the scatter of the calls on both sides, or of the runs."""
+    counted_before: float = 0
     """The part of the calls before that was only counted: their times are missing."""
-    counted_after: int = 0
+    counted_after: float = 0
 
     @property
-    def counted(self) -> int:
+    def counted(self) -> float:
         return self.counted_before + self.counted_after
 
     @property
-    def delta_ns(self) -> int:
+    def delta_ns(self) -> float:
         return self.self_after_ns - self.self_before_ns
 
     @property
@@ -116,8 +121,10 @@ class Diff:
     """By the size of the change beyond scatter, the largest first; labels without calls and time are left out."""
     nodes: list[DiffNode]
     edges: list[DiffEdge]
-    total_before_ns: int
-    total_after_ns: int
+    total_before_ns: float
+    total_after_ns: float
+    runs: tuple[int, int] = (1, 1)
+    """How many there are on both sides."""
 
     def findings(self) -> list[DiffRow]:
         """The rows that changed by more than noise, the largest change first."""
@@ -135,7 +142,9 @@ class Diff:
         findings = self.findings()
         what = self.level if self.level in ("function", "class", "module", "component") else "label"
         counted = sum(row.counted for row in self.rows)
-        missing = f"; times of {counted:,} counted calls are missing" if counted else ""
+        missing = f"; times of {number(counted)} counted calls are missing" if counted else ""
+        if self.runs != (1, 1):
+            missing += f"; means of a run, of {runs(self.runs[0])} before and {runs(self.runs[1])} after"
         if not findings:
             total = duration(self.total_after_ns)
             return (
@@ -155,7 +164,7 @@ class Diff:
         named = [f"{row.label} ({_before_and_after(row)})" for row in rows[:COUNTED_NAMED]]
         more = [f"{len(rows) - COUNTED_NAMED:,} more"] if len(rows) > COUNTED_NAMED else []
         return (
-            f"times of {sum(row.counted for row in rows):,} counted calls are missing, "
+            f"times of {number(sum(row.counted for row in rows))} counted calls are missing, "
             f"and lie in the self time of their callers: {', '.join([*named, *more])}"
         )
 
@@ -163,7 +172,7 @@ class Diff:
         """What the rows are ordered by, and the largest change when scatter keeps it from the first place; "" for no rows."""
         if not self.rows:
             return ""
-        text = "ordered by the change beyond the scatter of the calls"
+        text = f"ordered by the change beyond the scatter of the {'calls' if self.runs == (1, 1) else 'runs and calls'}"
         largest = max(self.rows, key=lambda row: abs(row.delta_ns))
         if abs(largest.delta_ns) <= abs(self.rows[0].delta_ns):
             return text
@@ -217,30 +226,37 @@ class Diff:
 
 def diff(before: AggregateGraph, after: AggregateGraph) -> Diff:
     """Compares two aggregated graphs label by label. Raises `ClewError` when they are of different levels."""
-    if before.level != after.level:
-        raise ClewError(
-            f'only graphs of one level can be compared, these are "{before.level}" and "{after.level}"; '
-            f'aggregate both at "{before.level}"'
-        )
-    a, b = before.by_label(), after.by_label()
-    old, new = {node.label: node for node in a.nodes}, {node.label: node for node in b.nodes}
-    labels = list(dict.fromkeys([*old, *new]))
+    return diff_of_runs([before], [after])
+
+
+def diff_of_runs(before: Sequence[AggregateGraph], after: Sequence[AggregateGraph]) -> Diff:
+    """Compares the graphs of runs before with those of runs after, at least one a side. Raises `ClewError` when they are of
+    different levels."""
+    level = before[0].level
+    for graph in (*before, *after):
+        if graph.level != level:
+            raise ClewError(
+                f'only graphs of one level can be compared, these are "{level}" and "{graph.level}"; '
+                f'aggregate both at "{level}"'
+            )
+    a, b = _Side.of(before), _Side.of(after)
+    labels = list(dict.fromkeys([*a.nodes, *b.nodes]))
     nodes = [
-        DiffNode(number, label, _status(label in old, label in new), old.get(label), new.get(label))
+        DiffNode(number, label, _status(label in a.nodes, label in b.nodes), a.nodes.get(label), b.nodes.get(label))
         for number, label in enumerate(labels)
     ]
-    squares = _squares(a), _squares(b)
     rows = sorted(
-        filter(_has_any, (_row(node, squares) for node in nodes)),
+        filter(_has_any, (_row(node, a, b) for node in nodes)),
         key=lambda row: (-row.certain_ns, -abs(row.delta_ns), row.label),
     )
     return Diff(
-        level=before.level,
+        level=level,
         rows=rows,
         nodes=nodes,
         edges=_edges(a, b, {label: number for number, label in enumerate(labels)}),
         total_before_ns=sum(row.self_before_ns for row in rows),
         total_after_ns=sum(row.self_after_ns for row in rows),
+        runs=(len(before), len(after)),
     )
 
 
@@ -249,7 +265,7 @@ def _has_any(row: DiffRow) -> bool:
 
 
 def _before_and_after(row: DiffRow) -> str:
-    return f"{row.calls_before:,} calls before and {row.calls_after:,} after"
+    return f"{number(row.calls_before)} calls before and {number(row.calls_after)} after"
 
 
 def _status(before: bool, after: bool) -> Status:
@@ -275,31 +291,107 @@ def _variance(node: AggregateNode | None, squares: dict[str, float]) -> float:
     return scatter + (DOUBT * mean) ** 2
 
 
-def _row(node: DiffNode, squares: tuple[dict[str, float], dict[str, float]]) -> DiffRow:
-    old, new = node.before, node.after
-    # Where the function stands now is more use than where it stood.
-    location = (new and new.location) or (old and old.location) or None
-    return DiffRow(
-        label=node.label,
-        status=node.status,
-        calls_before=old.calls if old else 0,
-        calls_after=new.calls if new else 0,
-        self_before_ns=old.self_ns if old else 0,
-        self_after_ns=new.self_ns if new else 0,
-        location=location,
-        counted_before=old.counted if old else 0,
-        counted_after=new.counted if new else 0,
-        deviation_ns=math.sqrt(_variance(old, squares[0]) + _variance(new, squares[1])),
+@dataclass(frozen=True)
+class _Mean:
+    """Of a label in the runs of one side, the runs that lack it included."""
+
+    calls: float
+    self_ns: float
+    counted: float
+    within: float
+    """Variance of the mean self time, from the scatter of the calls."""
+    squares: float
+    """Sum over the runs of the squares of their distances from the mean self time."""
+
+
+_NONE = _Mean(0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class _Side:
+    graphs: list[AggregateGraph]
+    """One a run, by label."""
+    nodes: dict[str, AggregateNode]
+    """As the last run has them, with calls and self time of a run on average."""
+    means: dict[str, _Mean]
+
+    @staticmethod
+    def of(graphs: Sequence[AggregateGraph]) -> _Side:
+        by_label = [graph.by_label() for graph in graphs]
+        squares = [_squares(graph) for graph in by_label]
+        found: dict[str, list[tuple[AggregateNode, float]]] = {}
+        for graph, sums in zip(by_label, squares, strict=True):
+            for node in graph.nodes:
+                found.setdefault(node.label, []).append((node, _variance(node, sums)))
+        nodes, means = {}, {}
+        for label, seen in found.items():
+            mean = means[label] = _mean(seen, len(graphs))
+            last = seen[-1][0]
+            nodes[label] = replace(last, calls=round(mean.calls), self_ns=round(mean.self_ns)) if graphs[1:] else last
+        return _Side(by_label, nodes, means)
+
+
+def _mean(seen: Sequence[tuple[AggregateNode, float]], runs: int) -> _Mean:
+    times = np.zeros(runs)
+    times[: len(seen)] = [node.self_ns for node, _ in seen]
+    return _Mean(
+        calls=_share(sum(node.calls for node, _ in seen), runs),
+        self_ns=_share(sum(node.self_ns for node, _ in seen), runs),
+        counted=_share(sum(node.counted for node, _ in seen), runs),
+        within=sum(variance for _, variance in seen) / runs**2,
+        squares=float(((times - times.mean()) ** 2).sum()),
     )
 
 
-def _edges(a: AggregateGraph, b: AggregateGraph, ids: dict[str, int]) -> list[DiffEdge]:
+def _share(total: int, runs: int) -> float:
+    """Whole where it can be."""
+    return total / runs if total % runs else total // runs
+
+
+def _deviation(old: _Mean, new: _Mean, runs: tuple[int, int]) -> float:
+    """Of the difference of two means. The scatter between runs is that of both sides together (Student's test with equal
+    variances), widened as far as so few runs tell little of it."""
+    within = old.within + new.within
+    freedom = sum(runs) - 2
+    if not freedom:
+        return math.sqrt(within)
+    from scipy.special import stdtrit
+
+    widened = stdtrit(freedom, 0.975) / stdtrit(math.inf, 0.975)
+    between = (old.squares + new.squares) / freedom * (1 / runs[0] + 1 / runs[1]) * widened**2
+    return math.sqrt(max(within, between))
+
+
+def _row(node: DiffNode, a: _Side, b: _Side) -> DiffRow:
+    old, new = a.means.get(node.label, _NONE), b.means.get(node.label, _NONE)
+    # Where the function stands now is more use than where it stood.
+    location = (node.after and node.after.location) or (node.before and node.before.location) or None
+    return DiffRow(
+        label=node.label,
+        status=node.status,
+        calls_before=old.calls,
+        calls_after=new.calls,
+        self_before_ns=old.self_ns,
+        self_after_ns=new.self_ns,
+        location=location,
+        counted_before=old.counted,
+        counted_after=new.counted,
+        deviation_ns=_deviation(old, new, (len(a.graphs), len(b.graphs))),
+    )
+
+
+def _edges(a: _Side, b: _Side, ids: dict[str, int]) -> list[DiffEdge]:
     counts: dict[tuple[int, int, str, str], list[int]] = {}
-    for side, graph in enumerate((a, b)):
-        for edge in graph.edges:
-            key = (ids[graph.label(edge.source)], ids[graph.label(edge.target)], edge.kind, edge.channel)
-            counts.setdefault(key, [0, 0])[side] += edge.count
-    return [DiffEdge(*key, _status(before > 0, after > 0), before, after) for key, (before, after) in counts.items()]
+    for side, graphs in enumerate((a.graphs, b.graphs)):
+        for graph in graphs:
+            for edge in graph.edges:
+                key = (ids[graph.label(edge.source)], ids[graph.label(edge.target)], edge.kind, edge.channel)
+                counts.setdefault(key, [0, 0])[side] += edge.count
+    means = {
+        key: (math.ceil(before / len(a.graphs)), math.ceil(after / len(b.graphs)))
+        for key, (before, after) in counts.items()
+    }
+    return [DiffEdge(*key, _status(before > 0, after > 0), before, after) for key, (before, after) in means.items()]
 
 
 def duration(ns: float) -> str:
@@ -322,5 +414,14 @@ def _digits(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def count(calls: int) -> str:
-    return f"{calls:,} call{'s' * (calls != 1)}"
+def count(calls: float) -> str:
+    return f"{number(calls)} call{'s' * (calls != 1)}"
+
+
+def number(calls: float) -> str:
+    """Whole, or as a mean of several runs with one digit more."""
+    return f"{calls:,.0f}" if calls == round(calls) else f"{calls:,.1f}"
+
+
+def runs(several: int) -> str:
+    return f"{several} run{'s' * (several != 1)}"

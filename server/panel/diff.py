@@ -20,27 +20,31 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
         raise ClewError(
             'two runs have no events in common; compare them at "function", "class", "module" or "component"'
         )
-    before, after = session.open(params.before, task), session.open(params.after, task)
+    before = [session.open(which, task) for which in (params.before, *params.alsoBefore)]
+    after = [session.open(which, task) for which in (params.after, *params.alsoAfter)]
     task.phase("aggregating")
     with task.interruptible():
-        old, new = aggregate(before.graph, params.level), aggregate(after.graph, params.level)
+        old, new = ([aggregate(run.graph, params.level) for run in side] for side in (before, after))
     task.phase("comparing")
-    found = graph_diff.diff(old, new)
+    found = graph_diff.diff_of_runs(old, new)
     limit = max(1, min(params.maxRows, MAX_ROWS))
     findings = {row.label for row in found.findings()}
     rows = [_row(row, row.label in findings) for row in found.rows[:limit]]
     kept = {row.label for row in rows}
     places = {row.label: row.location for row in rows}
     message = ""
-    if before.folder == after.folder:
-        message = f"Both sides are run {before.info.name}; choose another one to compare it with."
+    both = {run.folder for run in before} & {run.folder for run in after}
+    if both:
+        name = next(run.info.name for run in before if run.folder in both)
+        are = "are" if len(before) == len(after) == 1 else "have"
+        message = f"Both sides {are} run {name}; choose another one to compare it with."
     elif not found.nodes:
         message = "Neither run recorded any event."
     return DiffResult(
-        before=session.ref(before),
-        after=session.ref(after),
+        before=session.ref(before[0]),
+        after=session.ref(after[0]),
         level=params.level,
-        levels=[name for name in level_names(after.graph) if name != EVENT],
+        levels=[name for name in level_names(after[0].graph) if name != EVENT],
         sentence=found.sentence(),
         rows=rows,
         nodes=[
@@ -63,6 +67,8 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
         message=message,
         order=found.order(),
         counted=found.counted(),
+        alsoBefore=[session.ref(run) for run in before[1:]],
+        alsoAfter=[session.ref(run) for run in after[1:]],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from clew.server.protocol.shared import Location, RunRef
@@ -15,14 +15,18 @@ class DiffParams:
     after: str
     level: str = "function"
     maxRows: int = 200
+    alsoBefore: list[str] = field(default_factory=list)
+    """More runs of that side, as `alsoAfter`; figures are then those of a run on average."""
+    alsoAfter: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class DiffRow:
     label: str
     status: Literal["both", "before", "after"]
-    callsBefore: int
-    callsAfter: int
+    callsBefore: float
+    """Whole, but for the mean of several runs."""
+    callsAfter: float
     selfBeforeNs: float
     selfAfterNs: float
     deltaNs: float
@@ -31,9 +35,9 @@ class DiffRow:
     """Of the calls that were timed, as `perCallAfterNs`."""
     perCallAfterNs: float
     location: Location | None = None
-    countedBefore: int = 0
+    countedBefore: float = 0
     """The part of `callsBefore` that was only counted, not timed."""
-    countedAfter: int = 0
+    countedAfter: float = 0
     finding: bool = False
     """It changed by more than noise."""
 
@@ -61,6 +65,7 @@ class DiffEdge:
 @dataclass(frozen=True)
 class DiffResult:
     before: RunRef
+    """The first run of its side, as `after`."""
     after: RunRef
     level: str
     levels: list[str]
@@ -77,3 +82,5 @@ class DiffResult:
     """What the rows are ordered by, in words."""
     counted: str = ""
     """Which calls were only counted, so that their times are missing; "" for none."""
+    alsoBefore: list[RunRef] = field(default_factory=list)
+    alsoAfter: list[RunRef] = field(default_factory=list)

@@ -102,7 +102,7 @@ class Regression(Analysis):
         )
 
     @cached_property
-    def _rows(self) -> list[tuple[str, int, int]]:
+    def _rows(self) -> list[tuple[str, float, float]]:
         """(function, own time before, after), what grew most first."""
         found = self.before.aggregate("function").diff(self.after.aggregate("function"))
         rows = [(row.label, row.self_before_ns, row.self_after_ns) for row in found.result.rows]

@@ -190,9 +190,19 @@ def test_diff_at_another_level_and_as_json(shop):
     assert answer["rows"][0]["label"] == "shop.stock:Stock.lookup" and answer["rows"][0]["callsAfter"] == 20
 
 
+def test_functions_of_several_runs_are_compared_by_their_means(shop):
+    done = shop("diff", "before", "before", "--", "after", "--by", "functions")
+    first, *_, last = done.stdout.splitlines()
+    assert first.endswith("; means of a run, of 2 runs before and 1 run after")
+    assert "in a run of before, before on average, " in last and " in run after; " in last
+    answer = data(shop("diff", "before", "before", "--", "after", "--by", "functions", "--json"))
+    assert [run["name"] for run in answer["alsoBefore"]] == ["before"] and answer["rows"][0]["callsAfter"] == 20
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (["before@slowest", "after", "--by", "functions"], "functions are compared of whole runs, not of one request"),
         (["before", "nope"], "no run is called 'nope'"),
         (["before", "after", "--level", "moduel"], "did you mean 'module'?"),
         (["before"], "what is 'before' to be compared with?"),

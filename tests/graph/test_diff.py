@@ -1,7 +1,8 @@
 import pytest
+from scipy import stats
 
 from clew.graph.ops.aggregate import aggregate
-from clew.graph.ops.diff import diff, duration, times
+from clew.graph.ops.diff import diff, diff_of_runs, duration, times
 from clew.records.errors import ClewError
 
 MS = 1_000_000
@@ -196,3 +197,46 @@ def test_labels_without_calls_and_time_have_no_row(new_run):
     result = diff(record(), record())
     assert {row.label for row in result.rows} == {"app:f"}
     assert {node.label for node in result.nodes} == {"app:f", "thread idle"}
+
+
+def test_of_several_runs_the_figures_are_those_of_a_run_on_average(recorded):
+    before = [recorded(f=[10 * MS] * 2, once=[9 * MS]), recorded(f=[10 * MS] * 2), recorded(f=[10 * MS] * 3)]
+    after = [recorded(f=[40 * MS] * 2), recorded(f=[40 * MS] * 2)]
+    result = diff_of_runs(before, after)
+    rows = {row.label: row for row in result.rows}
+    found = rows["store:f"]
+    assert (found.calls_before, found.calls_after) == (pytest.approx(7 / 3), 2)
+    assert (found.self_before_ns, found.self_after_ns) == (pytest.approx(70 * MS / 3), 80 * MS)
+    assert (found.per_call_before_ns, found.per_call_after_ns) == (pytest.approx(10 * MS), 40 * MS)
+    # A run without a call of it counts, as none.
+    assert (rows["store:once"].status, rows["store:once"].self_before_ns) == ("before", 3 * MS)
+    assert result.sentence().endswith("; means of a run, of 3 runs before and 2 runs after")
+    assert "2.3 calls before and 2 after" in result.sentence()
+
+
+def test_the_scatter_between_runs_is_that_of_students_test(recorded):
+    before, after = [100, 130, 90], [140, 160, 120, 150]
+    # Many equal calls: the scatter of the calls is less than that of the runs.
+    sides = ([recorded(f=[length * MS // 100] * 100) for length in side] for side in (before, after))
+    result = diff_of_runs(*sides)
+    row = next(row for row in result.rows if row.label == "store:f")
+    test = stats.ttest_ind(after, before)
+    error = row.delta_ns / test.statistic
+    assert row.deviation_ns == pytest.approx(error * stats.t.ppf(0.975, 5) / stats.norm.ppf(0.975))
+    assert test.pvalue > 0.05 and result.findings() == []
+
+
+def test_what_varies_from_run_to_run_is_no_finding_of_several(recorded):
+    # A thousand equal calls scatter little; the runs do.
+    lengths = [1, 2, 1, 2]
+    runs = [recorded(f=[length * MS // 10] * 1000) for length in lengths]
+    assert diff(runs[0], runs[1]).findings() != []
+    assert diff_of_runs(runs[:2], runs[2:]).findings() == []
+    assert diff_of_runs([runs[0], runs[2]], [runs[1], runs[3]]).findings() != []
+
+
+def test_runs_of_different_levels_are_not_compared(recorded, new_run):
+    with pytest.raises(ClewError, match="only graphs of one level"):
+        run = new_run()
+        run.process().thread().enter("store:main", at=0)
+        diff_of_runs([recorded(f=[MS])], [recorded(f=[MS]), aggregate(run.graph(), "module")])

@@ -302,11 +302,15 @@ export interface DiffParams {
   after: string;
   level?: string;
   maxRows?: number;
+  /** More runs of that side, as `alsoAfter`; figures are then those of a run on average. */
+  alsoBefore?: string[];
+  alsoAfter?: string[];
 }
 
 export interface DiffRow {
   label: string;
   status: "both" | "before" | "after";
+  /** Whole, but for the mean of several runs. */
   callsBefore: number;
   callsAfter: number;
   selfBeforeNs: number;
@@ -343,6 +347,7 @@ export interface DiffEdge {
 }
 
 export interface DiffResult {
+  /** The first run of its side, as `after`. */
   before: RunRef;
   after: RunRef;
   level: string;
@@ -360,6 +365,8 @@ export interface DiffResult {
   order: string;
   /** Which calls were only counted, so that their times are missing; "" for none. */
   counted: string;
+  alsoBefore: RunRef[];
+  alsoAfter: RunRef[];
 }
 
 /** The language client's `initializationOptions`. */

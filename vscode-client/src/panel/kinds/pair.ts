@@ -7,5 +7,5 @@ export function describePair(before: string, after: string): string {
 }
 
 function name(run: string): string {
-  return run.replace(/^\d{8}-\d{6}-/, "");
+  return run.replace(/\b\d{8}-\d{6}-/g, "");
 }

@@ -47,7 +47,8 @@ export class DiffView extends PairView<DiffParams, Answer> {
     return runs.length < 2
       ? nothing
       : pairPickers(runs, params, (pair) => {
-          this.context.ask({ ...params, ...pair });
+          // Who chooses a pair means one run with one.
+          this.context.ask({ ...params, ...pair, alsoBefore: [], alsoAfter: [] });
         });
   }
 
