@@ -34,7 +34,7 @@ from clew.graph.workplace import workplace
 from clew.graph.writing import write_tables
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem, RunError
-from clew.records.plan import Level, Target, plain
+from clew.records.plan import Level, plain, target_from
 from clew.records.run import IMPORT_FILE, IMPORTING, PLAN_FILE, STORE_FOLDER, RunInfo, load_run, record_files
 
 STORE_FORMAT = 8
@@ -303,4 +303,4 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _level(data: dict[str, Any]) -> Level:
-    return Level(data["name"], tuple((label, Target(**target)) for label, target in data["labels"]))
+    return Level(data["name"], tuple((label, target_from(target)) for label, target in data["labels"]))

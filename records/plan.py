@@ -189,8 +189,8 @@ def _plan(data: dict[str, Any]) -> Plan:
     return Plan(
         rules=tuple(
             Rule(
-                target=_target(rule["target"]),
-                excepts=tuple(map(_target, rule["excepts"])),
+                target=target_from(rule["target"]),
+                excepts=tuple(map(target_from, rule["excepts"])),
                 actions=tuple(_action(action) for action in rule["actions"]),
                 origin=rule["origin"],
                 types=tuple((name, annotation) for name, annotation in rule.get("types", ())),
@@ -200,7 +200,7 @@ def _plan(data: dict[str, Any]) -> Plan:
         adapters=tuple(data["adapters"]),
         logs=None if logs is None else LogCapture(**{**logs, "loggers": tuple(logs["loggers"])}),
         levels=tuple(
-            Level(level["name"], tuple((label, _target(target)) for label, target in level["labels"]))
+            Level(level["name"], tuple((label, target_from(target)) for label, target in level["labels"]))
             for level in data["levels"]
         ),
         budget=data["budget"],
@@ -215,14 +215,15 @@ def _plan(data: dict[str, Any]) -> Plan:
 
 
 def _entity(data: dict[str, Any]) -> EntityKind:
-    return EntityKind(data["name"], _target(data["target"]), data["unique"], tuple(data["contains"]))
+    return EntityKind(data["name"], target_from(data["target"]), data["unique"], tuple(data["contains"]))
 
 
 def _redact(data: dict[str, Any] | None) -> Redact | None:
     return Redact(tuple(data["names"]), tuple(data["patterns"])) if data else None
 
 
-def _target(data: dict[str, Any]) -> Target:
+def target_from(data: dict[str, Any]) -> Target:
+    """As it was written as JSON."""
     lists = {name: tuple(data.get(name, ())) for name in ("decorators", "classes")}
     return Target(**{**data, **lists})
 
