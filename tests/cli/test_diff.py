@@ -127,7 +127,7 @@ def test_one_request_is_compared_with_one(diff, workspace):
         ([], "name a run before"),
         (["--after", "slow"], "name a run before"),
         (["before", "slow", "--by", "functions", "--request", "buy"], "--request is for flows"),
-        (["before", "before-2", "--", "slow", "--by", "functions"], "functions are compared of one run with one"),
+        (["before@slowest", "slow", "--by", "functions"], "functions are compared of whole runs, not of one request"),
         (["before", "slow", "--by", "functions", "--fail-on", "structure"], "structure is told by flows"),
         (["before", "slow", "--fail-on", "speed"], "'speed' is nothing to fail on"),
         (["before", "slow", "--alpha", "7"], "7 is not between 0 and 1; for percent write 7%"),
