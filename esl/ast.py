@@ -147,9 +147,9 @@ class Clause(Node):
 
 @dataclass(frozen=True)
 class Given(Node):
-    """`NAME = VALUE` for a pack that is included."""
+    """`NAME = VALUE` for a pack that is included. The pack's name stands before its span."""
 
-    pack: Word
+    pack: str
     name: Word
     value: Expression
 

@@ -133,7 +133,10 @@ class Builder:
             packs.append(self._word(_tokens(child, "NAME")[0]))
             given += [
                 Given(
-                    self._span(each), packs[-1], self._word(_tokens(each, "NAME")[0]), self._expression(_trees(each)[0])
+                    self._span(each),
+                    packs[-1].text,
+                    self._word(_tokens(each, "NAME")[0]),
+                    self._expression(_trees(each)[0]),
                 )
                 for each in _trees(child)
             ]

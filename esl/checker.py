@@ -121,7 +121,7 @@ def _include(statement: Include) -> Iterator[EslProblem]:
             yield error(f"there is no pack `{word.text}`{hint}", word.span, fix)
     seen: set[tuple[str, str]] = set()
     for given in statement.given:
-        pack, name, value = given.pack.text, given.name.text, given.value
+        pack, name, value = given.pack, given.name.text, given.value
         known = parameters_of(pack)
         if name not in known:
             hint, fix = did_you_mean(name, known)

@@ -28,7 +28,7 @@ def idle_packs(spec: Spec) -> Iterator[EslProblem]:
     for statement in spec.statements:
         if isinstance(statement, Include):
             given = {each.pack for each in statement.given}
-            included += [(word, word in given) for word in statement.packs]
+            included += [(word, word.text in given) for word in statement.packs]
     names = dict.fromkeys(word.text for word, _ in included)
     for word, has_parameters in included:
         # One with parameters of its own says something else.

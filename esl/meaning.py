@@ -53,7 +53,7 @@ def parameters_of(pack: str) -> dict[str, Value]:
 
 def values_given(include: Include, pack: Word) -> dict[str, Value]:
     """What an `include` gives to one of its packs."""
-    given = {each.name.text: each.value for each in include.given if each.pack == pack}
+    given = {each.name.text: each.value for each in include.given if each.pack == pack.text}
     return {name: value.value for name, value in given.items() if isinstance(value, Const)}
 
 
