@@ -36,7 +36,7 @@ from clew.esl.idle import idle_packs
 from clew.esl.meaning import fits, kind_of, parameters_of
 from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
 from clew.esl.span import Span
-from clew.esl.words import BUILT_IN_LEVELS, CLAUSES, EACH, LOG_LEVELS, UNITS, WHOLE_CALLS
+from clew.esl.words import BUILT_IN_LEVELS, CLAUSES, EACH, LOG_LEVELS, NAMING, UNITS, WHOLE_CALLS
 from clew.records.event import MAX_TEXT
 from clew.records.header import CHUNK_SIZE
 
@@ -50,6 +50,13 @@ _PAIRS = {
     "acquire": (("release",), "nothing releases it", "release"),
     "define": (("use",), "nothing uses it", "use"),
     "use": (("define",), "nothing defines it", "define"),
+}
+
+
+_NEEDED = {
+    "key": "what identifies the object",
+    "value": "what to record",
+    "as": "what the request is called, in brackets where it is a value",
 }
 
 
@@ -70,7 +77,7 @@ def channel_of(act: Act) -> str:
 
 
 def name_of(act: Act) -> Expression | None:
-    """The value that a request is named by, if it is one."""
+    """The value that a request is named by, if it is named by one."""
     clause = act.clause("as")
     return clause.expression if clause is not None else None
 
@@ -175,13 +182,13 @@ def _act(act: Act) -> Iterator[EslProblem]:
         seen.setdefault(word, clause)
         if clause.expression is not None:
             yield from expression.check(clause.expression, at_finish=act.has("finish"))
-        if clause.expression is not None and word == "as" and verb != "request":
+        if clause.expression is not None and word == "as" and verb not in NAMING:
             yield error("only a request's name can be a value; write a name, or one in quotes", clause.expression.span)
         if clause.unit is not None:
             yield from check_rate(clause)
     for word in required:
         if word not in seen:
-            what = {"key": "what identifies the object", "value": "what to record"}.get(word, "what holds the headers")
+            what = _NEEDED.get(word, "what holds the headers")
             yield error(f"`{verb}` needs `{word} EXPRESSION`, {what}; add it after the pattern", act.pattern.span)
     named = act.clause("as")
     has_key = "key" in required or act.clause("key") is not None

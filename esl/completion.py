@@ -18,7 +18,7 @@ from clew.esl.matcher import functions_of
 from clew.esl.names import CHANNELS, Occurrence
 from clew.esl.place import Place, is_inside_comment, place_at
 from clew.esl.span import Span
-from clew.esl.words import EVENTS, LOG_LEVELS, UNITS
+from clew.esl.words import EVENTS, LOG_LEVELS, NAMING, UNITS
 from clew.records.match import matches_module
 from clew.records.plan import Rule
 
@@ -41,6 +41,7 @@ SNIPPETS = {
     "define": "define ${1:module:function} key ${2:item} as ${3:state};",
     "use": "use ${1:module:function} key ${2:item} as ${3:state};",
     "request": "request ${1:module:function} as ${2:name};",
+    "name": "name finish ${1:module:function} as (${2:value});",
     "inject": "inject ${1:module:function} into ${2:headers};",
     "extract": "extract ${1:module:function} from ${2:headers};",
     "payload": "payload ${1:module:function} value ${2:value} as ${3:name};",
@@ -177,7 +178,7 @@ class _Completer:
                 other = each.verb in partners
                 detail = f"of a `{each.verb}`"
                 yield Completion(_quoted(each.name), "name", self.word, detail=detail, rank=3 if other else 6)
-            elif each.kind == "request" and place.keyword == "request":
+            elif each.kind == "request" and place.keyword in NAMING:
                 yield Completion(_quoted(each.name), "name", self.word, detail="a request")
         pattern = str(place.pattern or "")
         own = pattern.rpartition(":")[2].rpartition(".")[2]

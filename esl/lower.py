@@ -228,6 +228,8 @@ class _Lowering:
         name, value = act.clause("as"), act.clause("value")
         if act.verb.text in ("inject", "extract"):
             return name.name.text if name and name.name else ""
+        if act.verb.text == "name":
+            return name.name.text if name and name.name else ""
         if act.verb.text != "payload":
             return channel_of(act) or (act.pattern.text if name_of(act) else "")
         if name is not None and name.name is not None:

@@ -13,6 +13,7 @@ from clew.esl.ast import Act, Entity, EntityEvent, LevelMap, Name, Spec, Watch, 
 from clew.esl.checker import channel_of
 from clew.esl.expression import names_in
 from clew.esl.span import Span
+from clew.esl.words import NAMING
 
 Kind = Literal["entity", "level", "channel", "request", "watch", "label"]
 CHANNELS = {
@@ -74,13 +75,13 @@ def inner(word: Word) -> Span:
 
 
 def _act(act: Act) -> Iterator[Occurrence]:
-    kind: Kind | None = "channel" if act.verb.text in CHANNELS else "request" if act.verb.text == "request" else None
+    kind: Kind | None = "channel" if act.verb.text in CHANNELS else "request" if act.verb.text in NAMING else None
     if kind is None:
         return
     clause = act.clause("as")
     if clause is not None and clause.name is not None:
         yield Occurrence(kind, clause.name.text, inner(clause.name), act.verb.text)
-    elif channel_of(act):
+    elif channel_of(act) and act.verb.text != "name":
         end = act.span
         place = Span(end.end_line, end.end_column, end.end_line, end.end_column, end.end, end.end)
         yield Occurrence(kind, channel_of(act), place, act.verb.text, written=False)

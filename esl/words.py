@@ -13,6 +13,7 @@ CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "acquire": (("key",), ("as", "when")),
     "handle": ((), ("key", "as")),
     "request": ((), ("as", "when")),
+    "name": (("as",), ("when",)),
     "inject": (("into",), ("as", "when")),
     "extract": (("from",), ("as", "when")),
     "payload": (("value",), ("as", "limit", "at most", "when")),
@@ -20,6 +21,8 @@ CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """The verbs, each with the clauses it needs and those it may have."""
 EACH = ("receive", "join", "use")
 """Verbs that may take a list of keys."""
+NAMING = ("request", "name")
+"""Verbs whose name may be a value."""
 WHOLE_CALLS = ("handle", "request")
 """Verbs that are about a call from its start to its end."""
 KEYWORDS = (

@@ -18,6 +18,7 @@ from clew.graph.edges import Joined, arranged, excluding
 from clew.graph.machines import Machine, in_words
 from clew.graph.model import Calls, ExecutionGraph, Extensions, Gap, Process, Regions, Rows, Site, Strand
 from clew.graph.regions import split
+from clew.graph.request_names import named
 from clew.graph.structure import Structure
 from clew.graph.times import call_times, idle_gaps, mark_waits
 from clew.records.errors import Problem
@@ -85,6 +86,7 @@ def assemble(
     """The graph, and what was odd about its calls. `waited` are rows after which the strand waited for something that left no
     edge."""
     nesting, region, regions = scopes.nesting, scopes.region, scopes.regions
+    extensions = named(events.kind, events.ext, events.extensions, region, regions)
     strand_start = events.strand_start
     strand = np.repeat(np.arange(len(strand_start) - 1, dtype=np.uint32), lengths(strand_start))
     ts, kind, site = events.ts, events.kind, events.site
@@ -130,7 +132,7 @@ def assemble(
         edge_dst=edges.dst,
         edge_kind=edges.kind,
         edge_channel=channel,
-        extensions=events.extensions,
+        extensions=extensions,
         regions=regions,
         calls=calls,
         strings=tables.strings,

@@ -21,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 
 _PASSIVE = (
     Kind.EXIT, Kind.UNWIND, Kind.RESUME, Kind.STEP_BEGIN, Kind.RECEIVE, Kind.JOIN, Kind.ACQUIRE, Kind.SCOPE_BEGIN,
-    Kind.PAYLOAD, Kind.REQUEST,
+    Kind.PAYLOAD, Kind.REQUEST, Kind.NAME,
 )  # fmt: skip
 """What a strand records when a wait is over, before it works on."""
 

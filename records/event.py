@@ -55,6 +55,7 @@ class Kind(enum.IntEnum):
     STEP_BEGIN = 18  # the thread now runs the strand named by `key`, until STEP_END; steps nest
     STEP_END = 19  # of the innermost step, or of the one that `key` names
     REQUEST = 20  # the enclosing call is a request root (a detached scope); `channel` is its name
+    NAME = 21  # the innermost request around it in its strand is called `channel`; the last one holds
 
     LOG = 24  # `key` is the level number, `channel` the logger, text the message
     MARK = 25  # `channel` is the name, text the value

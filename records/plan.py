@@ -31,8 +31,8 @@ Expr = list[Any]
 """
 
 ActionKind = Literal[
-    "send", "receive", "join", "define", "use", "release", "acquire", "handle", "request", "inject", "extract", "payload",
-    "entity",
+    "send", "receive", "join", "define", "use", "release", "acquire", "handle", "request", "name", "inject", "extract",
+    "payload", "entity",
 ]  # fmt: skip
 When = Literal["start", "finish"]
 
@@ -60,11 +60,11 @@ class Action(NamedTuple):
     kind: ActionKind
     when: When
     channel: str = ""
-    """send … acquire, handle: the name that keys live in. request: the request's name. payload: the value's name. entity:
+    """send … acquire, handle: the name that keys live in. request, name: the request's name. payload: the value's name. entity:
     the entity's name. inject, extract: the header's or field's name, "" for `traceparent`."""
     key: Expr | None = None
     """send … acquire: what identifies the object; handle: the same, None for a scope without a cause. payload: the value.
-    request: what its name is, if it is not `channel`."""
+    request, name: what its name is, if it is not `channel`."""
     carrier: Expr | None = None
     """inject, extract: what holds the headers."""
     each: bool = False

@@ -40,6 +40,7 @@ _KINDS = {
     "acquire": Kind.ACQUIRE,
     "handle": Kind.SCOPE_BEGIN,
     "request": Kind.REQUEST,
+    "name": Kind.NAME,
     "inject": Kind.SEND,
     "extract": Kind.RECEIVE,
     "payload": Kind.PAYLOAD,
@@ -53,7 +54,7 @@ _KEY_TEXT = 64
 _NAME_TEXT = 100
 _ENTITY_TEXT = 200
 _MOST_NAMES = 200
-"""So many names may be computed for the requests of one statement."""
+"""So many names may be computed by one statement."""
 _MOST_HELD = 1000
 """So many objects of a container are told."""
 _PROCESS = os.urandom(8)
@@ -264,11 +265,10 @@ def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, chan
             carrier = evaluated(action.carrier)
             named = (action.channel,) if action.channel else ()
             return lambda arguments: _carry(carry, carrier(arguments), site, named)
-        case "request" | "handle":
-            if not action.key:
-                return lambda arguments: core.emit(kind, site, 0, channel)
-            if action.kind == "request":
-                return _named(site, recorded(action.key), channel)
+        case "request" | "name" if action.key:
+            return _named(kind, site, recorded(action.key), channel)
+        case "request" | "name" | "handle" if not action.key:
+            return lambda arguments: core.emit(kind, site, 0, channel)
         case "payload":
             value = evaluated(["const", redaction.HIDDEN]) if hides(action.channel) else recorded(action.key)
             return _payload(site, value, channel, action.limit)
@@ -281,8 +281,9 @@ def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, chan
     return lambda arguments: _emit_key(kind, site, action.channel, channel, key(arguments), hidden=hidden)
 
 
-def _named(site: int, name: Evaluate, otherwise: int) -> Step:
-    """A request whose name is a value, of which there are only so many; beyond them it has the name `otherwise`."""
+def _named(kind: Kind, site: int, name: Evaluate, otherwise: int) -> Step:
+    """A request whose name is a value, of which there are only so many; beyond them it has the name `otherwise`, or (a NAME
+    without one) the name that it had."""
     known: dict[str, int] = {}
 
     def step(arguments: Arguments) -> None:
@@ -291,8 +292,9 @@ def _named(site: int, name: Evaluate, otherwise: int) -> Step:
         if channel is None and len(known) < _MOST_NAMES and text:
             channel = known[text] = intern(text)
             if len(known) == _MOST_NAMES:
-                sites.note(f"requests here have {_MOST_NAMES} names by now: others have that of the statement", site)
-        core.emit(Kind.REQUEST, site, 0, otherwise if channel is None else channel)
+                sites.note(f"requests here have {_MOST_NAMES} names by now: others keep the general one", site)
+        if channel is not None or otherwise:
+            core.emit(kind, site, 0, channel or otherwise)
 
     return step
 

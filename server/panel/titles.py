@@ -20,6 +20,7 @@ NODE_KINDS: dict[int, str] = {
     Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.JOIN: "join", Kind.RELEASE: "sync", Kind.ACQUIRE: "sync",
     Kind.DEFINE: "state", Kind.USE: "state", Kind.SCOPE_BEGIN: "scope", Kind.SCOPE_END: "scope", Kind.REQUEST: "request",
     Kind.LOG: "log", Kind.MARK: "mark", Kind.ENTITY: "entity", Kind.PAYLOAD: "payload", Kind.GAP: "gap",
+    Kind.NAME: "mark",
 }  # fmt: skip
 _SENT = {
     "thread.start": "started a thread",
@@ -162,7 +163,9 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
             return f"{who} used {thing(graph, event)}"
         case Kind.REQUEST:
             return f"request {channel} began in {who}"
-        case Kind.MARK | Kind.PAYLOAD:
+        case Kind.NAME if not graph.failure(event):
+            return f"{who} named the request {channel}"
+        case Kind.MARK | Kind.PAYLOAD | Kind.NAME:
             if graph.failure(event):
                 return f"{channel} {text.removeprefix('value ')}"
             return f"{channel} = {text}" if text else channel or who

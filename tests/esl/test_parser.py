@@ -95,7 +95,7 @@ def test_spans_of_a_spec_and_of_its_prefixes_are_places_in_it(specs: dict[str, s
 
 words = st.sampled_from(
     "scope send receive join define use request inject extract payload logs budget quota level entity watch when key "
-    "release acquire handle redact parameter matching on by unique contains extended at most at 3/s $p $ value into "
+    "release acquire handle name redact parameter matching on by unique contains extended at most at 3/s $p $ value into "
     "from as limit start finish each except include unsafe is and or not in with ids a.b:c **:*.d x 12 3% "
     "512MB \"t\" 'u' ' \" ; ; ; { } ( ) [ ] , . : = -> - == < /* */ // # \n \r\n \t ü \u2028 \0".split(" ")
 )

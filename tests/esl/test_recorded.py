@@ -63,6 +63,14 @@ def test_handled_calls_stand_alone_and_sync_edges_lead_from_release_to_acquire(t
     assert set(graph.edge_kind[graph.edge_dst == acquired[1]].tolist()) == {EdgeKind.SYNC}
 
 
+def test_requests_have_the_names_that_they_turned_out_to_have(tmp_path: Path) -> None:
+    program = FOLDER / "causes.py"
+    graph, _ = build(run_of(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path))
+    # What is no request of its own is part of the one around it: the second call of `serve` names that of `main`.
+    names = [graph.channel(row) for row in graph.rows_of([Kind.REQUEST]).tolist()]
+    assert names == ["PUT /chunks/{id}", "GET /chunks/{id}"]
+
+
 def test_nothing_that_is_redacted_is_in_any_file_of_the_run(tmp_path: Path) -> None:
     program = FOLDER / "redacted.py"
     record(

@@ -109,6 +109,24 @@ def test_keys_are_equal_wherever_the_value_is_seen(recorder):
     assert record.flags == 0 and record.text == "('a', 1)"
 
 
+def test_names_that_come_late_are_so_many_and_then_the_request_keeps_its_own(recorder):
+    name = Action(
+        "name",
+        "finish",
+        key=["binary", "+", ["const", "GET /"], RESULT],
+        condition=["compare", "!=", RESULT, ["const", ""]],
+    )
+    f = recorder.load("def f(x): return x", name, Action("name", "start", channel="known"))["f"]
+    f("")
+    f(5)
+    assert recorder.shown() == ["ENTER", "NAME known", "EXIT", "ENTER", "NAME known", "NAME  TypeError!", "EXIT"]
+    recorder.log.clear()
+    for number in range(205):
+        f(f"{number}")
+    names = [record.channel for record in recorder.log if record.kind == Kind.NAME and record.channel != "known"]
+    assert names == [f"GET /{number}" for number in range(200)] and any("200 names" in note for note in recorder.notes)
+
+
 def test_an_object_is_named_by_its_address_and_marked_ambiguous(recorder):
     run = recorder.load(
         "def f(x): pass", Action("send", "start", "job", key=X), Action("receive", "start", "job", key=["tuple", [X]])
