@@ -24,11 +24,11 @@ ADAPTERS = {
 
 @functools.cache
 def shipped() -> dict[str, str]:
-    """Name and text of each pack."""
+    """Name and text of each pack, the standard library's first."""
     folder = files("clew.esl").joinpath("packs")
     return {
         entry.name.removesuffix(".esl"): entry.read_text("utf-8")
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        for entry in sorted(folder.iterdir(), key=lambda entry: (entry.name != "standard.esl", entry.name))
         if entry.name.endswith(".esl")
     }
 
