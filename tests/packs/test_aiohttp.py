@@ -73,7 +73,7 @@ PROGRAM = """
 
 
 def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
-    found = traced(PROGRAM, "include aiohttp;")
+    found = traced(PROGRAM, "include aiohttp, standard;")
     found.requests_are_apart([*range(3), *range(100, 103), *range(200, 203), *range(300, 303)])
     assert Counter(found.requests()) == {
         "GET /items/{number}": 3,

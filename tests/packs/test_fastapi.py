@@ -43,7 +43,7 @@ PROGRAM = """
 
 
 def test_routes_are_called_by_their_whole_path_and_lead_to_their_own_answers(traced):
-    found = traced(ASGI + PROGRAM, "include httpx, fastapi;")
+    found = traced(ASGI + PROGRAM, "include httpx, fastapi, standard;")
     found.requests_are_apart([*range(3), *range(100, 103), *range(200, 203)])
     found.requests_are_apart(range(900, 903))
     checked = {f"checked {number}" for number in range(100, 103)}

@@ -59,7 +59,7 @@ PROGRAM = """
 
 
 def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
-    found = traced(ASGI + PROGRAM, "include httpx, starlette;")
+    found = traced(ASGI + PROGRAM, "include httpx, starlette, standard;")
     # In a task, in a thread of the pool, after the answer was sent, with an error, and behind a middleware's own task.
     found.requests_are_apart([*range(3), *range(100, 103), *range(200, 203), *range(300, 303), *range(400, 403)])
     found.requests_are_apart(range(900, 903))

@@ -62,7 +62,7 @@ PROGRAM = """
 
 
 def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
-    found = traced(PROGRAM, "include requests, flask;")
+    found = traced(PROGRAM, "include requests, flask, standard;")
     for shift in (0, 100, 200):
         found.requests_are_apart(range(shift, shift + 4))
     routes = {"GET /items/<int:number>": 4 + 4 + 1, "GET /old/<int:number>": 4, "GET": 1}
