@@ -21,6 +21,7 @@ from clew.graph.event import Event
 from clew.graph.index import EdgeIndex
 from clew.graph.machines import Crossing, Machine, crossing
 from clew.graph.owners import OUTCOMES, owners
+from clew.graph.spilled import Room
 from clew.graph.structure import Structure
 from clew.graph.texts import PART, Templated, as_strings, holds, take_apart
 from clew.records.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
@@ -275,6 +276,17 @@ class ExecutionGraph:
         go earlier where the question says so."""
         return nullcontext(lambda: None)
 
+    @property
+    def room(self) -> Room:
+        """Makes the arrays of columns, and of whatever is as large."""
+        return np.empty
+
+    def spare(self) -> None:
+        """Of a large stored graph, columns that are read from now on take memory only as far as they are looked at."""
+
+    def let_go(self) -> None:
+        """Columns that take memory only as far as they were looked at take none."""
+
     @cached_property
     def strand_process(self) -> U32:
         """Process of every strand."""
@@ -321,7 +333,7 @@ class ExecutionGraph:
         is_outcome = np.zeros(len(self), bool)
         has = np.flatnonzero(self.ext >= 0)
         is_outcome[has] = np.isin(self.extensions.channel[self.ext[has]], self.outcome_channels)
-        return owners(self.kind, self.region, self.strand, self.call, self.inner, is_outcome=is_outcome)
+        return owners(self.kind, self.region, self.strand, self.call, self.inner, is_outcome=is_outcome, room=self.room)
 
     @cached_property
     def outcome_channels(self) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.spilled import Room
 from clew.records.event import CALLS, Kind
 
 I64 = npt.NDArray[np.int64]
@@ -29,14 +30,21 @@ def owners(
     inner: Rows,
     *,
     is_outcome: npt.NDArray[np.bool_],
+    room: Room = np.empty,
 ) -> Rows:
     """Per event the row of its call's ENTER, else -1. The columns are the graph's; `is_outcome` tells the events on a channel
     of `OUTCOMES`."""
-    owner = call.copy()
-    if not (call < 0).any():
+    owner = room(len(call), call.dtype)
+    owner[:] = call
+    unnamed = call < 0
+    if not unnamed.any():
         return owner
-    # Parts are regions, cut where a step begins; `place` counts events region by region.
-    order = np.argsort(region, kind="stable")
+    # Parts are regions, cut where a step begins; `place` counts events region by region. Only those are looked at that have an
+    # event outside of calls.
+    wanted = np.zeros(int(region.max()) + 1, bool)
+    wanted[region[unnamed]] = True
+    order = np.flatnonzero(wanted[region])
+    order = order[np.argsort(region[order], kind="stable")]
     kinds, regions, outside = kind[order], region[order], call[order] < 0
     place = np.arange(len(order))
     starts = np.ones(len(order), bool)
@@ -81,10 +89,12 @@ def _is_outermost(strand: npt.NDArray[np.uint32], inner: Rows) -> npt.NDArray[np
 def _thrown_into(kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], call: Rows, starts: I64) -> I64:
     """Per start of a step the call that an exception resumes there, as no record tells: the innermost of those that the
     strand's step before suspended, if that ended so; else -1."""
+    found = np.full(len(starts), -1, np.int64)
+    if not (kind[starts] == Kind.STEP_BEGIN).any():
+        return found
     calls = np.flatnonzero(np.isin(kind, list(CALLS)))
     steps = np.flatnonzero(kind == Kind.STEP_BEGIN)
-    found = np.full(len(starts), -1, np.int64)
-    if not len(calls) or not len(steps):
+    if not len(calls):
         return found
     last = np.searchsorted(calls, starts) - 1
     before = np.searchsorted(steps, starts) - 1

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from clew.graph.calls import Nesting, nest
 from clew.graph.model import I64, U8, U32, Calls, ExecutionGraph, Extensions, Regions, Rows, Strand
 from clew.graph.owners import owners
+from clew.graph.spilled import Room, Spilled
 from clew.graph.tables import ROWS_A_GROUP, DamagedTable, Table
 from clew.graph.texts import Templated, TemplatedTexts
 from clew.graph.times import call_times
@@ -38,7 +39,9 @@ LARGE = 1 << 22
 """Events of a graph whose columns are not kept by chance."""
 NESTED = 1 << 25
 """Events of the strands whose calls are kept when they were asked for one event at a time."""
-_SMALL = frozenset({"regions", "channel_ids", "site_is_adapter", "strand_process", "answers"})
+PARTS, PARTS_IN_FILES = 16, 128
+"""Columns in a group of rows that are kept: decoded they have some megabytes each."""
+_SMALL = frozenset({"regions", "channel_ids", "site_is_adapter", "strand_process", "answers", "_spilled"})
 
 
 class StoredTables:
@@ -75,8 +78,10 @@ class StoredTables:
         """Equal for equal tables: their names and checksums."""
         return [[name, table.sums] for name, table in sorted(self._tables.items())]
 
-    def numbers(self, name: str, column: str, dtype: type, *, group: int | None = None) -> npt.NDArray[Any]:
-        return self.get(name, lambda table: table.numbers(column, dtype, group=group))
+    def numbers(
+        self, name: str, column: str, dtype: type, *, group: int | None = None, room: Room = np.empty
+    ) -> npt.NDArray[Any]:
+        return self.get(name, lambda table: table.numbers(column, dtype, group=group, room=room))
 
 
 class StoredTexts(TemplatedTexts):
@@ -143,33 +148,58 @@ class StoredGraph(ExecutionGraph):
     def __len__(self) -> int:
         return self.tables.length("events")
 
+    def spare(self) -> None:
+        if len(self) > LARGE and "_spilled" not in self.__dict__:
+            self.__dict__["_spilled"] = Spilled(self.tables.folder)
+            self.__dict__.pop("_parts", None)
+
+    @property
+    def room(self) -> Room:
+        spilled: Spilled | None = self.__dict__.get("_spilled")
+        return spilled.room if spilled else np.empty
+
+    def let_go(self) -> None:
+        spilled: Spilled | None = self.__dict__.get("_spilled")
+        if spilled:
+            spilled.let_go()
+
+    def _made(self, make: Callable[[], T]) -> T:
+        """What takes a look at all of some columns, which are not looked at again soon."""
+        made = make()
+        self.let_go()
+        return made
+
+    def _column(self, name: str, dtype: type) -> npt.NDArray[Any]:
+        return self._made(lambda: self.tables.numbers("events", _EVENT_COLUMNS[name], dtype, room=self.room))
+
     @cached_property
     def ts(self) -> I64:
-        return self.tables.numbers("events", "ts", np.int64)
+        return self._column("ts", np.int64)
 
     @cached_property
     def kind(self) -> U8:
-        return self.tables.numbers("events", "kind", np.uint8)
+        return self._column("kind", np.uint8)
 
     @cached_property
     def site(self) -> U32:
-        return self.tables.numbers("events", "location", np.uint32)
+        return self._column("site", np.uint32)
 
     @cached_property
     def strand(self) -> U32:
-        return self.tables.numbers("events", "strand", np.uint32)
+        return self._column("strand", np.uint32)
 
     @cached_property
     def region(self) -> U32:
-        return self.tables.numbers("events", "region", np.uint32)
+        return self._column("region", np.uint32)
 
     @cached_property
     def idle(self) -> npt.NDArray[np.bool_]:
-        return self.tables.numbers("events", "idle", np.bool_)
+        return self._column("idle", np.bool_)
 
     @cached_property
     def ext(self) -> npt.NDArray[np.int32]:
-        rows = np.full(len(self), -1, np.int32)
+        rows: npt.NDArray[np.int32] = self.room(len(self), np.int32)
+        rows[:] = -1
         events = self.tables.numbers("payloads", "event", np.int64)
         rows[events] = np.arange(len(events), dtype=np.int32)
         return rows
@@ -259,9 +289,9 @@ class StoredGraph(ExecutionGraph):
 
         def read(column: str, group: int) -> npt.NDArray[Any]:
             types = {"ts": np.int64, "kind": np.uint8, "idle": np.bool_}
-            return self.tables.numbers("events", column, types.get(column, np.uint32), group=group)
+            return self.tables.numbers("events", column, types.get(column, np.uint32), group=group, room=self.room)
 
-        return lru_cache(16)(read)
+        return lru_cache(PARTS_IN_FILES if "_spilled" in self.__dict__ else PARTS)(read)
 
     def _part(self, column: str, start: int, stop: int) -> npt.NDArray[Any]:
         """A column of the events in the rows from `start` up to `stop`."""
@@ -279,7 +309,7 @@ class StoredGraph(ExecutionGraph):
         found = kept.pop(strand.index, None)
         if found is None:
             part, bounds = partial(self._part, start=strand.start, stop=strand.stop), [0, strand.stop - strand.start]
-            found = nest(part("kind"), part("site"), np.array(bounds, np.int64))
+            found = self._made(lambda: nest(part("kind"), part("site"), np.array(bounds, np.int64), self.room))
             while kept and sum(len(one.call) for one in kept.values()) + bounds[1] > NESTED:
                 del kept[next(iter(kept))]
         kept[strand.index] = found
@@ -315,15 +345,18 @@ class StoredGraph(ExecutionGraph):
             call, inner = self.call[start:stop], self.inner[start:stop]
         else:
             nesting, first = self._strand_nesting(strand), strand.start
-            call, inner = (
-                np.where(rows >= 0, rows.astype(np.int64) + first, -1)
-                for rows in (nesting.call[start - first : stop - first], nesting.inner[start - first : stop - first])
-            )
+
+            def of_graph(rows: Rows) -> Rows:
+                found = rows[start - first : stop - first].astype(self._rows)
+                found[found >= 0] += first
+                return found
+
+            call, inner = of_graph(nesting.call), of_graph(nesting.inner)
         is_outcome = np.zeros(stop - start, bool)
         low, high = np.searchsorted(self._extended, [start, stop]).tolist()
         outcome = np.isin(self.extensions.channel[low:high], self.outcome_channels)
         is_outcome[self._extended[low:high] - start] = outcome
-        return owners(part("kind"), part("region"), part("strand"), call, inner, is_outcome=is_outcome)
+        return owners(part("kind"), part("region"), part("strand"), call, inner, is_outcome=is_outcome, room=self.room)
 
     def exit_of(self, enter: int) -> int:
         if "calls" in self.__dict__:
@@ -344,18 +377,31 @@ class StoredGraph(ExecutionGraph):
     def _strand_start(self) -> I64:
         return np.array([*(strand.start for strand in self.strands), len(self)], np.int64)
 
+    @property
+    def _rows(self) -> type[np.signedinteger[Any]]:
+        """The type of rows."""
+        return np.int32 if len(self) < 1 << 31 else np.int64
+
     @cached_property
     def _nesting(self) -> Nesting:
-        return nest(self.kind, self.site, self._strand_start)
+        made = self._made(lambda: nest(self.kind, self.site, self._strand_start, self.room))
+        # It tells what these do.
+        self.__dict__.pop("_nestings", None)
+        return made
 
     @cached_property
     def call(self) -> Rows:
-        return self._nesting.call.astype(np.int32 if len(self) < 1 << 31 else np.int64, copy=False)
+        return self._nesting.call.astype(self._rows, copy=False)
 
     @cached_property
     def inner(self) -> Rows:
-        return self._nesting.inner.astype(np.int32 if len(self) < 1 << 31 else np.int64, copy=False)
+        return self._nesting.inner.astype(self._rows, copy=False)
+
+    @cached_property
+    def owner(self) -> Rows:
+        return self._made(lambda: super(StoredGraph, self).owner)
 
     @cached_property
     def calls(self) -> Calls:
-        return call_times(self._nesting, self.ts, self.strand, self._strand_start, self.idle)
+        start = self._strand_start
+        return self._made(lambda: call_times(self._nesting, self.ts, self.strand, start, self.idle, room=self.room))

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clew.graph.kernel import kernel
+from clew.graph.spilled import Room
 
 ROWS_A_GROUP = 1 << 20
 """One group is decoded to look at one of its rows."""
@@ -223,10 +224,17 @@ class Table:
         except (OSError, pa.ArrowException) as error:
             raise DamagedTable(f"{self.path.name} cannot be read ({error})") from error
 
-    def numbers(self, column: str, dtype: type, *, group: int | None = None) -> npt.NDArray[Any]:
+    def numbers(self, column: str, dtype: type, *, group: int | None = None, room: Room = np.empty) -> npt.NDArray[Any]:
         """A column of numbers as an array, of all rows or of one group of them."""
-        read = self.read(column, groups=None if group is None else [group]).column(0)
-        array: npt.NDArray[Any] = np.ascontiguousarray(read.to_numpy(), dtype)
+        groups = range(self.groups) if group is None else range(group, group + 1)
+        if room is np.empty:
+            array: npt.NDArray[Any] = np.ascontiguousarray(self.read(column, groups=groups).column(0).to_numpy(), dtype)
+        else:
+            # A group at a time, so that no more of it is in memory.
+            start = self._group_start[groups.start : groups.stop + 1] - self._group_start[groups.start]
+            array = room(int(start[-1]), dtype)
+            for number, one in enumerate(groups):
+                array[start[number] : start[number + 1]] = self.read(column, groups=[one]).column(0).to_numpy()
         array.flags.writeable = False
         return array
 

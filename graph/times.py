@@ -13,6 +13,7 @@ from clew.graph.arrays import lengths
 from clew.graph.calls import Nesting
 from clew.graph.edges import Joined
 from clew.graph.model import Calls, Rows
+from clew.graph.spilled import Room
 from clew.graph.walks import in_c, walks
 from clew.records.event import Kind
 
@@ -107,16 +108,15 @@ def gaps(ts: I64, strand: npt.NDArray[np.uint32]) -> I64:
     return length
 
 
-def call_times(nesting: Nesting, ts: I64, strand: npt.NDArray[np.uint32], strand_start: I64, idle: Mask) -> Calls:
+def call_times(
+    nesting: Nesting, ts: I64, strand: npt.NDArray[np.uint32], strand_start: I64, idle: Mask, *, room: Room = np.empty
+) -> Calls:
     """A call without an end lasts as long as its strand's recording."""
     if not in_c:
         return call_times_by_columns(nesting, ts, strand, strand_start, idle)
     enter, exits = np.ascontiguousarray(nesting.enter), np.ascontiguousarray(nesting.exit)
-    total, self_ns, waiting = (
-        np.empty(len(enter), np.int64),
-        np.zeros(len(enter), np.int64),
-        np.zeros(len(enter), np.int64),
-    )
+    total, self_ns, waiting = (room(len(enter), np.int64) for _ in range(3))
+    self_ns[:] = waiting[:] = 0
     walks.durations(
         nesting.call, nesting.inner, nesting.call.dtype == np.int64, enter, exits, ts, idle,
         np.ascontiguousarray(strand_start, np.int64), np.ascontiguousarray(nesting.suspended), total, self_ns, waiting,

@@ -229,4 +229,7 @@ def answer(session: Session, method: str, params: object, task: Task | None = No
     if method not in HANDLERS:
         raise RequestError(f"there is no method {method!r}; there are {', '.join(sorted(HANDLERS))}")
     request, _ = protocol.METHODS[method]
-    return encode(HANDLERS[method](session, decode(request, params if params is not None else {}), task or Task()))
+    found = encode(HANDLERS[method](session, decode(request, params if params is not None else {}), task or Task()))
+    # Not where nobody waits any more: the worker is wanted.
+    session.let_go()
+    return found

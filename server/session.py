@@ -84,6 +84,17 @@ class Session:
         self._folder_locks: dict[Path, threading.Lock] = {}
         self._lock = threading.Lock()
 
+    def let_go(self) -> None:
+        """Once a question is answered: large runs' columns lie in files, of which only so much stays in memory."""
+        with self._lock:
+            graphs = [opened.run.graph for opened in self._open.values()]
+        if graphs:
+            from clew.graph.spilled import is_much
+
+            if is_much():
+                for graph in graphs:
+                    graph.let_go()
+
     def runs(self) -> RunsResult:
         """All runs, newest first, damaged ones with their problem; `selected` is the id of the one that is used."""
         listed = list_runs(self.workspace)
@@ -247,6 +258,7 @@ class Session:
             if load_run(folder).finished is None or not (folder / sources.INDEX_FILE).exists():
                 # As long as its files are as they were when it ran.
                 sources.keep(folder)
+            run.graph.spare()
             now = time.monotonic()
             opened = _Open(fingerprint, run, now + max(PAUSE, PAUSES * (now - began)))
             with self._lock:

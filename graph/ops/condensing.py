@@ -19,6 +19,8 @@ from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
+_PART = 1 << 22
+"""Events that are looked at together."""
 
 
 class Condensing:
@@ -170,6 +172,12 @@ def _total(group: I64, value: I64, groups: int) -> I64:
 
 def waits_of_calls(graph: ExecutionGraph) -> I64:
     """Per call of the graph its recorded waits without its suspensions, in which its caller was suspended with it."""
-    rows = np.flatnonzero(graph.idle[:-1] & (graph.inner[:-1] >= 0) & (graph.strand[:-1] == graph.strand[1:]))
-    call = np.searchsorted(graph.calls.enter, graph.inner[rows])
-    return _total(call, graph.ts[rows + 1] - graph.ts[rows], len(graph.calls.enter))
+    enter = graph.calls.enter
+    found: I64 = graph.room(len(enter), np.int64)
+    found[:] = 0
+    for first in range(0, len(graph) - 1, _PART):
+        last = min(first + _PART, len(graph) - 1)
+        waits = graph.idle[first:last] & (graph.inner[first:last] >= 0)
+        rows = first + np.flatnonzero(waits & (graph.strand[first:last] == graph.strand[first + 1 : last + 1]))
+        np.add.at(found, np.searchsorted(enter, graph.inner[rows]), graph.ts[rows + 1] - graph.ts[rows])
+    return found

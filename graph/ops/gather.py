@@ -100,7 +100,7 @@ def _columns(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
         given = {
             "ts": (graph.ts, np.int64),
             "kind": (graph.kind, np.uint8),
-            "idle": (graph.idle, np.uint8),
+            "idle": (graph.idle.view(np.uint8), np.uint8),
             "site": (graph.site, np.uint32),
             "strand": (graph.strand, np.uint32),
             "region": (graph.region, np.uint32),
@@ -117,6 +117,8 @@ def _columns(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
         # Mostly they are so already, and nothing is copied.
         kept = {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
         graph.answers["columns for the kernel"] = kept
+        # A slice looks at less of them than making them did.
+        graph.let_go()
     return kept
 
 

@@ -127,7 +127,7 @@ class _Labels:
     def _where(self, node: AggregateNode) -> tuple[str, str]:
         """The process and the machine that the node's events are from, if it is one; no machine where there is only one."""
         graph = self.condensed.graph
-        found = np.unique(graph.event_process[self.condensed.events_of(node.id)])
+        found = np.unique(graph.strand_process[np.unique(graph.strand[self.condensed.events_of(node.id)])])
         machines = {graph.processes[process].machine for process in found.tolist()}
         machine = machine_of(graph, node.first_event) if len(machines) == 1 else "several machines"
         return node.process if len(found) == 1 else "several processes", machine

@@ -81,12 +81,13 @@ def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult
 
 def numbers(slice_: Slice | Part, elapsed_ns: int) -> Numbers:
     graph, events = slice_.graph, slice_.events()
+    strands = np.unique(graph.strand[events])
     return Numbers(
         events=len(events),
         eventsInRun=len(graph),
         edges=len(slice_.edges()),
-        processes=len(np.unique(graph.event_process[events])),
-        strands=len(np.unique(graph.strand[events])),
+        processes=len(np.unique(graph.strand_process[strands])),
+        strands=len(strands),
         elapsedMs=elapsed_ns / 1e6,
     )
 
