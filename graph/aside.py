@@ -30,6 +30,9 @@ T = TypeVar("T")
 
 LARGE = 1 << 20
 """Blocks from this size on are files. Smaller ones cost more time as such, and only strands, places and the like have many."""
+PARTS = 1 << 26
+"""As `LARGE`, for work that goes through a run part by part: what it makes of a part stays in memory, since files for all of
+that would take longer than the work itself."""
 _MODULE = "clew.graph._scratch"
 _PRELOAD = "LD_PRELOAD"
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
@@ -59,9 +62,11 @@ def run(
     folder: Path,
     progress: Progress,
     wanted: Callable[[], None] = lambda: None,
+    *,
+    large: int = LARGE,
 ) -> T:
-    """What `work(*given, progress)` gives, a function of a module and values that can be pickled. Its large blocks are files in
-    `folder`, which have no names.
+    """What `work(*given, progress)` gives, a function of a module and values that can be pickled. Its blocks of `large` bytes
+    and more are files in `folder`, which have no names.
 
     Raises what the work raises, `NoRoom` and `MemoryError`, and `ClewError` when it was killed. What `progress` raises ends it,
     and what `wanted` raises, which is called all the time, also while the work says nothing.
@@ -85,7 +90,7 @@ def run(
     listener.start()
     try:
         try:
-            pickle.dump((os.fspath(folder.absolute()), work, given), process.stdin)
+            pickle.dump((os.fspath(folder.absolute()), large, work, given), process.stdin)
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it is said below how it ended
@@ -135,7 +140,7 @@ def main() -> None:
     messages = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     del os.environ[_PRELOAD]
-    folder, work, given = pickle.load(sys.stdin.buffer)
+    folder, large, work, given = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     saying = threading.Lock()
 
@@ -145,15 +150,15 @@ def main() -> None:
             messages.flush()
 
     try:
-        say("done", _do(folder, work, given, lambda *step: say("progress", *step)))
+        say("done", _do(folder, large, work, given, lambda *step: say("progress", *step)))
     except BaseException as error:
         say("failed", _picklable(error))
 
 
-def _do(folder: str, work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T:
+def _do(folder: str, large: int, work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T:
     from clew.graph import _scratch
 
-    _scratch.begin(folder, LARGE)
+    _scratch.begin(folder, large)
     try:
         return work(*given, progress)
     except MemoryError as error:  # Arrow's is one, too

@@ -119,7 +119,7 @@ def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress:
     over = is_over(folder, graph)
     if over and len(graph) >= LARGE and aside.is_possible() and os.access(folder, os.W_OK):
         with contextlib.suppress(OSError, aside.NoRoom), workplace(folder, FOLDER) as place:
-            found = aside.run(_find_aside, (folder, make), place, progress)
+            found = aside.run(_find_aside, (folder, make), place, progress, large=aside.PARTS)
     if found is None:
         found = make(graph, progress)
     # As it will be read: what is told does not depend on whether it was kept.
@@ -131,7 +131,9 @@ def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress:
 
 
 def _find_aside(folder: Path, make: Maker, progress: Progress) -> Any:
-    return make(open_graph(folder)[0], progress)
+    graph = open_graph(folder)[0]
+    graph.spare()
+    return make(graph, progress)
 
 
 def _of(folder: Path, graph: ExecutionGraph) -> list[Any]:

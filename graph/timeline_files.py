@@ -1,25 +1,29 @@
 """A run's timeline, `timeline/` in its folder: the arrays as they are, mapped into memory.
 
-Invariant: it is a cache beside the store. It is written beside its place and renamed, and used only when it is of exactly the
-files that the graph is of, whole, and as it was written; else it is made anew.
+Of a large run another process lays it out. Invariant: it is a cache beside the store. It is written beside its place and
+renamed, and used only when it is of exactly the files that the graph is of, whole, and as it was written; else it is made anew.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from clew.graph import aside
 from clew.graph.bars import BAR, Array
 from clew.graph.kernel import kernel
 from clew.graph.model import ExecutionGraph
 from clew.graph.ops.timeline import ARROW, CLASSES, Timeline, from_arrays
-from clew.graph.store import fingerprint
+from clew.graph.progress import Progress, nobody
+from clew.graph.store import fingerprint, open_graph
 from clew.graph.workplace import workplace
 from clew.records.alive import is_abandoned
 from clew.records.run import RunInfo
@@ -29,16 +33,26 @@ FOLDER = "timeline"
 MANIFEST = "timeline.json"
 SMALL = 200_000
 """Events of a run whose timeline is made as fast as it would be read."""
+LARGE = 4_000_000
+"""Events of a run from which on another process lays it out."""
 _TYPES = {"depths": np.dtype("<u4"), "arrows": ARROW}
 
 
-def timeline_of(folder: Path, info: RunInfo, graph: ExecutionGraph) -> Timeline:
-    """Of a large run that is over from its files, which are made the first time; else made anew."""
+def timeline_of(
+    folder: Path, info: RunInfo, graph: ExecutionGraph, wanted: Callable[[], None] = lambda: None
+) -> Timeline:
+    """Of a large run that is over from its files, which are made the first time; else made anew. Raises what `wanted` raises,
+    which is asked while another process makes them."""
     if len(graph) < SMALL or (info.finished is None and not is_abandoned(folder, info)):
         return Timeline.of(graph)
     of = [fingerprint(folder), len(graph), len(graph.strands), len(graph.sites)]
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return _load(folder / FOLDER, of)
+    if os.access(folder, os.W_OK) and len(graph) >= LARGE and aside.is_possible():
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, aside.NoRoom):
+            with workplace(folder, FOLDER) as place:
+                aside.run(_make, (folder, of), place, nobody, wanted, large=aside.PARTS)
+            return _load(folder / FOLDER, of)
     made = Timeline.of(graph)
     if os.access(folder, os.W_OK):
         # What cannot be kept is made anew each time.
@@ -47,6 +61,10 @@ def timeline_of(folder: Path, info: RunInfo, graph: ExecutionGraph) -> Timeline:
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 return _load(folder / FOLDER, of)  # mapped, it can be let go by the system
     return made
+
+
+def _make(folder: Path, of: list[Any], _progress: Progress) -> None:
+    _save(folder, Timeline.of(open_graph(folder)[0]), of)
 
 
 def _save(folder: Path, timeline: Timeline, of: list[Any]) -> None:
@@ -87,8 +105,12 @@ def _mapped(path: Path, name: str, length: int, *expected: int) -> Array:
         raise ValueError(f"{name} is not whole")
     if not length:
         return np.zeros(0, dtype)
-    # A plain array over the mapping: a slice of it costs a third.
-    array: Array = np.asarray(np.memmap(path, dtype, "r", shape=(length,))).view(np.ndarray)
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), length * dtype.itemsize, access=mmap.ACCESS_READ)
+    array: Array = np.frombuffer(mapped, dtype)
     if list(kernel.checksum(array.view(np.uint8))) != list(expected):
         raise ValueError(f"{name} has changed")
+    if hasattr(mmap, "MADV_DONTNEED"):
+        # All of it was looked at, and takes no memory until it is again.
+        mapped.madvise(mmap.MADV_DONTNEED)
     return array

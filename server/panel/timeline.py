@@ -202,10 +202,10 @@ def open_timeline(session: Session, which: str, task: Task) -> tuple[Run, Timeli
     made = _MADE.get(run)
     if made is None:
         task.phase("laying out what ran when")
-        with _LOCK:
+        with task.hold(_LOCK):
             made = _MADE.get(run)
             if made is None:
-                made = _MADE[run] = timeline_of(run.folder, run.info, run.graph)
+                made = _MADE[run] = timeline_of(run.folder, run.info, run.graph, task.check)
     return run, made
 
 

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.graph import calls, spilled, stored, tables
+from clew.graph import aside, calls, spilled, stored, tables, timeline_files
 from clew.graph.model import Calls
 from clew.graph.ops import condensing
 from clew.graph.ops.aggregate import aggregate
 from clew.graph.ops.slice import slice_events
 from clew.graph.spilled import Spilled
 from clew.graph.store import open_graph
+from clew.records.run import load_run
 
 COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle", "owner")
 pytestmark = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room on the disk cannot be reserved here")
@@ -169,3 +170,28 @@ def test_what_was_let_go_is_still_there(tmp_path, monkeypatch):
     del array
     place.let_go()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not aside.is_possible(), reason="needs glibc and a compiler")
+def test_a_timeline_that_another_process_lays_out_is_the_same(new_run, monkeypatch):
+    folder = recorded(new_run, [["enter", "send", "leave"] * 9, ["receive", "enter", "leave"] * 9])
+    graph, info = open_graph(folder)[0], load_run(folder)
+    made = timeline_files.Timeline.of(graph)
+    monkeypatch.setattr(timeline_files, "SMALL", 0)
+    monkeypatch.setattr(timeline_files, "LARGE", 0)
+    monkeypatch.setattr(timeline_files.Timeline, "of", lambda _graph: pytest.fail("made here"))
+    found = timeline_files.timeline_of(folder, info, graph)
+    assert found.arrays.keys() == made.arrays.keys()
+    assert all(np.array_equal(array, found.arrays[name]) for name, array in made.arrays.items())
+
+    class Enough(Exception):
+        pass
+
+    def stop():
+        raise Enough
+
+    other = folder / timeline_files.FOLDER / timeline_files.MANIFEST
+    other.unlink()
+    with pytest.raises(Enough):
+        timeline_files.timeline_of(folder, info, graph, stop)
+    assert [path.name for path in folder.iterdir() if path.name.startswith(f".{timeline_files.FOLDER}")] == []
