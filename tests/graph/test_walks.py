@@ -54,7 +54,7 @@ def columns(strands):
 
 def check(strands):
     kind, site, ext, start = columns(strands)
-    ours, theirs = calls._by_walks(kind, site, start), calls.by_columns(kind, site, start)
+    ours, theirs = calls._by_walks(kind, site, start, np.empty), calls.by_columns(kind, site, start)
     for name in ("call", "inner", "enter", "exit", "caller", "unmatched"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     assert sorted(map(tuple, ours.suspended.tolist())) == sorted(map(tuple, theirs.suspended.tolist()))
