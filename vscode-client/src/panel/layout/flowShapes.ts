@@ -6,11 +6,18 @@
  */
 import { type Wait, WAIT_AT } from "./across";
 import { childrenOf, type FlowBox, isIn, JOIN_GAP, lengthIn, PARTING, type Picture, type Side, sidesOf } from "./flow";
+import type { Lane } from "./lanes";
 import type { Flow, PlacedBox, Point } from "./types";
 
 /** Where an edge enters and leaves a box, across the flow, from the box's low side. */
 export const INLET = 20;
 const CORNER = 8;
+/** A lane's ground is longer than what stands in it, on both sides. */
+const LANE_MARGIN = 12;
+/** From a lane's low side to the middle of its name. */
+const LANE_NAME_AT = 9;
+/** A lane's name is told again after so many px, so that some of it is seen. */
+const NAME_EVERY = 900;
 /** Between the two bars of an edge. */
 const BAR_GAP = 5;
 
@@ -45,7 +52,17 @@ export interface JoinShape {
   at: Point;
 }
 
+/** The ground of a lane, and where its name stands: along the flow, again and again. */
+export interface LaneShape {
+  id: string;
+  name: string;
+  box: PlacedBox;
+  names: Point[];
+}
+
 export interface FlowDrawing {
+  /** Of large flows only. */
+  lanes: LaneShape[];
   boxes: PlacedBox[];
   edges: EdgeShape[];
   bars: BarShape[];
@@ -67,7 +84,11 @@ export function drawing(
   starts: ReadonlyMap<string, number>,
   picture: Picture,
   flow: Flow,
-  { joins = [], oneBar = false }: { joins?: readonly JoinInput[]; oneBar?: boolean } = {},
+  {
+    joins = [],
+    lanes = [],
+    oneBar = false,
+  }: { joins?: readonly JoinInput[]; lanes?: readonly Lane[]; oneBar?: boolean } = {},
 ): FlowDrawing {
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const shown = boxes.filter((box) => isIn(box, picture) && starts.has(box.id));
@@ -121,7 +142,22 @@ export function drawing(
     return { id: box.id, x, y, width, height };
   });
   const joined = joinShapes(boxes, lows, starts, joins, turn);
-  return { boxes: placed, edges, bars, labels, joins: joined, frame: frameOf(placed, joined), flow };
+  const frame = frameOf(placed, joined);
+  return { lanes: laneShapes(lanes, frame, turn), boxes: placed, edges, bars, labels, joins: joined, frame, flow };
+}
+
+/** Grounds as long as the drawing. */
+function laneShapes(lanes: readonly Lane[], frame: FlowDrawing["frame"], turn: (point: Point) => Point): LaneShape[] {
+  const [, from] = turn([frame.x, frame.y]);
+  const [, length] = turn([frame.width, frame.height]);
+  return lanes.map(({ id, name, low, high }) => {
+    const [x, y] = turn([(low + high) / 2, from + length / 2]);
+    const [width, height] = turn([high - low, length + 2 * LANE_MARGIN]);
+    const names = Array.from({ length: Math.max(1, Math.ceil(length / NAME_EVERY)) }, (_, index) =>
+      turn([low + LANE_NAME_AT, from + index * NAME_EVERY]),
+    );
+    return { id, name, box: { id, x, y, width, height }, names };
+  });
 }
 
 interface Level {
@@ -224,14 +260,14 @@ function text([x, y]: Point): string {
 
 function frameOf(boxes: readonly PlacedBox[], joins: readonly JoinShape[]): FlowDrawing["frame"] {
   if (boxes.length === 0) return { x: 0, y: 0, width: 0, height: 0 };
-  const across = [
-    ...boxes.flatMap((box) => [box.x - box.width / 2, box.x + box.width / 2]),
-    ...joins.map((one) => one.at[0]),
-  ];
-  const along = [
-    ...boxes.flatMap((box) => [box.y - box.height / 2, box.y + box.height / 2]),
-    ...joins.map((one) => one.at[1]),
-  ];
-  const [x, y] = [Math.min(...across), Math.min(...along)];
-  return { x, y, width: Math.max(...across) - x, height: Math.max(...along) - y };
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  const hold = (x: number, y: number, width: number, height: number): void => {
+    left = Math.min(left, x - width / 2);
+    right = Math.max(right, x + width / 2);
+    top = Math.min(top, y - height / 2);
+    bottom = Math.max(bottom, y + height / 2);
+  };
+  for (const { x, y, width, height } of boxes) hold(x, y, width, height);
+  for (const { at } of joins) hold(at[0], at[1], 0, 0);
+  return { x: left, y: top, width: right - left, height: bottom - top };
 }

@@ -6,10 +6,12 @@
 import { across } from "../layout/across";
 import { aligned, anchorOf, between, type FlowBox, starts } from "../layout/flow";
 import { drawing, type FlowDrawing, waitsOf } from "../layout/flowShapes";
+import { type Lane, laned, LANES_FROM } from "../layout/lanes";
 import type { Flow as Direction } from "../layout/types";
 import type { Flow } from "./flow";
 import { flowBoxes } from "./flowBoxes";
 import { foldEqual, groupRepeats } from "./fold";
+import { strandsOf } from "./flowStrands";
 import { type Join, joinsOf } from "./joins";
 import type { Significance } from "./significance";
 import type { Measure } from "./sizes";
@@ -34,6 +36,8 @@ export interface Prepared {
   after: ReadonlyMap<string, number>;
   union: ReadonlyMap<string, number>;
   joins: readonly Join[];
+  /** None where the flow is drawn as a tree. */
+  lanes: readonly Lane[];
   /** What is drawn at the same place on both sides, "" without an anchor. */
   anchor: string;
   direction: Direction;
@@ -52,16 +56,21 @@ export function prepare(wish: Wish, shown: Flow, direction: Direction, measure: 
   const after = starts(boxes, "after");
   const union = starts(boxes, "union");
   const joins = [joinsOf(shown, "before"), joinsOf(shown, "after")] as const;
-  const waits = [
-    ...waitsOf(boxes, before, joins[0]),
-    ...waitsOf(boxes, after, joins[1]),
-    ...waitsOf(boxes, union, joins.flat()),
-  ];
+  const pictures = [before, after, union];
+  const place = (): ReturnType<typeof laned> => {
+    if (isLaned(shown)) return laned(boxes, pictures, strandsOf(shown));
+    const waits = [
+      ...waitsOf(boxes, before, joins[0]),
+      ...waitsOf(boxes, after, joins[1]),
+      ...waitsOf(boxes, union, joins.flat()),
+    ];
+    return { lows: across(boxes, pictures, waits), lanes: [] };
+  };
   // Without an anchor both sides begin at the same place; the roots stand there.
   return {
     flow: shown,
     boxes,
-    lows: across(boxes, [before, after, union], waits),
+    ...place(),
     before,
     after: anchor ? aligned(boxes, before, after, anchor) : after,
     union,
@@ -71,11 +80,16 @@ export function prepare(wish: Wish, shown: Flow, direction: Direction, measure: 
   };
 }
 
+/** Is what is shown too much for a tree? */
+export function isLaned(shown: Flow): boolean {
+  return shown.calls.length >= LANES_FROM;
+}
+
 /** The picture of one side, or of both as one. */
 export function pictureOf(prepared: Prepared, picture: "before" | "after" | "union"): FlowDrawing {
-  const { boxes, lows, joins, direction } = prepared;
+  const { boxes, lows, joins, lanes, direction } = prepared;
   const shown = picture === "union" ? joins : joins.filter((join) => join.side === picture);
-  return drawing(boxes, lows, prepared[picture], picture, direction, { joins: shown });
+  return drawing(boxes, lows, prepared[picture], picture, direction, { joins: shown, lanes });
 }
 
 /** The direction in which the picture of both is drawn larger in a window of this width and height. */
@@ -90,7 +104,7 @@ export function betweenPicture(
   prepared: Prepared,
   time: number,
 ): { drawing: FlowDrawing; opacity: (id: string) => number } {
-  const { boxes, lows, before, after, direction } = prepared;
+  const { boxes, lows, lanes, before, after, direction } = prepared;
   const now = between(before, after, time);
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const opacity = (id: string): number => {
@@ -105,5 +119,5 @@ export function betweenPicture(
       const length = both ? from + (to - from) * now.moved : null;
       return both ? { ...box, lengths: { before: length, after: length } } : box;
     });
-  return { drawing: drawing(shown, lows, now.starts, "union", direction, { oneBar: true }), opacity };
+  return { drawing: drawing(shown, lows, now.starts, "union", direction, { lanes, oneBar: true }), opacity };
 }

@@ -13,7 +13,15 @@ import { type Flow, type FlowCall, subtree } from "../../model/flow";
 import { flowStep } from "../../model/flowSteps";
 import { count } from "../../model/format";
 import type { Arrow } from "../../model/navigate";
-import { betterDirection, betweenPicture, folded, pictureOf, type Prepared, prepare } from "../../model/prepared";
+import {
+  betterDirection,
+  betweenPicture,
+  folded,
+  isLaned,
+  pictureOf,
+  type Prepared,
+  prepare,
+} from "../../model/prepared";
 import type { Significance } from "../../model/significance";
 import type { FlowMode } from "../../model/flowMode";
 import { measurer } from "../measure";
@@ -130,6 +138,7 @@ export class FlowElement extends DrawingElement {
     if (this.direction !== "auto") this.prepared = lay(this.direction);
     // Beside each other flows go down: only so do the lines between them slope where one takes longer.
     else if (this.mode === "sides") this.prepared = lay("down");
+    else if (isLaned(shown)) this.prepared = lay("right");
     else {
       const [down, right] = [lay("down"), lay("right")];
       const { width, height } = this.getBoundingClientRect();
@@ -297,6 +306,15 @@ export class FlowElement extends DrawingElement {
               player.speed = speed;
               this.requestUpdate();
             })
+          : nothing
+      }
+      ${
+        prepared && prepared.lanes.length > 0
+          ? html`<p class="lanes-word" role="note">
+              ${count(prepared.boxes.length, "box")} are too many for a tree: they stand in lanes, one for each function
+              that begins a task, a thread or what a message leads to. Fold what is equal, and group repeats, to see the
+              tree.
+            </p>`
           : nothing
       }
       <div

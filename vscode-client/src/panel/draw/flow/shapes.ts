@@ -1,6 +1,6 @@
 /** How the calls, edges, bars and joins of a flow look as SVG: functions of what is known about them, without state. */
 import { nothing, svg, type SVGTemplateResult } from "lit";
-import type { BarShape, EdgeShape, FlowDrawing, JoinShape } from "../../layout/flowShapes";
+import type { BarShape, EdgeShape, FlowDrawing, JoinShape, LaneShape } from "../../layout/flowShapes";
 import type { PlacedBox } from "../../layout/types";
 import type { Flow, FlowCall } from "../../model/flow";
 import { edgeTime, fit, FLOW_BOX, FLOW_PADDING, heading, ownTime, type Shown, sign } from "../../model/flowBoxes";
@@ -37,6 +37,7 @@ export function drawFlow(drawing: FlowDrawing, look: FlowLook, act: FlowActions,
     (isSure(look, edge.id) ? 2 : 0) + (call(edge.id)?.status === "both" && edge.sides.length > 1 ? 0 : 1);
   const labels = new Map(drawing.labels.map((label) => [label.id, label]));
   return svg`
+    <g class="flow-lanes">${drawing.lanes.map((lane) => drawLane(lane, drawing.flow))}</g>
     <g class="joins">${drawing.joins.map((join) => drawJoin(join, look))}</g>
     <g class="edges">
       ${[...drawing.edges].sort((a, b) => weight(a) - weight(b)).map((edge) => drawEdge(edge, look))}
@@ -70,6 +71,14 @@ function isSure(look: FlowLook, id: string): boolean {
   const call = look.flow.byId.get(id);
   const drawn = call?.kind === "equal" ? call.members.slice(0, 1) : (call?.members ?? []);
   return drawn.some((one) => look.found.edges.has(one.id));
+}
+
+function drawLane({ name, box, names }: LaneShape, flow: FlowDrawing["flow"]): SVGTemplateResult {
+  return svg`<rect x=${box.x - box.width / 2} y=${box.y - box.height / 2} width=${box.width} height=${box.height} rx="6" />
+    ${names.map(
+      ([x, y]) =>
+        svg`<text dy="0.35em" transform="translate(${x} ${y}) rotate(${flow === "down" ? 90 : 0})">${name}</text>`,
+    )}`;
 }
 
 function drawEdge(edge: EdgeShape, look: FlowLook): SVGTemplateResult {
