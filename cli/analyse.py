@@ -93,6 +93,8 @@ def _answer(question: WizardQuestion, given: str | None, *, yes: bool) -> str:
         for number, choice in enumerate(question.choices, 1):
             detail = click.style(f"  {choice.detail}", dim=True) if choice.detail else ""
             click.echo(f"  {number}  {choice.title}{detail}", err=True)
+        if question.hiddenChoices:
+            click.echo(f"     and {question.hiddenChoices:,} less likely, which cannot be chosen here", err=True)
         number = click.prompt(
             "Which", type=click.IntRange(1, len(question.choices)), default=1, show_default=True, err=True
         )
@@ -113,3 +115,5 @@ def _print(number: int, step: WizardStep) -> None:
         for row in step.rows:
             figures.add_row(*row.cells)
         show(figures)
+    if step.hiddenRows:
+        click.echo(f"and {step.hiddenRows:,} more, which the query prints")

@@ -32,6 +32,8 @@ from clew.server.protocol import (
 from clew.server.session import Session, Task
 
 MAX_ROWS = 5000
+MAX_DETAILS = 50
+"""Calls, precursors and differences of one row, each: those that tell most."""
 MAX_FLOW = 2000
 """Characters of a flow."""
 EXPLAINED = 10
@@ -117,6 +119,7 @@ class _Rows:
     def changed(self) -> Iterator[CompareRow]:
         for place, row in enumerate(self.mutations.rows):
             told = place < EXPLAINED or self.id_of(row.category) == self.chosen
+            differences = self.mutations.differences(row).rows if told else ()
             yield self._row(
                 row.category,
                 kind=row.kind,
@@ -129,8 +132,11 @@ class _Rows:
                 costNs=row.cost_ns,
                 sentence=row.sentence(),
                 calls=list(self._calls(row)),
-                precursors=[self._precursor(each) for each in row.precursors],
-                differences=[_difference(each) for each in self.mutations.differences(row).rows] if told else [],
+                hiddenCalls=max(len(row.edges) - MAX_DETAILS, 0),
+                precursors=[self._precursor(each) for each in row.precursors[:MAX_DETAILS]],
+                hiddenPrecursors=max(len(row.precursors) - MAX_DETAILS, 0),
+                differences=[_difference(each) for each in differences[:MAX_DETAILS]],
+                hiddenDifferences=max(len(differences) - MAX_DETAILS, 0),
             )
 
     def unchanged(self, limit: int) -> Iterator[CompareRow]:
@@ -174,7 +180,7 @@ class _Rows:
         )
 
     def _calls(self, row: Mutation) -> Iterator[CompareCall]:
-        for edge in row.edges:
+        for edge in row.edges[:MAX_DETAILS]:
             found = self.pairing.location(row.category, edge.place) if self.located else None
             yield _call(edge, Location(*found) if found else None)
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from clew.graph.query import Run
 
 MAX_SUSPECTS = 500
+MAX_CLUSTERS = 100
+"""The largest ones."""
 MAX_TEXT = 400
 """Characters of a message."""
 
@@ -48,6 +50,7 @@ def localize_view(session: Session, params: LocalizeParams, task: Task) -> Local
     with task.interruptible():
         found = localize(suspect, reference, Thresholds(**asdict(params.thresholds)))
     limit = max(1, min(params.maxSuspects, MAX_SUSPECTS))
+    clusters = _clusters(found)
     return LocalizeResult(
         suspect=[session.ref(run) for run in sides[0]],
         reference=[session.ref(run) for run in sides[1]],
@@ -58,7 +61,8 @@ def localize_view(session: Session, params: LocalizeParams, task: Task) -> Local
         requestsReference=found.reference,
         suspects=[_suspect(found, number, one) for number, one in enumerate(found.suspects[:limit], 1)],
         hiddenSuspects=max(len(found.suspects) - limit, 0),
-        clusters=_clusters(found),
+        clusters=clusters[:MAX_CLUSTERS],
+        hiddenClusters=max(len(clusters) - MAX_CLUSTERS, 0),
         message=_message(sides, suspect, reference),
     )
 

@@ -132,9 +132,12 @@ class CompareRow:
     sentence: str
     calls: list[CompareCall] = field(default_factory=list)
     """Those that got slower, what costs most first."""
+    hiddenCalls: int = 0
     precursors: list[ComparePrecursor] = field(default_factory=list)
     """The likeliest first."""
+    hiddenPrecursors: int = 0
     differences: list[CompareDifference] = field(default_factory=list)
+    hiddenDifferences: int = 0
 
 
 @dataclass(frozen=True)

@@ -123,5 +123,7 @@ class LocalizeResult:
     suspects: list[LocalizeSuspect]
     hiddenSuspects: int
     clusters: list[LocalizeCluster]
+    """The largest first."""
+    hiddenClusters: int
     message: str = ""
     """A sentence when there is nothing to compare, with what to do."""

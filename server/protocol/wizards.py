@@ -33,6 +33,8 @@ class WizardQuestion:
     text: str
     choices: list[WizardChoice]
     """The first is what most would choose."""
+    hiddenChoices: int = 0
+    """Less likely ones that were left out."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class WizardStep:
     """The panel's view that shows it, "" for none."""
     params: Any = None
     """What that view is asked."""
+    hiddenRows: int = 0
+    """Those after the last one, that were left out."""
 
 
 @dataclass(frozen=True)

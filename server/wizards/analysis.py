@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from clew.graph.ops.flows import Flows
 from clew.records.errors import ClewError
@@ -24,8 +24,25 @@ MAX_CHOICES = 20
 MAX_ROWS = 20
 
 
+T = TypeVar("T")
+
+
 class NothingFound(ClewError):
     """There is nothing to analyse; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The first of what a step found."""
+
+    shown: list[WizardRow] = field(default_factory=list)
+    hidden: int = 0
+    """How many more there are."""
+
+
+def rows_of(things: Sequence[T], row: Callable[[T], WizardRow]) -> Rows:
+    """The first `MAX_ROWS`, of which alone rows are made."""
+    return Rows([row(thing) for thing in things[:MAX_ROWS]], max(len(things) - MAX_ROWS, 0))
 
 
 @dataclass(frozen=True)
@@ -34,7 +51,7 @@ class Found:
 
     sentence: str
     columns: Sequence[str] = ()
-    rows: Sequence[WizardRow] = ()
+    rows: Rows = Rows()
     code: str = ""
     view: str = ""
     params: Any = None
@@ -70,15 +87,16 @@ class Analysis(ABC):
 
     def question(self, number: int, task: Task) -> WizardQuestion:
         asked = self.questions()[number]
-        return WizardQuestion(asked.text, asked.choices(task)[:MAX_CHOICES])
+        choices = asked.choices(task)
+        return WizardQuestion(asked.text, choices[:MAX_CHOICES], max(len(choices) - MAX_CHOICES, 0))
 
     def step(self, number: int, task: Task) -> WizardStep:
         title, work = self.steps()[number]
         task.phase(title)
         found = work(task)
         return WizardStep(
-            title, found.sentence, list(found.columns), list(found.rows)[:MAX_ROWS], found.code,
-            view=found.view, params=found.params,
+            title, found.sentence, list(found.columns), found.rows.shown, found.code,
+            view=found.view, params=found.params, hiddenRows=found.rows.hidden,
         )  # fmt: skip
 
 

@@ -17,10 +17,9 @@ from clew.server import wording
 from clew.server.codec import encode
 from clew.server.panel.chain import chain_of
 from clew.server.panel.titles import shorten
-from clew.server.protocol import CompareParams, LocalizeParams, SliceParams, Target, WizardChoice, WizardRow
+from clew.server.protocol import ChainStep, CompareParams, LocalizeParams, SliceParams, Target, WizardChoice, WizardRow
 from clew.server.session import Task
 from clew.server.wizards.analysis import (
-    MAX_ROWS,
     Found,
     NothingFound,
     OfOneRun,
@@ -28,6 +27,7 @@ from clew.server.wizards.analysis import (
     flows_of,
     literal,
     location,
+    rows_of,
 )
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Errors(OfOneRun):
         return Found(
             f"{wording.count(total, what)} from {wording.count(len(rows), 'place')}.",
             ("times", "level", "where", "first", "last", "for example"),
-            [self._group(row) for row in rows[:MAX_ROWS]],
+            rows_of(rows, self._group),
             f"{self._all_code}\n"
             'places = errors.group_by("level", "function", "line")\n'
             'for row in places.agg(times="count", first=("min", "ts"), last=("max", "ts")).order_by("-times"):\n'
@@ -148,11 +148,10 @@ class Errors(OfOneRun):
         steps = chain_of(graph, why(graph, self._error.id))
         function, _, line = self.answers[1].rpartition(":")
         order = "ts" if self.answers[2] == "first" else "-ts"
-        rows = [WizardRow([step.title, step.detail], step.location, step.event) for step in steps]
         return Found(
             f"{wording.count(len(steps), 'step')} back from “{_text(self._error)}” to its root.",
             ("step", "where and when"),
-            rows,
+            rows_of(steps, _step),
             f"chosen = errors.where(function={literal(function)}, line={line})\n"
             f"error = chosen.order_by({literal(order)}).first()\n"
             "for step in error.why():\n    print(step)",
@@ -166,7 +165,7 @@ class Errors(OfOneRun):
         return Found(
             f"{step.title[0].upper()}{step.title[1:]}, {wording.duration(self._error.ts - step.timeNs)} before the error.",
             ("what began it", "where and when"),
-            [WizardRow([step.title, step.detail], step.location, step.event)],
+            rows_of([step], _step),
             "root = error.why()[-1]\nprint(root, error.ts - root.ts)",
             "slice",
             encode(SliceParams(Target(event=step.event), run=self.run.info.id, direction="forward")),
@@ -197,15 +196,16 @@ class Errors(OfOneRun):
             return Found(self._NO_SIDES)
         failing, others = sides
         changed = compare(others, failing, more=1)
-        rows = [
-            WizardRow([row.kind, row.sentence(), "; ".join(each.sentence() for each in changed.differences(row).rows)])
-            for row in changed.rows[:MAX_ROWS]
-        ]
-        differ = f"their flows differ: {changed.rows[0].sentence()}" if rows else "they make the same calls"
+        differ = f"their flows differ: {changed.rows[0].sentence()}" if changed.rows else "they make the same calls"
         return Found(
             f"{wording.count(len(failing), 'request')} failed, {len(others):,} of the same kind did not; {differ}.",
             ("what changed", "how", "what else differs"),
-            rows,
+            rows_of(
+                changed.rows,
+                lambda row: WizardRow(
+                    [row.kind, row.sentence(), "; ".join(each.sentence() for each in changed.differences(row).rows)]
+                ),
+            ),
             f"{self._SIDES_CODE}"
             "changed = compare(others, failing, more=1)\n"
             "print(len(failing), len(others), changed.sentence())\n"
@@ -225,14 +225,13 @@ class Errors(OfOneRun):
         if sides is None:
             return Found(self._NO_SIDES)
         found = localize(*sides)
-        rows = [
-            WizardRow([f"{suspect.score:.1f}", suspect.place, suspect.sentence()])
-            for suspect in found.suspects[:MAX_ROWS]
-        ]
         return Found(
             found.sentence()[0].upper() + found.sentence()[1:] + ".",
             ("bits", "suspect", "reason"),
-            rows,
+            rows_of(
+                found.suspects,
+                lambda suspect: WizardRow([f"{suspect.score:.1f}", suspect.place, suspect.sentence()]),
+            ),
             "found = localize(failing, others)\n"
             "print(found.sentence())\n"
             "for suspect in found.suspects:\n"
@@ -240,6 +239,10 @@ class Errors(OfOneRun):
             "suspects",
             encode(LocalizeParams([self.run.info.id])),
         )
+
+
+def _step(step: ChainStep) -> WizardRow:
+    return WizardRow([step.title, step.detail], step.location, step.event)
 
 
 def _text(event: Event) -> str:

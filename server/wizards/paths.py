@@ -17,14 +17,15 @@ from clew.server.codec import encode
 from clew.server.protocol import CriticalPathParams, Target, WizardChoice, WizardRow
 from clew.server.session import Task
 from clew.server.wizards.analysis import (
-    MAX_ROWS,
     Found,
     NothingFound,
     OfOneRun,
     Question,
+    Rows,
     flows_of,
     literal,
     location,
+    rows_of,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Paths(OfOneRun):
         return Found(
             f"{wording.count(len(flows), 'request')} {name}: half of them take {cells[1]} or less, the slowest {cells[3]}.",
             ("requests", "p50", "p95", "slowest"),
-            [WizardRow(cells)],
+            rows_of([cells], WizardRow),
             f"name = {literal(name)}\n"
             "flows = run.requests.named(name).flows()\n"
             "print(len(flows), [float(np.quantile(flows.response_ns, share)) for share in (0.5, 0.95, 1.0)])",
@@ -123,13 +124,13 @@ class Paths(OfOneRun):
 
     def _path(self, _task: Task) -> Found:
         total = sum(segment.self_ns + segment.wait_ns for segment in self._segments)
-        rows = [self._row(segment) for segment in self._largest(self._segments)]
+        largest = sorted(self._segments, key=lambda segment: -(segment.self_ns + segment.wait_ns))
         return Found(
             f"{wording.duration(total)} in {wording.count(len(self._segments), 'segment')}, "
             f"{wording.percent(sum(segment.wait_ns for segment in self._segments) / max(total, 1))} of it waiting; the "
             "largest:",
             ("function", "work", "waiting", "share"),
-            rows,
+            rows_of(largest, self._row),
             f"path = run.requests.where(id={self._chosen}).slice().critical_path()\n"
             "print(path.total_ns)\n"
             "for segment in sorted(path, key=lambda segment: -(segment.self_ns + segment.wait_ns)):\n"
@@ -145,10 +146,6 @@ class Paths(OfOneRun):
         cells.append(wording.percent((segment.self_ns + segment.wait_ns) / max(total, 1)))
         return WizardRow(cells, location(graph.location(segment.first_event)), segment.first_event)
 
-    @staticmethod
-    def _largest(segments: Sequence[Segment]) -> list[Segment]:
-        return sorted(segments, key=lambda segment: -(segment.self_ns + segment.wait_ns))[:MAX_ROWS]
-
     def _waits(self, _task: Task) -> Found:
         waits = [segment for segment in self._segments if segment.wait_ns > 0]
         total = sum(segment.wait_ns for segment in waits)
@@ -162,10 +159,7 @@ class Paths(OfOneRun):
         return Found(
             sentence,
             ("function", "waiting", "share of the waiting"),
-            [
-                WizardRow([label, wording.duration(ns), wording.percent(ns / max(total, 1))])
-                for label, ns in by_label.most_common(MAX_ROWS)
-            ],
+            _shares(by_label),
             "waiting = Counter()\n"
             "for segment in path:\n"
             "    waiting[segment.label] += segment.wait_ns\n"
@@ -180,16 +174,12 @@ class Paths(OfOneRun):
             task.phase(f"critical path {number} of {len(slowest)}")
             for segment in self._path_of(event):
                 spent[segment.label] += segment.self_ns + segment.wait_ns
-        total = sum(spent.values())
         first = spent.most_common(1)
         return Found(
             f"Of the {wording.count(len(slowest), 'slowest request')} "
             + (f"{first[0][0]} has the largest share." if first else "nothing is on the path."),
             ("function", "time", "share"),
-            [
-                WizardRow([label, wording.duration(ns), wording.percent(ns / max(total, 1))])
-                for label, ns in spent.most_common(MAX_ROWS)
-            ],
+            _shares(spent),
             "spent = Counter()\n"
             f"slowest = np.argsort(-flows.response_ns, kind='stable')[:{PATHS}]\n"
             "for event in flows.request[slowest].tolist():\n"
@@ -215,17 +205,17 @@ class Paths(OfOneRun):
         return Found(
             sentence,
             (f"{FASTER:.0f} % faster", "saves", "share", "then takes"),
-            [
-                WizardRow(
+            rows_of(
+                answers,
+                lambda answer: WizardRow(
                     [
                         answer.label,
                         wording.duration(answer.saved_ns),
                         wording.percent(answer.saved_ns / max(answer.total_ns, 1)),
                         wording.duration(answer.after_ns),
                     ]
-                )
-                for answer in answers
-            ],
+                ),
+            ),
             "work = Counter()\n"
             "for segment in path:\n"
             "    work[segment.label] += segment.self_ns\n"
@@ -238,3 +228,12 @@ def _nearest(flows: Flows, share: float) -> int:
     """The request at a share of all, by how long they took."""
     order = np.argsort(flows.response_ns, kind="stable")
     return int(order[round(share * (len(order) - 1))])
+
+
+def _shares(spent: Counter[str]) -> Rows:
+    """Of all that was spent, the largest first."""
+    total = max(spent.total(), 1)
+    return rows_of(
+        spent.most_common(),
+        lambda one: WizardRow([one[0], wording.duration(one[1]), wording.percent(one[1] / total)]),
+    )

@@ -12,7 +12,7 @@ from clew.server import wording
 from clew.server.codec import encode
 from clew.server.protocol import CompareParams, DiffParams, LocalizeParams, Location, WizardChoice, WizardRow
 from clew.server.session import Task
-from clew.server.wizards.analysis import MAX_ROWS, Analysis, Found, Question, literal, location, run_choices
+from clew.server.wizards.analysis import Analysis, Found, Question, literal, location, rows_of, run_choices
 
 if TYPE_CHECKING:
     from clew.graph.query import Run
@@ -89,10 +89,10 @@ class Regression(Analysis):
         return Found(
             sentence[0].upper() + sentence[1:] + ".",
             ("change", "requests", "how", "costs in all"),
-            [
-                WizardRow([row.kind, row.name, row.sentence(), wording.duration(row.cost_ns)])
-                for row in changed.rows[:MAX_ROWS]
-            ],
+            rows_of(
+                changed.rows,
+                lambda row: WizardRow([row.kind, row.name, row.sentence(), wording.duration(row.cost_ns)]),
+            ),
             f"changed = before.requests.diff(after.requests, alpha={self._alpha})\n"
             "print(changed.sentence())\n"
             "for row in changed.rows:\n"
@@ -118,10 +118,7 @@ class Regression(Analysis):
         return Found(
             sentence,
             ("function", "own time before", "after", "more"),
-            [
-                WizardRow([label, *map(wording.duration, (was, now, now - was))], self._place(label))
-                for label, was, now in grown[:MAX_ROWS]
-            ],
+            rows_of(grown, self._grown),
             'functions = before.aggregate("function").diff(after.aggregate("function")).result.rows\n'
             "for row in sorted(functions, key=lambda row: -row.delta_ns):\n"
             "    if row.delta_ns > 0:\n"
@@ -129,6 +126,10 @@ class Regression(Analysis):
             "diff",
             encode(DiffParams(self.before.info.id, self.after.info.id)),
         )
+
+    def _grown(self, row: tuple[str, int, int]) -> WizardRow:
+        label, was, now = row
+        return WizardRow([label, *map(wording.duration, (was, now, now - was))], self._place(label))
 
     def _place(self, label: str) -> Location | None:
         sites = [site for site in self.after.graph.sites if site.label == label and site.file]
@@ -140,10 +141,12 @@ class Regression(Analysis):
         return Found(
             found.sentence()[0].upper() + found.sentence()[1:] + ".",
             ("bits", "suspect", "reason"),
-            [
-                WizardRow([f"{suspect.score:.1f}", suspect.place, suspect.sentence()], self._place(suspect.method))
-                for suspect in found.suspects[:MAX_ROWS]
-            ],
+            rows_of(
+                found.suspects,
+                lambda suspect: WizardRow(
+                    [f"{suspect.score:.1f}", suspect.place, suspect.sentence()], self._place(suspect.method)
+                ),
+            ),
             "found = after.requests.localize(before.requests)\n"
             "print(found.sentence())\n"
             "for suspect in found.suspects:\n"
@@ -166,10 +169,10 @@ class Regression(Analysis):
         return Found(
             f"{wording.place(place.path, place.line, str(self.session.workspace))}{since}.",
             ("line", "code"),
-            [
-                WizardRow([str(number), lines[number - 1]], location((place.path, number)))
-                for number in range(first, min(len(lines), first + 2 * AROUND) + 1)
-            ],
+            rows_of(
+                range(first, min(len(lines), first + 2 * AROUND) + 1),
+                lambda number: WizardRow([str(number), lines[number - 1]], location((place.path, number))),
+            ),
         )
 
 

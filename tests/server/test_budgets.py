@@ -3,46 +3,103 @@ what it leaves out."""
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from clew.server.handlers import answer
+from clew.server.protocol import METHODS
+from clew.server.session import Session
 
 SLICE = {"target": {"text": "Order failed"}, "run": "before", "level": "event"}
+WALK = {"run": "before", "target": {"text": "Order failed"}}
 PATTERNS = {"run": "before", "calls": 1}
+COMPARE = {"before": ["before"], "after": ["after"]}
+LOCALIZE = {"suspect": ["after"], "reference": ["before"]}
+ERRORS = {"analysis": "errors"}
 BUDGETS = {
-    "slice": ("clew/slice", SLICE, "maxNodes", "slice.MAX_NODES", "nodes", "hiddenNodes"),
-    "critical path, beside": ("clew/criticalPath", SLICE, "", "critical_path.MAX_BESIDE", "beside", "hiddenBeside"),
-    "functions": ("clew/diff", {"before": "before", "after": "after"}, "maxRows", "diff.MAX_ROWS", "rows", "hiddenRows"),
-    "aggregate": ("clew/aggregate", {"run": "before"}, "maxBoxes", "aggregate.MAX_BOXES", "boxes", "hiddenBoxes"),
-    "timeline": ("clew/timeline", {"run": "before"}, "maxStrands", "timeline.MAX_STRANDS", "strands", "hiddenStrands"),
+    "slice": ("clew/slice", SLICE, "maxNodes", "panel.slice.MAX_NODES", "nodes", "hiddenNodes"),
+    "critical path, beside": ("clew/criticalPath", SLICE, "", "panel.critical_path.MAX_BESIDE", "beside", "hiddenBeside"),
+    "functions": ("clew/diff", {"before": "before", "after": "after"}, "maxRows", "panel.diff.MAX_ROWS", "rows", "hiddenRows"),
+    "aggregate": ("clew/aggregate", {"run": "before"}, "maxBoxes", "panel.aggregate.MAX_BOXES", "boxes", "hiddenBoxes"),
+    "timeline": ("clew/timeline", {"run": "before"}, "maxStrands", "panel.timeline.MAX_STRANDS", "strands", "hiddenStrands"),
     "timeline, functions": (
-        "clew/timeline", {"run": "before"}, "", "timeline.MAX_FUNCTIONS", "functions", "hiddenFunctions"
+        "clew/timeline", {"run": "before"}, "", "panel.timeline.MAX_FUNCTIONS", "functions", "hiddenFunctions"
     ),
-    "patterns": ("clew/patterns", PATTERNS, "maxPatterns", "patterns.MAX_PATTERNS", "patterns", "hiddenPatterns"),
-    "patterns, strands": ("clew/patterns", PATTERNS, "", "patterns.MAX_STRANDS", "strands", "hiddenStrands"),
-    "when a pattern occurs": ("clew/patternTimes", PATTERNS, "", "pattern_looks.MAX_LANES", "lanes", "hiddenLanes"),
-    "states": ("clew/patternDiagram", PATTERNS, "", "pattern_looks.MAX_STATES", "states", "hiddenStates"),
-    "moves": ("clew/patternDiagram", PATTERNS, "", "pattern_looks.MAX_MOVES", "moves", "hiddenMoves"),
+    "patterns": ("clew/patterns", PATTERNS, "maxPatterns", "panel.patterns.MAX_PATTERNS", "patterns", "hiddenPatterns"),
+    "patterns, strands": ("clew/patterns", PATTERNS, "", "panel.patterns.MAX_STRANDS", "strands", "hiddenStrands"),
+    "when a pattern occurs": ("clew/patternTimes", PATTERNS, "", "panel.pattern_looks.MAX_LANES", "lanes", "hiddenLanes"),
+    "states": ("clew/patternDiagram", PATTERNS, "", "panel.pattern_looks.MAX_STATES", "states", "hiddenStates"),
+    "moves": ("clew/patternDiagram", PATTERNS, "", "panel.pattern_looks.MAX_MOVES", "moves", "hiddenMoves"),
     "SQL": (
-        "clew/sql", {"run": "before", "statement": "SELECT kind FROM events"}, "maxRows", "own.MOST_ROWS", "rows",
+        "clew/sql", {"run": "before", "statement": "SELECT kind FROM events"}, "maxRows", "panel.own.MOST_ROWS", "rows",
         "hiddenRows",
     ),
+    "calls of flows": (
+        "clew/compare", COMPARE, "maxNodes", "panel.compare_graph.MAX_NODES", "graph.nodes", "graph.hiddenNodes"
+    ),
+    "suspects": ("clew/localize", LOCALIZE, "maxSuspects", "panel.localize.MAX_SUSPECTS", "suspects", "hiddenSuspects"),
+    "arrows": (
+        "clew/timelineArrows", {"run": "before", "strands": list(range(8)), "fromNs": 0, "toNs": 1e15}, "most",
+        "panel.timeline.MAX_ARROWS", "arrows", "hidden",
+    ),
+    "choices of a guide": (
+        "clew/wizard", ERRORS, "", "wizards.analysis.MAX_CHOICES", "question.choices", "question.hiddenChoices"
+    ),
+    "rows of a guide": (
+        "clew/wizard", {**ERRORS, "step": 1}, "", "wizards.analysis.MAX_ROWS", "step.rows", "step.hiddenRows"
+    ),
 }  # fmt: skip
+TESTED_BELOW = {"clew/timelineTile", "clew/timelineSearch", "clew/walk"}
+"""What they leave out is not counted in a column: it is asked for next, or counted by direction."""
+OF_ONE_THING = {
+    "clew/whatIf": "figures of one label",
+    "clew/timelineCall": "one call",
+    "clew/patternOccurrence": "one occurrence",
+    "clew/locate": "one place",
+    "clew/present": "the places that were asked for",
+    "clew/source": "one file that the editor would open whole",
+    "clew/recordables": "what one line of a file has",
+    "clew/progress": "how one recording goes on",
+    "clew/recognise": "the views for one file's head",
+    "clew/views": "a workspace's own views, each written by hand",
+    "clew/runs": "a workspace's runs, which its user names and removes",
+    "clew/selectRun": "as clew/runs",
+    "clew/chooseBaseline": "as clew/runs",
+}
+"""Requests without a budget, with the reason."""
+
+
+def at(found, path):
+    for name in path.split("."):
+        found = found[name]
+    return found
+
+
+def test_each_request_has_a_budget_or_a_reason_to_have_none():
+    bounded = {method for method, *_ in BUDGETS.values()} | TESTED_BELOW
+    assert not bounded & set(OF_ONE_THING)
+    assert bounded | set(OF_ONE_THING) == set(METHODS)
 
 
 @pytest.mark.parametrize("view", BUDGETS)
 def test_a_view_receives_no_more_than_it_can_draw(session, monkeypatch, view):
     method, params, option, bound, column, hidden = BUDGETS[view]
+    if "step" in params:  # of a guide: the first choice of every question
+        answers = [answer(session, method, {**params, "answers": []})["question"]["choices"][0]["value"]]
+        while question := answer(session, method, {**params, "answers": answers})["question"]:
+            answers.append(question["choices"][0]["value"])
+        params = {**params, "answers": answers}
     everything = answer(session, method, params)
-    all_there = len(everything[column]) + everything[hidden]
+    all_there = len(at(everything, column)) + at(everything, hidden)
     assert all_there > 1, "too little to leave anything out"
     if option:
         few = answer(session, method, {**params, option: 1})
-        assert (len(few[column]), few[hidden]) == (1, all_there - 1)
+        assert (len(at(few, column)), at(few, hidden)) == (1, all_there - 1)
         params = {**params, option: 10**9}
-    monkeypatch.setattr(f"clew.server.panel.{bound}", 1)
-    bounded = answer(session, method, params)
-    assert (len(bounded[column]), bounded[hidden]) == (1, all_there - 1)
+    monkeypatch.setattr(f"clew.server.{bound}", 1)
+    bounded = answer(Session(session.workspace), method, params)
+    assert (len(at(bounded, column)), at(bounded, hidden)) == (1, all_there - 1)
 
 
 def test_what_is_left_out_of_a_path_is_a_segment_of_its_own(session, monkeypatch):
@@ -56,11 +113,59 @@ def test_what_is_left_out_of_a_path_is_a_segment_of_its_own(session, monkeypatch
 
 @pytest.mark.parametrize("size", [10**9, 50])
 def test_parts_and_stretches_of_patterns_are_no_more_than_pixels(session, monkeypatch, size):
-    for bound in ("pattern_looks.MAX_PARTS", "patterns.MAX_STRETCHES"):
-        monkeypatch.setattr(f"clew.server.panel.{bound}", 60)
+    for bound in ("panel.pattern_looks.MAX_PARTS", "panel.patterns.MAX_STRETCHES"):
+        monkeypatch.setattr(f"clew.server.{bound}", 60)
     times = answer(session, "clew/patternTimes", {**PATTERNS, "maxParts": size})
     assert len(times["whole"]) == min(size, 60)
     assert all(len(lane["begun"]) == len(lane["ns"]) == min(size, 60) for lane in times["lanes"])
     rows = answer(session, "clew/patterns", {**PATTERNS, "maxStretches": size})["patterns"]
     assert all(len(row["stretches"]) <= min(size, 60) for row in rows)
     assert all(sum(one["count"] for one in row["stretches"]) == row["count"] for row in rows)
+
+
+def test_a_tile_has_the_lanes_that_fit_and_says_how_many(session, monkeypatch):
+    whole = answer(session, "clew/timeline", {"run": "before"})
+    lanes = [{"strand": one["strand"], "depths": max(one["depth"], 1)} for one in whole["strands"]]
+    asked = {"run": whole["run"]["id"], "lanes": lanes, "scale": whole["scale"], "first": 0}
+    assert answer(session, "clew/timelineTile", asked)["lanes"] == len(lanes) > 1
+    monkeypatch.setattr("clew.server.panel.timeline.MAX_CELLS", 1)
+    few = answer(session, "clew/timelineTile", asked)
+    assert few["lanes"] == 1
+    assert len(base64.b64decode(few["cells"])) == 3 * 512 * lanes[0]["depths"]
+
+
+def test_a_search_gives_one_match_and_counts_the_rest(session, monkeypatch):
+    monkeypatch.setattr("clew.server.panel.timeline_search.MOST_TEXT", 10)
+    found = answer(session, "clew/timelineSearch", {"run": "before", "text": "order failed", "by": 1})
+    assert found["logs"] >= 1 and len(found["match"]["text"]) == 10
+
+
+def test_a_walk_has_the_nearest_of_each_direction_and_counts_all(session, monkeypatch):
+    many, event = [], -1
+    while not many:  # back from the error, to an event from which several lie in one direction
+        here = answer(session, "clew/walk", {**WALK, **({"target": {"event": event}} if event >= 0 else {})})
+        many = [way for way in here["ways"] if way["count"] > 1]
+        event = next(way["ends"][0]["event"] for way in here["ways"] if way["step"] in ("cause", "out") and way["ends"])
+    monkeypatch.setattr("clew.server.panel.walk.MOST", 1)
+    few = answer(session, "clew/walk", {"run": "before", "target": {"event": here["card"]["event"]}})
+    for way in many:
+        (bounded,) = (one for one in few["ways"] if one["step"] == way["step"])
+        assert bounded["count"] == way["count"] > 1
+        assert bounded["ends"] == way["ends"][:1]
+
+
+def test_a_row_of_a_comparison_names_what_tells_most_and_counts_the_rest(session, monkeypatch):
+    details = ("calls", "precursors", "differences")
+    whole = answer(session, "clew/compare", COMPARE)["rows"]
+    assert any(row["calls"] for row in whole)
+    monkeypatch.setattr("clew.server.panel.compare.MAX_DETAILS", 0)
+    for row, known in zip(answer(Session(session.workspace), "clew/compare", COMPARE)["rows"], whole, strict=True):
+        for name in details:
+            assert (len(row[name]), row[f"hidden{name.capitalize()}"]) == (0, len(known[name]))
+
+
+def test_groups_of_requests_that_are_left_out_are_counted(session, monkeypatch):
+    whole = answer(session, "clew/localize", {"suspect": ["before"]})
+    monkeypatch.setattr("clew.server.panel.localize.MAX_CLUSTERS", 0)
+    few = answer(session, "clew/localize", {"suspect": ["before"]})
+    assert (few["clusters"], few["hiddenClusters"]) == ([], len(whole["clusters"])) and whole["clusters"]

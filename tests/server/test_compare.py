@@ -155,11 +155,14 @@ def test_one_request_beside_one_request(session, workspace):
     assert ask(session, "night@7", "more").requestsBefore == 90
 
 
-def test_a_large_graph_is_cut_and_what_changed_stays(session):
+def test_a_large_graph_is_cut_and_what_changed_stays(session, monkeypatch):
     graph = ask(session, "before", "slow", maxNodes=2).graph
     assert [node.name for node in graph.nodes] == ["app:serve", "app:show_store"] and graph.hiddenNodes == 1
     rows = ask(session, "before", "slow", maxRows=1)
     assert len(rows.rows) == 1 and rows.hiddenRows == 2
+    monkeypatch.setattr("clew.server.panel.compare.MAX_ROWS", 2)
+    bounded = ask(session, "before", "slow", maxRows=10**9)
+    assert len(bounded.rows) == 2 and bounded.hiddenRows == 1
 
 
 def test_what_cannot_be_compared_says_what_to_do(session):

@@ -27,8 +27,11 @@ function row(more: Partial<CompareRow> = {}): CompareRow {
     costNs: 0,
     sentence: "",
     calls: [],
+    hiddenCalls: 0,
     precursors: [],
+    hiddenPrecursors: 0,
     differences: [],
+    hiddenDifferences: 0,
     ...more,
   };
 }

@@ -13,6 +13,7 @@ const STEP: WizardStep = {
   run: "r",
   view: "",
   params: null,
+  hiddenRows: 0,
 };
 const ASKED: WizardResult = {
   title: "Error log analysis",
@@ -33,7 +34,12 @@ describe("a guided analysis", () => {
     found = withStep(found, { ...ASKED, saved: "query.py" });
     expect(nextStep(found)).toBeUndefined();
     expect(found.saved).toBe("query.py");
-    const open: WizardResult = { ...ASKED, step: null, steps: 0, question: { text: "Which run?", choices: [] } };
+    const open: WizardResult = {
+      ...ASKED,
+      step: null,
+      steps: 0,
+      question: { text: "Which run?", choices: [], hiddenChoices: 0 },
+    };
     expect(nextStep({ asked: open, steps: [], saved: "" })).toBeUndefined();
     expect(withStep({ asked: open, steps: [], saved: "" }, open).steps).toEqual([]);
   });

@@ -31,7 +31,8 @@ function pick(title: string, question: WizardQuestion, asked: number): Promise<C
     const list = vscode.window.createQuickPick<ChoiceItem>();
     list.title = title;
     list.step = asked + 1;
-    list.placeholder = question.text;
+    const more = question.hiddenChoices > 0 ? ` (${question.hiddenChoices} less likely ones are not listed)` : "";
+    list.placeholder = question.text + more;
     list.items = question.choices.map((choice) => ({
       value: choice.value,
       label: choice.title,

@@ -211,9 +211,12 @@ export interface CompareRow {
   sentence: string;
   /** Those that got slower, what costs most first. */
   calls: CompareCall[];
+  hiddenCalls: number;
   /** The likeliest first. */
   precursors: ComparePrecursor[];
+  hiddenPrecursors: number;
   differences: CompareDifference[];
+  hiddenDifferences: number;
 }
 
 /** A call of either flow, or of both. Times are means per request; null on a side that does not have it. */
@@ -518,7 +521,9 @@ export interface LocalizeResult {
   requestsReference: number;
   suspects: LocalizeSuspect[];
   hiddenSuspects: number;
+  /** The largest first. */
   clusters: LocalizeCluster[];
+  hiddenClusters: number;
   /** A sentence when there is nothing to compare, with what to do. */
   message: string;
 }
@@ -1583,6 +1588,8 @@ export interface WizardQuestion {
   text: string;
   /** The first is what most would choose. */
   choices: WizardChoice[];
+  /** Less likely ones that were left out. */
+  hiddenChoices: number;
 }
 
 export interface WizardAnswer {
@@ -1611,6 +1618,8 @@ export interface WizardStep {
   view: string;
   /** What that view is asked. */
   params: unknown;
+  /** Those after the last one, that were left out. */
+  hiddenRows: number;
 }
 
 export interface WizardResult {

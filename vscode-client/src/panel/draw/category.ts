@@ -25,8 +25,12 @@ export function drawCategory(
   around: Around,
 ): TemplateResult {
   const calls = slowerCalls(rows.flatMap((row) => row.calls));
+  const hiddenCalls = rows.reduce((sum, row) => sum + row.hiddenCalls, 0);
   const precursors = rows.flatMap((row) => row.precursors);
   const differences = rows.flatMap((row) => row.differences);
+  const hiddenDifferences = rows.reduce((sum, row) => sum + row.hiddenDifferences, 0);
+  const hiddenPrecursors = rows.reduce((sum, row) => sum + row.hiddenPrecursors, 0);
+  const morePrecursors = Math.max(0, precursors.length - NAMED_CALLS) + hiddenPrecursors;
   return html`<section class="category" aria-label="The chosen requests">
     <h2>${graph.title}</h2>
     <p class="numbers">${arrows(graph.sentence)}</p>
@@ -39,6 +43,7 @@ export function drawCategory(
                 ? html`<li class="muted">and ${count(calls.length - NAMED_CALLS, "more function")}</li>`
                 : nothing
             }
+            ${hiddenCalls > 0 ? html`<li class="muted">and ${count(hiddenCalls, "call")} that cost less</li>` : nothing}
           </ul>`
         : nothing
     }
@@ -61,10 +66,12 @@ export function drawCategory(
                   (${Math.round(100 * one.likeness)} % alike)
                 </button> `,
             )}
+            ${morePrecursors > 0 ? html`or ${count(morePrecursors, "less likely one")}` : nothing}
           </p>`
         : nothing
     }
     ${differences.map((one) => html`<p class="numbers">${arrows(one.sentence)}</p>`)}
+    ${hiddenDifferences > 0 ? html`<p class="muted">and ${count(hiddenDifferences, "difference")} that tell less</p>` : nothing}
     ${
       graph.hiddenNodes > 0
         ? notice("info", `${count(graph.hiddenNodes, "more call")} that did not change are not drawn.`)

@@ -4,7 +4,7 @@
  * Invariant: every reason is shown with its numbers, its samples and how sure it is.
  */
 import { html, nothing, type TemplateResult } from "lit";
-import type { LocalizeCluster, LocalizeEvidence, LocalizeParams, LocalizeResult } from "../../shared/protocol";
+import type { LocalizeEvidence, LocalizeParams, LocalizeResult } from "../../shared/protocol";
 import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { rowKeys } from "../draw/rows";
 import { runOptions } from "../draw/runs";
@@ -148,8 +148,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
     const { place } = this.context.store.state;
     if (result.suspects.length === 0) {
       const nothingDiffers = result.requestsSuspect > 0 ? result.sentence : "";
-      return html`${emptyState("No suspects", result.message || arrows(nothingDiffers))}
-      ${drawClusters(result.clusters)}`;
+      return html`${emptyState("No suspects", result.message || arrows(nothingDiffers))} ${drawClusters(result)}`;
     }
     const lines = suspectLines(result.suspects);
     const shown = new Set(filterSuspects(result.suspects, place.search).map((one) => one.rank));
@@ -200,7 +199,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
               })
             : nothing
         }
-        ${drawClusters(result.clusters)}
+        ${drawClusters(result)}
       </div>
       ${chosen ? this.drawSide(chosen) : nothing}
     </div>`;
@@ -311,11 +310,11 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
 }
 
 /** Without a reference: how requests were told apart from each other. */
-function drawClusters(clusters: readonly LocalizeCluster[]): TemplateResult | typeof nothing {
+function drawClusters({ clusters, hiddenClusters }: LocalizeResult): TemplateResult | typeof nothing {
   if (clusters.length === 0) return nothing;
   return html`<details class="pad">
     <summary class="muted">
-      How unusual requests were told apart: ${count(clusters.length, "group")} of one flow
+      How unusual requests were told apart: ${count(clusters.length + hiddenClusters, "group")} of one flow
     </summary>
     <ul class="facts">
       ${clusters.map(
@@ -327,6 +326,7 @@ function drawClusters(clusters: readonly LocalizeCluster[]): TemplateResult | ty
             >
           </li>`,
       )}
+      ${hiddenClusters > 0 ? html`<li class="muted">and ${count(hiddenClusters, "smaller one")}</li>` : nothing}
     </ul>
   </details>`;
 }

@@ -7,6 +7,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { WizardParams, WizardQuestion, WizardResult, WizardRow, WizardStep } from "../../shared/protocol";
 import { asking, commandLine, emptyState, placeLink } from "../draw/parts";
 import { rowKeys } from "../draw/rows";
+import { count } from "../model/format";
 import { ANALYSES, backTo, type Found, type Guided, nextStep, withStep } from "../model/wizard";
 import type { Context, View } from "./view";
 
@@ -143,12 +144,13 @@ export class WizardView implements View<Guided, WizardResult> {
     </ul>`;
   }
 
-  private drawQuestion({ text, choices: given }: WizardQuestion): TemplateResult {
+  private drawQuestion({ text, choices: given, hiddenChoices }: WizardQuestion): TemplateResult {
     return html`<h3 class="asked">${text}</h3>
       ${choices(given, (value) => {
         const { answers, ...rest } = this.context.question;
         this.context.ask({ ...rest, answers: [...answers, value] });
-      })}`;
+      })}
+      ${hiddenChoices > 0 ? html`<p class="quiet">and ${count(hiddenChoices, "less likely one")}, which cannot be chosen here</p>` : nothing}`;
   }
 
   private drawStep(step: WizardStep, number: number): TemplateResult {
@@ -157,6 +159,7 @@ export class WizardView implements View<Guided, WizardResult> {
       <h3>${number + 1}. ${step.title}</h3>
       <p class="sentence">${step.sentence}</p>
       ${step.rows.length > 0 ? this.drawRows(step) : nothing}
+      ${step.hiddenRows > 0 ? html`<p class="quiet">and ${count(step.hiddenRows, "more row")}, which the query in Python prints</p>` : nothing}
       <div class="actions">
         ${
           view
