@@ -47,3 +47,29 @@ def test_whoever_hears_the_page_is_told_of_the_view_when_its_answer_is_there(bro
     page.keyboard.press("q")
     expect(told).to_contain_text("Guide")
     expect(page.get_by_role("heading", level=1)).to_have_text("clew: Guide")
+
+
+STOPS = """() => [...document.querySelectorAll('tbody :is(tr, button, a)')].filter(one => one.tabIndex === 0).map(
+    one => one.closest('tr').rowIndex)"""
+"""Which rows of a view's tables Tab stops at, or at something in them."""
+
+
+def test_a_long_table_is_one_stop_of_tab_and_its_keys_go_from_row_to_row(browse, expect):
+    page = browse("view=aggregate&level=function")
+    table = page.locator(".box-rows")
+    rows = table.locator("tbody tr")
+    expect(rows.nth(5)).to_be_visible()
+    count = rows.count()
+    expect(table).to_have_attribute("aria-rowcount", str(count + 1))
+    assert set(page.evaluate(STOPS)) == {1}
+    rows.first.focus()
+    for key, place in (("ArrowDown", 1), ("End", count - 1), ("ArrowDown", count - 1), ("ArrowUp", count - 2)):
+        page.keyboard.press(key)
+        expect(rows.nth(place)).to_be_focused()
+        expect(rows.nth(place)).to_have_attribute("aria-rowindex", str(place + 2))
+        assert set(page.evaluate(STOPS)) == {place + 1}
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    expect(rows.nth(count - 2)).to_be_focused()
+    page.keyboard.press("Home")
+    expect(rows.first).to_be_focused()

@@ -6,7 +6,7 @@ import { coalesce } from "../src/panel/model/coalesce";
 import { diffLines, filterRows } from "../src/panel/model/diff";
 import { change, count, duration, elide, libraryPlace, offset, place, shortLabel } from "../src/panel/model/format";
 import { fromSlice, nodesOf, search } from "../src/panel/model/graph";
-import { start, step as go } from "../src/panel/model/navigate";
+import { rowStep, start, step as go } from "../src/panel/model/navigate";
 import { shortProcesses } from "../src/panel/model/processes";
 import { segmentRows } from "../src/panel/model/segments";
 import { layoutInput } from "../src/panel/model/sizes";
@@ -309,4 +309,11 @@ describe("words", () => {
     expect(elide("a very long name indeed", fits)).toMatch(/^a very?.*….*eed$/);
     expect(elide("a very long name indeed", fits).length).toBeLessThanOrEqual(10);
   });
+});
+
+test("a key leads from row to row of a table, never out of it", () => {
+  expect(
+    ["ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End", "Tab"].map((key) => rowStep(key, 3, 20)),
+  ).toEqual([4, 2, 13, 0, 0, 19, undefined]);
+  expect([rowStep("ArrowUp", 0, 20), rowStep("ArrowDown", 19, 20), rowStep("PageDown", 15, 20)]).toEqual([0, 19, 19]);
 });

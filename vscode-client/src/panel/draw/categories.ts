@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { CompareRow } from "../../shared/protocol";
 import { type CompareLine, compareLines, landmark } from "../model/compare";
 import { bar } from "./parts";
-import { rowKeys } from "./rows";
+import { oneStop, rowKeys } from "./rows";
 
 export function drawCategories(
   rows: readonly CompareRow[],
@@ -25,7 +25,7 @@ export function drawCategories(
         <th scope="col" class="number" title="What it costs all requests of the flow decides the order">Change</th>
       </tr>
     </thead>
-    <tbody>
+    <tbody ${oneStop()}>
       ${compareLines(rows).map((line) => drawRow(line, chosen, choose))}
     </tbody>
   </table>`;
@@ -40,7 +40,7 @@ function drawRow(line: CompareLine, chosen: string, choose: (category: string) =
   const mark = row.kind === "structural" ? "+" : row.kind === "response-time" ? "▲" : "";
   return html`<tr
     class="${row.kind === "" ? "unchanged" : row.kind === "structural" ? "after" : "slower"} ${isChosen ? "selected" : ""}"
-    tabindex="0"
+    tabindex="-1"
     aria-current=${isChosen ? "true" : "false"}
     aria-label=${row.sentence}
     title=${row.sentence}

@@ -4,7 +4,7 @@ import type { CriticalPathResult, Location, PathBranch } from "../../shared/prot
 import { count, duration, shortLabel } from "../model/format";
 import { type PathGroup, pathGroups } from "../model/path";
 import { bar } from "./parts";
-import { rowKeys } from "./rows";
+import { oneStop, rowKeys } from "./rows";
 
 export interface TableActions {
   selected: ReadonlySet<string>;
@@ -27,7 +27,7 @@ export function byLabel(result: CriticalPathResult, act: TableActions): Template
         <th scope="col" class="number" title="Time from the cause until this went on">Wait</th>
       </tr>
     </thead>
-    <tbody>
+    <tbody ${oneStop()}>
       ${pathGroups(result, false).map((group) =>
         row(
           group,
@@ -66,7 +66,7 @@ export function besidePath(result: CriticalPathResult, act: TableActions): Templ
                 </th>
               </tr>
             </thead>
-            <tbody>
+            <tbody ${oneStop()}>
               ${groups.map((group) =>
                 row(
                   group,
@@ -94,7 +94,7 @@ function branches(result: CriticalPathResult, act: TableActions): TemplateResult
           <th scope="col" class="number" title="How much later it could have been done">Slack</th>
         </tr>
       </thead>
-      <tbody>
+      <tbody ${oneStop()}>
         ${result.branches.map((branch) => branchRow(branch, result, act))}
       </tbody>
     </table>
@@ -106,7 +106,7 @@ function branchRow(branch: PathBranch, result: CriticalPathResult, act: TableAct
   const keys = rowKeys(() => {
     act.why(branch.event);
   });
-  return html`<tr tabindex="0" title="What led to it" @click=${keys.click} @keydown=${keys.keydown}>
+  return html`<tr tabindex="-1" title="What led to it" @click=${keys.click} @keydown=${keys.keydown}>
     <th scope="row"><span class="name">${shortLabel(branch.label)}</span></th>
     ${time(branch.endNs - begin)}
     <td class="number">${branch.slackNs > 0 ? duration(branch.slackNs) : "none"}</td>
@@ -121,7 +121,7 @@ function row(group: PathGroup, act: TableActions, cells: TemplateResult): Templa
   const waits = group.waits.slice(0, WAITS_NAMED).map(({ word, ns }) => `${word} ${duration(ns)}`);
   return html`<tr
     class=${chosen ? "selected" : ""}
-    tabindex="0"
+    tabindex="-1"
     aria-current=${chosen ? "true" : "false"}
     @click=${keys.click}
     @keydown=${keys.keydown}

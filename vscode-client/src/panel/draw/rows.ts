@@ -1,4 +1,12 @@
-/** Rows of a table that are gone through with the arrow keys and chosen with Enter or a click. */
+/**
+ * Rows of a table that are gone through with the arrow keys, Home and End, and chosen with Enter or a click.
+ *
+ * Invariant: a table is one stop of Tab, however long it is: the row that was focused last, else the chosen one, else the first, with
+ * what can be pressed in it. Each row says which of how many it is.
+ */
+import { noChange } from "lit";
+import { directive, Directive, type ElementPart, type PartInfo, PartType } from "lit/directive.js";
+import { rowStep } from "../model/navigate";
 
 export interface RowKeys {
   click: () => void;
@@ -9,14 +17,69 @@ export function rowKeys(choose: () => void): RowKeys {
   return {
     click: choose,
     keydown: (event: KeyboardEvent): void => {
-      if (event.target !== event.currentTarget) return;
-      if (event.key === "Enter") choose();
-      else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-        const row = event.currentTarget as HTMLElement;
-        const to = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
-        if (to instanceof HTMLElement) to.focus();
-      } else return;
+      if (event.target !== event.currentTarget || event.key !== "Enter") return;
+      choose();
       event.preventDefault();
     },
   };
+}
+
+class OneStop extends Directive {
+  private body: HTMLTableSectionElement | undefined;
+
+  constructor(part: PartInfo) {
+    super(part);
+    if (part.type !== PartType.ELEMENT) throw new Error("rows are those of a <tbody>");
+  }
+
+  override render(): unknown {
+    return noChange;
+  }
+
+  override update(part: ElementPart): unknown {
+    if (!this.body && part.element instanceof HTMLTableSectionElement) {
+      this.body = part.element;
+      part.element.addEventListener("focusin", follow);
+      part.element.addEventListener("keydown", step);
+    }
+    // The rows are drawn after this.
+    queueMicrotask(() => {
+      if (this.body) settle(this.body);
+    });
+    return noChange;
+  }
+}
+
+/** `<tbody ${oneStop()}>`: its rows, which are drawn with `tabindex="-1"`, are one stop of Tab. */
+export const oneStop = directive(OneStop);
+
+function follow(event: FocusEvent): void {
+  const row = event.target instanceof Element ? event.target.closest("tr") : null;
+  if (row) settle(event.currentTarget as HTMLTableSectionElement, row);
+}
+
+function step(event: KeyboardEvent): void {
+  const { rows } = event.currentTarget as HTMLTableSectionElement;
+  const at = [...rows].findIndex((row) => row === event.target);
+  const to = at < 0 ? undefined : rowStep(event.key, at, rows.length);
+  if (to === undefined) return;
+  rows[to]?.focus();
+  event.preventDefault();
+}
+
+function settle(body: HTMLTableSectionElement, focused?: HTMLTableRowElement): void {
+  const rows = [...body.rows];
+  const stop =
+    focused ??
+    rows.find((row) => row.tabIndex === 0) ??
+    rows.find((row) => row.getAttribute("aria-current") === "true") ??
+    rows[0];
+  const head = body.closest("table")?.tHead?.rows.length ?? 0;
+  body.closest("table")?.setAttribute("aria-rowcount", String(rows.length + head));
+  rows.forEach((row, place) => {
+    row.setAttribute("aria-rowindex", String(place + head + 1));
+    const index = row === stop ? 0 : -1;
+    if (row.tabIndex !== index) row.tabIndex = index;
+    for (const part of row.querySelectorAll<HTMLElement>("button, a[href]")) part.tabIndex = index;
+  });
 }

@@ -6,6 +6,7 @@ import { gapName, gapsAt, gapSpans } from "../model/gaps";
 import { shortProcesses, withMachines } from "../model/processes";
 import { ROWS_OF_THEIR_OWN, type SegmentRow, segmentRows, withGaps } from "../model/segments";
 import { gapSample } from "./parts";
+import { oneStop, rowKeys } from "./rows";
 
 export interface SegmentActions {
   selected: ReadonlySet<string>;
@@ -38,7 +39,7 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
         </th>
       </tr>
     </thead>
-    <tbody>
+    <tbody ${oneStop()}>
       ${withGaps(rows, result.gaps).map(({ row, gap }) => {
         if (gap) return gapLine(gap, processes.get(gap.process) ?? gap.process, { begin, span, wide });
         const [segment] = row.segments;
@@ -49,22 +50,20 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
         const inside = gapsAt(result.gaps, [...new Set(row.segments.flatMap((one) => one.gaps))]);
         const bar = timeBar(row, inside, { begin, span, wide });
         const clock = folded ? "" : segment.clock;
-        const act = (): void => {
+        const keys = rowKeys(() => {
           if (folded) {
             actions.open(row);
             return;
           }
           actions.select(segment);
           if (segment.location) actions.reveal(segment.location);
-        };
+        });
         return html`<tr
           class="${chosen && !folded ? "selected" : ""} ${heavy ? "heavy" : ""} ${folded ? "folded" : ""}"
-          tabindex="0"
+          tabindex="-1"
           aria-current=${chosen ? "true" : "false"}
-          @click=${act}
-          @keydown=${(event: KeyboardEvent) => {
-            if (event.key === "Enter") act();
-          }}
+          @click=${keys.click}
+          @keydown=${keys.keydown}
         >
           ${
             folded
@@ -98,7 +97,7 @@ function figures(row: SegmentRow): TemplateResult[] {
 
 /** A stretch of which nothing is known, in its own place in time. */
 function gapLine(gap: MissingEvents, where: string, time: Time): TemplateResult {
-  return html`<tr class="gap" tabindex="0" aria-label=${gap.text} title=${gap.text}>
+  return html`<tr class="gap" tabindex="-1" aria-label=${gap.text} title=${gap.text}>
     <th scope="row">
       <span class="name">${gapSample()} ${gapName(gap)}</span>
       <span class="where">${[where, gap.strand].filter(Boolean).join(" · ")}</span>

@@ -135,18 +135,20 @@ export class Viewport {
   private scaleFor(frame: Frame): number {
     const { width, height } = this.canvas?.getBoundingClientRect() ?? { width: 0, height: 0 };
     if (width <= 2 * MARGIN || height <= 2 * MARGIN) return 1;
-    return Math.min((width - 2 * MARGIN) / Math.max(frame.width, 1), (height - 2 * MARGIN) / Math.max(frame.height, 1));
+    const room = Math.max(1, height - CONTROLS - 2 * MARGIN);
+    return Math.min((width - 2 * MARGIN) / Math.max(frame.width, 1), room / Math.max(frame.height, 1));
   }
 
-  /** `at`: where in the view the frame's middle is to be, as shares of its width and height. */
-  private show(frame: Frame, scale: number, at = { x: 0.5, y: 0.5 }): void {
+  /** `at`: where in the view the frame's middle is to be, as shares of its width and height; else above legend and controls. */
+  private show(frame: Frame, scale: number, at?: { x: number; y: number }): void {
     const canvas = this.canvas;
     if (!canvas) return;
     const { width, height } = canvas.getBoundingClientRect();
+    const middle = at ?? { x: 0.5, y: 0.5 - CONTROLS / 2 / Math.max(height, 1) };
     const to = zoomIdentity
       .translate(
-        width * at.x - (frame.x + frame.width / 2) * scale,
-        height * at.y - (frame.y + frame.height / 2) * scale,
+        width * middle.x - (frame.x + frame.width / 2) * scale,
+        height * middle.y - (frame.y + frame.height / 2) * scale,
       )
       .scale(scale);
     this.behaviour.transform(select(canvas), to);

@@ -76,3 +76,14 @@ export function nearest(layout: Layout, from: string, key: Arrow): string | unde
   const far = (box: PlacedBox): number => along(box) + 2 * across(box);
   return layout.boxes.filter((box) => along(box) > 0).sort((a, b) => far(a) - far(b))[0]?.id;
 }
+
+/** Rows that PageUp and PageDown pass. */
+const PAGE = 10;
+
+/** The row of a table that a key leads to from another, undefined for a key that leads to none. */
+export function rowStep(key: string, at: number, count: number): number | undefined {
+  const wanted = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + PAGE, PageUp: at - PAGE, Home: 0, End: count }[
+    key
+  ];
+  return wanted === undefined ? undefined : Math.min(Math.max(wanted, 0), count - 1);
+}

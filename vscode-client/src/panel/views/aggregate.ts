@@ -7,8 +7,8 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { AggregateBox, AggregateParams, AggregateResult } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
+import { boxTable, levelsWay, type Order } from "../draw/boxTable";
 import { asking, emptyState, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
-import { rowKeys } from "../draw/rows";
 import type { DrawnFrame } from "../draw/shapes";
 import { BOX, nest, type Nested, nestedLayout, rectangle } from "../layout/nested";
 import type { Layout } from "../layout/types";
@@ -18,7 +18,6 @@ import {
   type BoxMeasure,
   boxesOf,
   closing,
-  type Column,
   facts,
   groupsOf,
   idOf,
@@ -28,7 +27,7 @@ import {
   type Path,
   sorted,
 } from "../model/aggregate";
-import { count, duration, thousands } from "../model/format";
+import { count, thousands } from "../model/format";
 import { type PanelGraph, search } from "../model/graph";
 import { isArrow, nearest } from "../model/navigate";
 import type { Context, SelectedEvent, Selection, View } from "./view";
@@ -36,14 +35,6 @@ import type { Context, SelectedEvent, Selection, View } from "./view";
 const BOXES = 60;
 const MOST_BOXES = 400;
 const ORDER = Object.keys(MEASURES) as BoxMeasure[];
-const COLUMNS: readonly { column: Column; name: string; title: string }[] = [
-  { column: "label", name: "Box", title: "By name" },
-  { column: "self", name: "Self", title: "Work of its own code, without recorded waits" },
-  { column: "total", name: "Total", title: "Of its calls, without those made from within" },
-  { column: "waiting", name: "Waiting", title: "What of the total was waited for" },
-  { column: "calls", name: "Calls", title: "Calls that begin in it" },
-  { column: "errors", name: "Errors", title: "Calls that ended by an exception" },
-];
 
 interface Answer {
   params: AggregateParams;
@@ -66,7 +57,7 @@ export class AggregateView implements View<AggregateParams, Answer> {
   private selected = "";
   /** Was it selected before the click that may open it? */
   private wasSelected = false;
-  private sort: { column: Column; reverse: boolean } = { column: "self", reverse: false };
+  private sort: Order = { column: "self", reverse: false };
   private match = -1;
 
   constructor(private readonly context: Context<AggregateParams>) {}
@@ -227,7 +218,15 @@ export class AggregateView implements View<AggregateParams, Answer> {
     }
     return html`<div class="view with-side aggregate">
       <div class="main">
-        ${this.drawWay(drawn)} ${this.drawNotices(result)}
+        ${levelsWay(drawn.answer.result, drawn.answer.params.opened ?? [], drawn.boxes.get(this.selected)?.path ?? [], {
+          closeAll: () => {
+            this.ask({ opened: [] });
+          },
+          close: (path) => {
+            this.close(path);
+          },
+        })}
+        ${this.drawNotices(result)}
         <clew-graph
           .graph=${drawn.graph}
           .placed=${drawn.layout}
@@ -248,54 +247,23 @@ export class AggregateView implements View<AggregateParams, Answer> {
         ${sliceLegend(drawn.graph, false)}
       </div>
       <aside class="side" aria-label="Boxes as a table">
-        <div class="reading">${this.drawTable(drawn)}</div>
+        <div class="reading">
+          ${boxTable(sorted(result.boxes, this.sort.column, this.sort.reverse), this.sort, this.selected, {
+            sort: (column) => {
+              const { column: by, reverse } = this.sort;
+              this.sort = { column, reverse: column === by && !reverse };
+              this.context.store.changed();
+            },
+            choose: (id) => {
+              this.wasSelected = id === this.selected;
+              if (this.wasSelected) this.enter(id);
+              else this.choose(id);
+            },
+          })}
+        </div>
         ${this.drawSelected(drawn)}
       </aside>
     </div>`;
-  }
-
-  /** From the whole down to what is selected; a step closes what is opened in it. */
-  private drawWay({ answer, boxes }: Drawn): TemplateResult {
-    const path = boxes.get(this.selected)?.path ?? [];
-    const first = answer.result.nesting.indexOf(answer.result.level);
-    const opened = answer.params.opened ?? [];
-    return html`<nav class="levels-way" aria-label="Where the selected box is">
-      <ol>
-        <li>
-          <button
-            type="button"
-            class="link"
-            ?disabled=${opened.length === 0}
-            title="Close all"
-            @click=${() => {
-              this.ask({ opened: [] });
-            }}
-          >
-            ${answer.result.title}
-          </button>
-        </li>
-        ${path.map((label, depth) => {
-          const here = path.slice(0, depth + 1);
-          const closes = depth >= first && openedAround(opened, here) && depth < path.length - 1;
-          return html`<li>
-            ${
-              closes
-                ? html`<button
-                    type="button"
-                    class="link"
-                    title=${`Close ${label}`}
-                    @click=${() => {
-                      this.close(here);
-                    }}
-                  >
-                    ${label}
-                  </button>`
-                : html`<span>${label}</span>`
-            }
-          </li>`;
-        })}
-      </ol>
-    </nav>`;
   }
 
   private drawNotices(result: AggregateResult): TemplateResult {
@@ -321,63 +289,6 @@ export class AggregateView implements View<AggregateParams, Answer> {
           : nothing
       }
     `;
-  }
-
-  private drawTable({ answer }: Drawn): TemplateResult {
-    const { column: by, reverse } = this.sort;
-    const rows = sorted(answer.result.boxes, by, reverse);
-    const headers = COLUMNS.map(({ column, name, title }) => {
-      const order = column !== by ? "none" : (column === "label") === reverse ? "descending" : "ascending";
-      return html`<th scope="col" class=${column === "label" ? "" : "number"} aria-sort=${order}>
-        <button
-          type="button"
-          class="quiet sort"
-          title=${title}
-          @click=${() => {
-            this.sort = { column, reverse: column === by && !reverse };
-            this.context.store.changed();
-          }}
-        >
-          ${name}${column === by ? html`<span aria-hidden="true">${reverse ? " ▴" : " ▾"}</span>` : nothing}
-        </button>
-      </th>`;
-    });
-    return html`<table class="box-rows">
-      <thead>
-        <tr>
-          ${headers}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map((box) => this.drawRow(box))}
-      </tbody>
-    </table>`;
-  }
-
-  private drawRow(box: AggregateBox): TemplateResult {
-    const id = idOf(box.path);
-    const keys = rowKeys(() => {
-      this.wasSelected = id === this.selected;
-      if (this.wasSelected) this.enter(id);
-      else this.choose(id);
-    });
-    const ns = (value: number): string => (value > 0 ? duration(value) : "–");
-    const number = (value: number): string => (value > 0 ? thousands(value) : "–");
-    return html`<tr
-      class=${id === this.selected ? "selected" : ""}
-      tabindex="0"
-      aria-current=${id === this.selected ? "true" : "false"}
-      @click=${keys.click}
-      @keydown=${keys.keydown}
-    >
-      <th scope="row" title=${box.path.join(" › ")}>
-        <span class="name">${box.label}</span>
-        <small>${box.path.slice(1, -1).join(" › ") || box.level}</small>
-      </th>
-      ${[ns(box.selfNs), ns(box.totalNs), ns(box.waitingNs), number(box.calls), number(box.errors)].map(
-        (text) => html`<td class="number">${text}</td>`,
-      )}
-    </tr>`;
   }
 
   private drawSelected({ boxes }: Drawn): TemplateResult | typeof nothing {

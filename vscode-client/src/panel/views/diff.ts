@@ -8,7 +8,7 @@ import type { DiffParams, DiffResult } from "../../shared/protocol";
 import "../draw/graph";
 import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { pairPickers } from "../draw/pickers";
-import { rowKeys } from "../draw/rows";
+import { oneStop, rowKeys } from "../draw/rows";
 import { type DiffLine, diffLines, filterRows } from "../model/diff";
 import { count, duration, shortLabel } from "../model/format";
 import { fromDiff, type PanelGraph, search } from "../model/graph";
@@ -112,7 +112,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
                 <th scope="col" class="number">Per call</th>
               </tr>
             </thead>
-            <tbody>
+            <tbody ${oneStop()}>
               ${diffLines(rows).map((line) => this.drawRow(line, graph, workspace))}
             </tbody>
           </table>
@@ -164,7 +164,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
     });
     return html`<tr
       class="${row.status} ${line.trend} ${chosen ? "selected" : ""}"
-      tabindex="0"
+      tabindex="-1"
       aria-current=${chosen ? "true" : "false"}
       @click=${keys.click}
       @keydown=${keys.keydown}

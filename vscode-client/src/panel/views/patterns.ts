@@ -11,7 +11,7 @@ import "../draw/graph";
 import type { GraphElement } from "../draw/graph";
 import { patternSide } from "../draw/patternSide";
 import { drawTimes } from "../draw/patternTimes";
-import { rowKeys } from "../draw/rows";
+import { oneStop, rowKeys } from "../draw/rows";
 import { arrows, count, duration, thousands } from "../model/format";
 import { filterPatterns, patternRows, type PatternView, windowed } from "../model/patterns";
 import { search } from "../model/graph";
@@ -179,7 +179,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
                 <th scope="col" class="number">Each</th>
               </tr>
             </thead>
-            <tbody>
+            <tbody ${oneStop()}>
               ${rows.map((one) => this.drawRow(one, one.row.id === chosen?.id))}
             </tbody>
           </table>
@@ -229,7 +229,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
     const said = `${one.title}: ${one.percent} of the time, ${one.count} times, ${one.mean} each`;
     return html`<tr
       class=${isChosen ? "selected" : ""}
-      tabindex="0"
+      tabindex="-1"
       aria-current=${isChosen ? "true" : "false"}
       aria-label=${said}
       @click=${keys.click}

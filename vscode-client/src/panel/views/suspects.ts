@@ -6,7 +6,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { LocalizeEvidence, LocalizeParams, LocalizeResult } from "../../shared/protocol";
 import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
-import { rowKeys } from "../draw/rows";
+import { oneStop, rowKeys } from "../draw/rows";
 import { runOptions } from "../draw/runs";
 import { probability } from "../model/probability";
 import { arrows, count, thousands } from "../model/format";
@@ -183,7 +183,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
               <th scope="col" class="number">Before → after</th>
             </tr>
           </thead>
-          <tbody>
+          <tbody ${oneStop()}>
             ${rows.map((line) => this.drawRow(line, line === chosen))}
           </tbody>
         </table>
@@ -213,7 +213,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
     });
     return html`<tr
       class=${isChosen ? "selected" : ""}
-      tabindex="0"
+      tabindex="-1"
       aria-current=${isChosen ? "true" : "false"}
       aria-label=${`${suspect.rank}: ${suspect.sentence}, ${line.score}`}
       title=${suspect.sentence}

@@ -6,7 +6,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { WizardParams, WizardQuestion, WizardResult, WizardRow, WizardStep } from "../../shared/protocol";
 import { asking, commandLine, emptyState, placeLink } from "../draw/parts";
-import { rowKeys } from "../draw/rows";
+import { oneStop, rowKeys } from "../draw/rows";
 import { count } from "../model/format";
 import { ANALYSES, backTo, type Found, type Guided, nextStep, withStep } from "../model/wizard";
 import type { Context, View } from "./view";
@@ -197,12 +197,12 @@ export class WizardView implements View<Guided, WizardResult> {
             ${places ? html`<th scope="col">source</th>` : nothing}
           </tr>
         </thead>
-        <tbody>
+        <tbody ${oneStop()}>
           ${rows.map((row) => {
             const keys = rowKeys(() => {
               this.reveal(row);
             });
-            return html`<tr tabindex="0" @click=${keys.click} @keydown=${keys.keydown}>
+            return html`<tr tabindex="-1" @click=${keys.click} @keydown=${keys.keydown}>
               ${row.cells.map((cell) => html`<td class=${cell.length <= SHORT ? "whole" : ""}>${cell}</td>`)}
               ${
                 places

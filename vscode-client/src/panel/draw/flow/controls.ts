@@ -82,7 +82,7 @@ export function animationControls(player: Player, changeSpeed: (speed: number) =
 }
 
 export function checkbox(
-  name: string,
+  name: string | TemplateResult,
   checked: boolean,
   change: (checked: boolean) => void,
   title = "",

@@ -55,10 +55,10 @@ export function flowToolbar(bar: Toolbar): TemplateResult {
           </button>`,
       )}
     </div>
-    ${checkbox("Fold what is equal", bar.equal, (equal) => {
+    ${checkbox(shortened("Fold", "what is equal"), bar.equal, (equal) => {
       bar.fold({ equal });
     })}
-    ${checkbox("Group repeats", bar.repeats, (repeats) => {
+    ${checkbox(shortened("Group", "repeats"), bar.repeats, (repeats) => {
       bar.fold({ repeats });
     })}
     <button
@@ -68,7 +68,7 @@ export function flowToolbar(bar: Toolbar): TemplateResult {
       title=${bar.anchor ? `Anchored at ${bar.anchor}; press to let go (a)` : "Keep the chosen call at the same place in both flows (a)"}
       @click=${bar.toggleAnchor}
     >
-      ${bar.anchor ? "Anchored" : "Anchor here"}
+      ${bar.anchor ? "Anchored" : shortened("Anchor", "here")}
     </button>
     <button
       type="button"
@@ -76,7 +76,7 @@ export function flowToolbar(bar: Toolbar): TemplateResult {
       title="How long it takes from the begin of one call to the end of another (s)"
       @click=${bar.toggleMeasuring}
     >
-      Measure a stretch
+      ${shortened("Measure", "a stretch")}
     </button>
     <span class="walk"> ${go(-1, "Previous difference ([)", "back")}${go(1, "Next difference (])", "forward")} </span>
     <button
@@ -92,6 +92,11 @@ export function flowToolbar(bar: Toolbar): TemplateResult {
       ${icon("fit")}
     </button>
   </div>`;
+}
+
+/** The second words are heard, but seen only where there is room. */
+function shortened(first: string, rest: string): TemplateResult {
+  return html`<span>${first}<span class="rest"> ${rest}</span></span>`;
 }
 
 export function thresholdPicker(
