@@ -18,7 +18,9 @@ from clew.cli.common import open_session, workspace_option
 @click.option("--against", metavar="RUN", default="", help="Another run to compare it with: what changed since.")
 @click.option(
     "--only",
-    type=click.Choice(["slice", "path", "patterns", "compare", "diff", "suspects", "aggregate", "timeline", "wizard"]),
+    type=click.Choice(
+        ["slice", "path", "walk", "patterns", "compare", "diff", "suspects", "aggregate", "timeline", "wizard"]
+    ),
     multiple=True,
     help="Only these views. Repeatable.",
 )
@@ -35,10 +37,10 @@ def report(
 ) -> None:
     """Write a run's answers into one HTML file that any browser opens, without clew and without a network.
 
-    It has what led to the newest error of each place that logs some, the critical path of the slowest request of each
-    name, what threads and tasks do again and again, unusual requests, the guided analyses with their likeliest answers,
-    and the timeline, as fine as there is room; with --against what changed since that run. The file holds the lines of
-    source around the places it names, so mind whom you give it to.
+    It has what led to the newest error of each place that logs some and walks around that, the critical path of the slowest
+    request of each name, what threads and tasks do again and again, unusual requests, the guided analyses with their
+    likeliest answers, and the timeline, as fine as there is room; with --against what changed since that run. The file
+    holds the lines of source around the places it names, so mind whom you give it to.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ from clew.server.panel.slice import several
 from clew.server.panel.target import Found, NothingFound, find_target
 from clew.server.panel.titles import NODE_KINDS, event_title, shorten
 from clew.server.panel.walk_words import passed, sentence, stopped
-from clew.server.protocol import WalkCard, WalkEnd, WalkFact, WalkParams, WalkResult, WalkWay
+from clew.server.protocol import MissingEvents, WalkCard, WalkEnd, WalkFact, WalkParams, WalkResult, WalkWay
 from clew.server.session import Session, Task
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def walk(session: Session, run: Run, event: int, step: str, *, choice: int = 0, 
     """A step from an event of a run, which may be none: "here"."""
     graph = run.graph
     said, moved, lay = "", step == "here", list[WalkEnd]()
-    corrected, uncertain, gone = "", False, missing(graph, ())
+    corrected, uncertain, gaps = "", False, list[MissingEvents]()
     if step != "here":
         found = way(graph, event, step, MOST)
         ends = found.ends
@@ -61,9 +61,7 @@ def walk(session: Session, run: Run, event: int, step: str, *, choice: int = 0, 
         if ends:
             end, moved = ends[choice], True
             said = sentence(graph, event, step, end)
-            gone = missing(graph, passed(graph, event, step, end), MOST_ON_THE_WAY)
-            ns = graph.at("ts", end.event) - graph.at("ts", event)
-            corrected, uncertain = clock(graph.crossing(event, end.event), ns)
+            corrected, uncertain, gaps = on_the_step(graph, event, step, end)
             lay = [_end(graph, event, step, other) for other in ends]
             event = end.event
         else:
@@ -71,7 +69,7 @@ def walk(session: Session, run: Run, event: int, step: str, *, choice: int = 0, 
     return WalkResult(
         run=session.ref(run),
         card=card(graph, event),
-        ways=[_way(graph, event, name, way(graph, event, name, MOST)) for name in WAYS],
+        ways=ways_of(graph, event),
         step=step,
         moved=moved,
         sentence=said,
@@ -79,9 +77,21 @@ def walk(session: Session, run: Run, event: int, step: str, *, choice: int = 0, 
         choice=choice,
         clock=corrected,
         uncertain=uncertain,
-        gaps=gone.shown,
+        gaps=gaps,
         message=message,
     )
+
+
+def on_the_step(graph: ExecutionGraph, event: int, step: str, end: End) -> tuple[str, bool, list[MissingEvents]]:
+    """What the clocks of both ends were put together by, whether they can be off by more than the time between, and what is
+    missing on the way."""
+    gone = missing(graph, passed(graph, event, step, end), MOST_ON_THE_WAY)
+    ns = graph.at("ts", end.event) - graph.at("ts", event)
+    return *clock(graph.crossing(event, end.event), ns), gone.shown
+
+
+def ways_of(graph: ExecutionGraph, event: int) -> list[WalkWay]:
+    return [_way(graph, event, name, way(graph, event, name, MOST)) for name in WAYS]
 
 
 def card(graph: ExecutionGraph, event: int) -> WalkCard:

@@ -13,6 +13,7 @@ from typing import Any
 METHODS = {
     "slice": "clew/slice",
     "path": "clew/criticalPath",
+    "walk": "clew/walk",
     "patterns": "clew/patterns",
     "compare": "clew/compare",
     "diff": "clew/diff",

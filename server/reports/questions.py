@@ -22,17 +22,21 @@ LABELS = 3
 
 
 def questions(session: Session, run: str, before: str, views: Collection[str], task: Task) -> Iterator[Question]:
-    if "slice" in views or "path" in views:
+    if not {"slice", "path", "walk"}.isdisjoint(views):
         for number, (event, text) in enumerate(_errors(session, run, task)):
             asked = {"target": {"event": event}, "run": run}
             if "slice" in views:
                 yield Question("Errors", text, "slice", asked)
-            yield Question("Errors", text, "path", asked, listed="slice" not in views)
-            yield from _what_ifs(session, "Errors", text, asked, task)
+            if "slice" in views or "path" in views:  # a slice shows its path, too
+                yield Question("Errors", text, "path", asked, listed="slice" not in views)
+                yield from _what_ifs(session, "Errors", text, asked, task)
+            if "walk" in views:
+                yield Question("Errors", text, "walk", asked, listed={"slice", "path"}.isdisjoint(views))
             if number == 0:
                 # What the panel asks by itself where nothing is asked.
-                yield Question("Errors", text, "slice", {"target": {}, "run": run}, listed=False)
-                yield Question("Errors", text, "path", {"target": {}, "run": run}, listed=False)
+                for view in ("slice", "path", "walk"):
+                    if view in views or (view == "path" and "slice" in views):
+                        yield Question("Errors", text, view, {"target": {}, "run": run}, listed=False)
     if "path" in views:
         for event, text in _slowest(session, run, task):
             asked = {"target": {"event": event}, "run": run}

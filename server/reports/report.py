@@ -17,6 +17,7 @@ from clew.server.reports.guide import add_guide
 from clew.server.reports.questions import questions
 from clew.server.reports.sources import sources
 from clew.server.reports.timeline import add_timeline
+from clew.server.reports.walk import add_walks
 from clew.server.session import Session, Task
 
 VIEWS = tuple(METHODS)
@@ -36,6 +37,8 @@ class Report:
     """As `clew/runs` answers, with the runs that the report is of."""
     entries: list[dict[str, Any]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
+    walk: dict[str, Any] | None = None
+    """What the steps of walks are put together of."""
     timeline: dict[str, Any] | None = None
     """What tiles, arrows and calls are taken from."""
     sources: list[dict[str, Any]] = field(default_factory=list)
@@ -50,6 +53,7 @@ class Report:
             "runs": self.runs,
             "entries": self.entries,
             "answers": self.answers,
+            "walk": self.walk,
             "timeline": self.timeline,
             "sources": self.sources,
             "leftOut": self.left_out,
@@ -90,6 +94,7 @@ def make_report(
         book.add(question, result)
     if "wizard" in views:
         add_guide(session, book, ids, task)
+    walks = add_walks(session, book, ids[0], task)
     timeline = add_timeline(session, book, ids[0], task) if "timeline" in views else None
     if not book.answers:
         why = "; ".join(book.left_out) or "it has neither errors nor requests"
@@ -100,8 +105,9 @@ def make_report(
         runs={**known, "runs": listed, "selected": ids[0], "baseline": ids[1] if before else "", "baselineName": ""},
         entries=book.entries,
         answers=book.answers,
+        walk=walks,
         timeline=timeline,
-        sources=sources(session, ids[0], book, task),
+        sources=sources(session, ids[0], book, walks, task),
         left_out=book.left_out,
         limit=limit,
     )

@@ -15,9 +15,9 @@ CONTEXT = 12
 """Lines around a place, as many as the panel asks for."""
 
 
-def sources(session: Session, run: str, book: Book, task: Task) -> list[dict[str, Any]]:
+def sources(session: Session, run: str, book: Book, walks: object, task: Task) -> list[dict[str, Any]]:
     wanted: dict[str, set[int]] = {}
-    for path, line in list(dict.fromkeys(places(book.answers)))[:MOST_PLACES]:
+    for path, line in list(dict.fromkeys(places([book.answers, walks])))[:MOST_PLACES]:
         wanted.setdefault(path, set()).add(line)
     found: list[dict[str, Any]] = []
     size = 0

@@ -103,6 +103,42 @@ def test_the_guide_of_a_report_leaves_nothing_in_the_workspace(session):
     assert sorted((file, file.stat().st_mtime_ns) for file in session.workspace.glob(".clew/queries/*")) == before
 
 
+def test_steps_put_together_of_what_is_there_are_those_of_the_server(made, session):
+    run, places = made.run["id"], {one["card"]["event"]: one for one in made.walk["places"]}
+    told = {(one["event"], one["step"], one["choice"]): one for one in made.walk["crossings"]}
+    error = next(entry for entry in made.entries if entry["section"] == "Errors")["question"]["target"]["event"]
+    chain = next(one["result"]["chain"] for one in made.answers if one["view"] == "slice")
+    assert {error, *(step["event"] for step in chain)} <= set(places)
+    steps = [(event, way, choice, end) for event, one in places.items() for way in one["ways"]
+             for choice, end in enumerate(way["ends"]) if end["event"] in places]  # fmt: skip
+    assert len(places) > 20 and len(steps) > 60
+    for event in list(places)[::7]:
+        here = handlers.answer(session, "clew/walk", {"target": {"event": event}, "run": run})
+        assert places[event] == {"card": here["card"], "ways": here["ways"]}
+        assert (here["message"], here["clock"], here["gaps"], here["sentence"], here["ends"]) == ("", "", [], "", [])
+    for event, way, choice, end in [
+        *steps[::11],
+        *(step for step in steps if (step[0], step[1]["step"], step[2]) in told),
+    ]:
+        asked = {"target": {"event": event}, "run": run, "step": way["step"], "choice": choice}
+        step = handlers.answer(session, "clew/walk", asked)
+        more = told.get((event, way["step"], choice), {"clock": "", "uncertain": False, "gaps": []})
+        ends = [{**one, "onChain": False} for one in way["ends"]]  # where it came from says what is
+        assert step["card"] == places[end["event"]]["card"] and step["ways"] == places[end["event"]]["ways"]
+        assert (step["moved"], step["sentence"], step["ends"]) == (True, end["sentence"], ends)
+        assert all(step[name] == more[name] for name in ("clock", "uncertain", "gaps"))
+    stops = [(event, way) for event, one in places.items() for way in one["ways"] if not way["ends"]]
+    for event, way in stops[::17]:
+        step = handlers.answer(session, "clew/walk", {"target": {"event": event}, "run": run, "step": way["step"]})
+        assert (step["moved"], step["sentence"]) == (False, way["stop"])
+
+
+def test_walks_are_bounded(session, monkeypatch):
+    monkeypatch.setattr("clew.server.reports.walk.MOST_EVENTS", 5)
+    made = make_report(session, "after", only=["walk"])
+    assert len(made.walk["places"]) == 5
+
+
 def test_the_timelines_tiles_are_the_servers_at_every_scale(made, session):
     timeline, run = made.timeline, made.run["id"]
     shown = next(one["result"] for one in made.answers if one["view"] == "timeline")
@@ -150,6 +186,7 @@ def test_what_does_not_fit_is_named(shop):
     from clew.server.session import Session
 
     small = make_report(Session(shop), "after", "before", limit=20_000)
+    assert small.walk is None or len(json.dumps(small.walk)) < 5_500
     assert 0 < sum(len(json.dumps(one["result"])) for one in small.answers)
     assert small.left_out and all("more than the file may have" in what for what in small.left_out)
     assert len(json.dumps([one["result"] for one in small.answers], separators=(",", ":"))) < 21_000

@@ -1,7 +1,8 @@
 /** Facts about reports: a question finds its own answer, however it is asked, and no other. */
 import { describe, expect, test } from "vitest";
 import { answersOf, type ReportData } from "../src/panel/model/report";
-import type { RunRef } from "../src/shared/protocol";
+import type { ReportWalk } from "../src/panel/model/reportWalk";
+import type { RunRef, WalkCard, WalkEnd, WalkResult, WalkWay } from "../src/shared/protocol";
 
 const run = (id: string, name: string): RunRef => ({
   id,
@@ -44,6 +45,7 @@ const DATA: ReportData = {
   ],
   sources: [{ path: "/w/a.py", firstLine: 10, lines, message: "" }],
   timeline: null,
+  walk: null,
   limit: 20_000_000,
   leftOut: [],
   layout: "",
@@ -85,5 +87,72 @@ describe("a report", () => {
       message: "The report does not have this part of the source.",
     });
     expect(at("/w/b.py", 12)).toMatchObject({ lines: [] });
+  });
+});
+
+describe("walks of a report", () => {
+  const card = (event: number): WalkCard => ({
+    event,
+    title: `event ${event}`,
+    kind: "call",
+    timeNs: event,
+    durationNs: null,
+    process: "app",
+    strand: "main",
+    function: "",
+    text: "",
+    facts: [],
+    location: null,
+    machine: "",
+  });
+  const end = (event: number): WalkEnd => ({
+    ...card(event),
+    edge: "use",
+    channel: "",
+    sentence: `to ${event}`,
+    onChain: false,
+  });
+  const way = (step: WalkWay["step"], ...events: number[]): WalkWay => ({
+    step,
+    count: events.length,
+    ends: events.map(end),
+    stop: events.length > 0 ? "" : `no ${step}`,
+  });
+  const walk: ReportWalk = {
+    places: [
+      { card: card(1), ways: [way("cause"), way("effect", 2, 3)] },
+      { card: card(2), ways: [way("cause", 1), way("effect", 9)] },
+      { card: card(3), ways: [way("cause", 1), way("effect")] },
+    ],
+    crossings: [{ event: 1, step: "effect", choice: 1, clock: "by messages", uncertain: true, gaps: [] }],
+  };
+  const ask = answersOf({ ...DATA, walk });
+  const step = (event: number, name: WalkWay["step"], choice = 0): WalkResult =>
+    ask("clew/walk", { target: { event }, run: "2-after", step: name, choice }) as WalkResult;
+
+  test("go from event to event, with all that the server said of the step", () => {
+    expect(ask("clew/walk", { target: { event: 1 }, run: "" })).toMatchObject({
+      ...walk.places[0],
+      moved: true,
+      sentence: "",
+    });
+    expect(step(1, "effect")).toMatchObject({ ...walk.places[1], moved: true, sentence: "to 2", clock: "", choice: 0 });
+    expect(step(1, "effect", 1)).toMatchObject({
+      ...walk.places[2],
+      sentence: "to 3",
+      clock: "by messages",
+      uncertain: true,
+    });
+    expect(step(1, "effect", 7)).toMatchObject({ sentence: "to 2", choice: 0 });
+  });
+
+  test("stay where nothing lies in that direction, and say why", () => {
+    expect(step(1, "cause")).toMatchObject({ ...walk.places[0], moved: false, sentence: "no cause", ends: [] });
+  });
+
+  test("end where the report does: at events and runs that it does not have", () => {
+    expect(() => step(2, "effect")).toThrow("not in the report");
+    expect(() => step(9, "cause")).toThrow("not in the report");
+    expect(() => ask("clew/walk", { target: { event: 1 }, run: "0-before" })).toThrow("not in the report");
   });
 });

@@ -3,6 +3,7 @@
  *
  * Invariant: a question is answered with the answer to that very question, or told that there is none.
  */
+import { type ReportWalk, WalkAnswers } from "./reportWalk";
 import { type ReportTimeline, TimelineAnswers } from "./reportTimeline";
 import type { Location, Method, RunRef, RunsResult, SourceResult } from "../../shared/protocol";
 
@@ -23,6 +24,8 @@ export interface ReportData {
   answers: readonly { view: string; method: Method; params: object; result: unknown }[];
   /** What tiles, arrows and calls are taken from; null where the report has no timeline. */
   timeline: ReportTimeline | null;
+  /** What the steps of walks are put together of; null where the report has none. */
+  walk: ReportWalk | null;
   sources: readonly SourceResult[];
   /** Of the answers, in bytes. */
   limit: number;
@@ -51,6 +54,7 @@ export function questionKey(method: string, params: object, run: string): string
 /** An answer may have to be unpacked first, and then comes later. */
 export function answersOf(data: ReportData): (method: Method, params: object) => unknown {
   const timeline = data.timeline && new TimelineAnswers(data.timeline);
+  const walks = data.walk && new WalkAnswers(data.walk, data.run);
   const selected = data.runs.selected;
   const named = new Map<string, string>();
   // The newest of a name is meant, and they are listed with the newest first.
@@ -69,7 +73,10 @@ export function answersOf(data: ReportData): (method: Method, params: object) =>
     if (method === "clew/runs" || method === "clew/selectRun" || method === "clew/chooseBaseline") return data.runs;
     if (method === "clew/views") return { views: [], message: "" };
     if (method === "clew/source") return sourceOf(data.sources, params as { location: Location; context?: number });
-    const found = timeline?.answer(method, params) ?? known.get(key(method, nearest(method, params)));
+    const found =
+      timeline?.answer(method, params) ??
+      walks?.answer(method, params) ??
+      known.get(key(method, nearest(method, params)));
     if (found === undefined) throw new NotThere(data.run.name);
     return found;
   };
