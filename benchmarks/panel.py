@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import gzip
 import json
 import os
 import platform
@@ -45,8 +47,9 @@ FLAGS = [
     "--disable-background-networking",
 ]
 EXAMPLES = """examples:
-  python benchmarks/panel.py                     the timeline of 11 million records, two minutes
+  python benchmarks/panel.py                     all views, of 11 million records
   python benchmarks/panel.py --events 1000000    a smaller one
+  python benchmarks/panel.py --events 100000 --views layouts,start
 """
 WIDTH, HEIGHT = 1440, 900
 MEASURE = """
@@ -217,7 +220,133 @@ def timeline(browser: Any, workspace: Path, options: argparse.Namespace) -> list
     ]  # fmt: skip
 
 
-VIEWS: dict[str, Callable[[Any, Path, argparse.Namespace], list[dict[str, Any]]]] = {"timeline": timeline}
+# --- layouts --------------------------------------------------------------------------------------------------------
+ROUNDS = 15
+"""The first is thrown away: it has the code compiled."""
+
+
+def layouts(browser: Any, _workspace: Path, _options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The panel's own layouts on random graphs, in the browser; of a flow with all that is drawn of it."""
+    client = ROOT / "vscode-client"
+    bundle = [str(client / "node_modules/.bin/esbuild"), "test/layoutTimes.ts", "--bundle", "--format=iife"]
+    made = subprocess.run(
+        [*bundle, "--minify", "--global-name=layouts"], cwd=client, capture_output=True, text=True, check=True
+    )
+    page = browser.new_page()
+    page.goto(BLANK)
+    page.add_script_tag(content=made.stdout)
+    rows = []
+    for name, size, asked in (("layered", 226, 200), ("layered", 500, 500), ("flow", 2000, 50)):
+        took = [page.evaluate(f"layouts.{name}Ms({size}, {seed})") for seed in range(1, ROUNDS + 1)][1:]
+        what = "calls in lanes, with their picture" if name == "flow" else "nodes in layers"
+        rows.append(row(f"layout of {size:,} {what}, median", "ms", statistics.median(took), asked))
+    page.close()
+    return rows
+
+
+# --- patterns -------------------------------------------------------------------------------------------------------
+def brushed(page: Any, box: dict[str, float], seconds: float) -> None:
+    """Drags a window over the whole run's axis, back and forth, and anew."""
+    end, turn = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        left, right = box["x"] + box["width"] * 0.1, box["x"] + box["width"] * (0.3 + 0.1 * (turn % 6))
+        page.mouse.move(left, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        for part in range(24):
+            page.mouse.move(left + (right - left) * (part + 1) / 24, box["y"] + box["height"] / 2)
+            page.wait_for_timeout(16)
+        page.mouse.up()
+        turn += 1
+
+
+def panned(page: Any, box: dict[str, float], seconds: float) -> None:
+    """Pans a drawing by dragging its ground, and zooms it in and out."""
+    end, turn = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        x, y = box["x"] + box["width"] - 24, box["y"] + 24
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for part in range(16):
+            page.mouse.move(x - 6 * (part if turn % 2 else 16 - part), y + 3 * part)
+            page.wait_for_timeout(16)
+        page.mouse.up()
+        for part in range(8):
+            page.mouse.wheel(0, -60 if part < 4 else 60)
+            page.wait_for_timeout(16)
+        turn += 1
+
+
+def patterns(browser: Any, workspace: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Frames while the run's axis is brushed, and while the flow diagram is panned and zoomed."""
+    still, rows = "a page that draws nothing", []
+    with served(workspace) as address:
+        for name, place, move in (
+            ("patterns: frames while brushing, 99 %", "svg.times-whole", brushed),
+            ("flow diagram: frames while panning, 99 %", "clew-graph.pattern-diagram svg.canvas", panned),
+        ):
+            found = []
+            for url in (BLANK, f"{address}#view=patterns"):
+                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+                page.set_default_timeout(300_000)
+                page.add_init_script(MEASURE)
+                page.goto(url)
+                box = {"x": 100.0, "y": 100.0, "width": 900.0, "height": 400.0}
+                if url != BLANK:
+                    page.locator(".pattern-rows tbody tr").first.wait_for()
+                    page.locator(place).first.scroll_into_view_if_needed()
+                    page.wait_for_timeout(500)
+                    box = page.locator(place).first.bounding_box()
+                found.append(frames_of(page, functools.partial(move, page, box, options.seconds))["frames"])
+                page.close()
+            quiet, ours = found
+            rows.append(row(name, "ms", percentile(ours, 99), 17, peer=still, peer_value=percentile(quiet, 99)))
+    return rows
+
+
+# --- the start ------------------------------------------------------------------------------------------------------
+def first_script() -> int:
+    """Bytes, compressed, of the first script and all that it imports at once."""
+    static = ROOT / "server" / "static"
+    needed: set[Path] = set()
+    pending = [static / "main.js"]
+    while pending:
+        file = pending.pop()
+        if file not in needed:
+            needed.add(file)
+            imports = re.findall(r"(?:from|import)\s*\"(\.[^\"]+\.js)\"", file.read_text())
+            pending += [(file.parent / name).resolve() for name in imports]
+    return sum(len(gzip.compress(file.read_bytes(), 6)) for file in needed)
+
+
+def start(browser: Any, workspace: Path, _options: argparse.Namespace) -> list[dict[str, Any]]:
+    """From the address to a picture, in a browser that has nothing of the panel yet, of a server that has the run open."""
+    took, blank = [], []
+    with served(workspace) as address:
+        for _ in range(6):
+            context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+            page = context.new_page()
+            page.set_default_timeout(120_000)
+            begun = time.perf_counter()
+            page.goto(BLANK)
+            blank.append((time.perf_counter() - begun) * 1000)
+            begun = time.perf_counter()
+            page.goto(f"{address}#view=timeline")
+            page.locator(".timeline-canvas[data-whole]").wait_for()
+            took.append((time.perf_counter() - begun) * 1000)
+            context.close()
+    return [
+        row("first picture, median", "ms", statistics.median(took[1:]), 1000,
+            peer="an empty page", peer_value=statistics.median(blank[1:])),
+        row("first script, compressed", "KB", first_script() / 1000, 50),
+    ]  # fmt: skip
+
+
+VIEWS: dict[str, Callable[[Any, Path, argparse.Namespace], list[dict[str, Any]]]] = {
+    "timeline": timeline,
+    "layouts": layouts,
+    "patterns": patterns,
+    "start": start,
+}
 
 
 def main() -> None:
@@ -225,7 +354,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES
     )
     parser.add_argument("--events", type=int, default=11_000_000, help="of the run (default: 11,000,000)")
-    parser.add_argument("--views", default=",".join(VIEWS), help=f"of {', '.join(VIEWS)} (default: all)")
+    parser.add_argument(
+        "--views", default=",".join(VIEWS), help=f"what is measured, of {', '.join(VIEWS)} (default: all)"
+    )
     parser.add_argument("--seconds", type=float, default=15.0, help="of panning and zooming (default: 15)")
     parser.add_argument("--tiles", type=int, default=400, help="answers that are timed (default: 400)")
     options = parser.parse_args()
