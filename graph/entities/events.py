@@ -1,0 +1,102 @@
+"""What happened to the entities of a run: columns, one row per event, in the order of time.
+
+Invariant: an event is known by its place, entities by numbers in the order in which they first come up; `first` and `other`
+are entities wherever they are not -1. A moment is how many events have happened by then.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+
+MOST_NAME = 80
+"""Characters."""
+
+
+class Happening(enum.IntEnum):
+    """What an event says."""
+
+    POSITION = 1  # `first` is in `other`, or outside of any container
+    DELETION = 2  # of `first`
+    COMMUNICATION = 3  # from `first` to `other`
+
+
+@dataclass(frozen=True)
+class EntityEvents:
+    """Columns of events, and what entities are called. `failed` counts events that could not be evaluated or read."""
+
+    ns: I64
+    kind: U8
+    first: I32
+    other: I32
+    row: I64
+    """The event of the run's graph that says so."""
+    channel: U32
+    """What was used to communicate: a place among the graph's strings."""
+    names: Sequence[str]
+    classes: Sequence[str]
+    """Of each entity the name of its class, or machine, process, thread, task; "" when nothing tells."""
+    failed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @property
+    def entities(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def before(self) -> I32:
+        """Per position and deletion the entity's last one before it, -1 for none: what undoing it goes back to."""
+        found = np.full(len(self), -1, np.int32)
+        states = np.flatnonzero(self.kind != Happening.COMMUNICATION)
+        order = states[np.argsort(self.first[states], kind="stable")]
+        same = self.first[order[1:]] == self.first[order[:-1]]
+        found[order[1:][same]] = order[:-1][same]
+        return found
+
+    def moment_at(self, ns: int) -> int:
+        """How many events have happened by then."""
+        return int(np.searchsorted(self.ns, ns, "right"))
+
+    def about(self, entity: int, moment: int, most: int) -> list[int]:
+        """The last events that name an entity, the newest first."""
+        found: list[int] = []
+        end = moment
+        while end > 0 and len(found) < most:
+            begin = max(0, end - _AT_ONCE)
+            part = (self.first[begin:end] == entity) | (self.other[begin:end] == entity)
+            found += (np.flatnonzero(part)[::-1] + begin).tolist()
+            end = begin
+        return found[:most]
+
+
+_AT_ONCE = 1 << 18
+
+
+def bounded(name: str) -> str:
+    return name if len(name) <= MOST_NAME else name[: MOST_NAME - 1] + "…"
+
+
+def numbered(first: I64, other: I64, known: int) -> tuple[I32, I32, list[int]]:
+    """Entities numbered anew in the order in which they come up, and which each one was. Those that never do have no number."""
+    came = np.full(known, 2 * len(first), np.int64)
+    place = np.arange(len(first), dtype=np.int64)
+    np.minimum.at(came, first, 2 * place)
+    has = other >= 0
+    np.minimum.at(came, other[has], 2 * place[has] + 1)
+    order = np.argsort(came, kind="stable")
+    order = order[came[order] < 2 * len(first)]
+    number = np.full(known + 1, -1, np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return number[first], number[other], order.tolist()
