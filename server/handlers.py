@@ -129,6 +129,24 @@ def _timeline_search(
     return timeline_search(session, params, task)
 
 
+def _entities(session: Session, params: protocol.EntitiesParams, task: Task) -> protocol.EntitiesResult:
+    from clew.server.panel.entities import entities_view
+
+    return entities_view(session, params, task)
+
+
+def _entity_events(session: Session, params: protocol.EntityEventsParams, task: Task) -> protocol.EntityEventsResult:
+    from clew.server.panel.entities import entity_events
+
+    return entity_events(session, params, task)
+
+
+def _entity(session: Session, params: protocol.EntityParams, task: Task) -> protocol.EntityResult:
+    from clew.server.panel.entities import entity
+
+    return entity(session, params, task)
+
+
 def _walk(session: Session, params: protocol.WalkParams, task: Task) -> protocol.WalkResult:
     from clew.server.panel.walk import walk_view
 
@@ -210,6 +228,9 @@ HANDLERS: dict[str, Handler] = {
     "clew/timelineArrows": _timeline_arrows,
     "clew/timelineCall": _timeline_call,
     "clew/timelineSearch": _timeline_search,
+    "clew/entities": _entities,
+    "clew/entityEvents": _entity_events,
+    "clew/entity": _entity,
     "clew/walk": _walk,
     "clew/locate": _locate,
     "clew/present": _present,

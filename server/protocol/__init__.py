@@ -27,6 +27,15 @@ from clew.server.protocol.diffs import DiffNode as DiffNode
 from clew.server.protocol.diffs import DiffParams as DiffParams
 from clew.server.protocol.diffs import DiffResult as DiffResult
 from clew.server.protocol.diffs import DiffRow as DiffRow
+from clew.server.protocol.entities import EntitiesParams as EntitiesParams
+from clew.server.protocol.entities import EntitiesResult as EntitiesResult
+from clew.server.protocol.entities import EntityBox as EntityBox
+from clew.server.protocol.entities import EntityEventsParams as EntityEventsParams
+from clew.server.protocol.entities import EntityEventsResult as EntityEventsResult
+from clew.server.protocol.entities import EntityHappening as EntityHappening
+from clew.server.protocol.entities import EntityLine as EntityLine
+from clew.server.protocol.entities import EntityParams as EntityParams
+from clew.server.protocol.entities import EntityResult as EntityResult
 from clew.server.protocol.hosts import ClientOptions as ClientOptions
 from clew.server.protocol.hosts import CursorMessage as CursorMessage
 from clew.server.protocol.hosts import HostMessage as HostMessage
@@ -155,6 +164,9 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/timelineArrows": (TimelineArrowsParams, TimelineArrowsResult),
     "clew/timelineCall": (TimelineCallParams, TimelineCallResult),
     "clew/timelineSearch": (TimelineSearchParams, TimelineSearchResult),
+    "clew/entities": (EntitiesParams, EntitiesResult),
+    "clew/entityEvents": (EntityEventsParams, EntityEventsResult),
+    "clew/entity": (EntityParams, EntityResult),
     "clew/walk": (WalkParams, WalkResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/present": (PresentParams, PresentResult),

@@ -372,6 +372,144 @@ export interface DiffResult {
   alsoAfter: RunRef[];
 }
 
+export interface EntitiesParams {
+  run?: string;
+  /** What a spec's `entity` rules told, or machines, processes, threads and tasks; "": of the first, where there are any. */
+  source?: "" | "spec" | "strands";
+  /** -1: what `ns` says. */
+  moment?: number;
+  /** Since the run's start; -1 for the end. */
+  ns?: number;
+  /** Only what is in this entity; -1 for all. */
+  inside?: number;
+  most?: number;
+}
+
+export interface EntityBox {
+  /** Its number: the same at all moments, and in all answers of a run and source. */
+  entity: number;
+  name: string;
+  /** Its class, or machine, process, thread or task; "" when nothing tells. */
+  kind: string;
+  /** -1 outside of any. */
+  container: number;
+  /** unplaced: it talks or holds something, but nobody said where it is; gone: deleted, but something is still in it. */
+  presence: "there" | "unplaced" | "gone";
+  /** It was moved into something that is in it, and stands outside. */
+  insideItself: boolean;
+  /** How many are in it, at any depth. */
+  holds: number;
+  /** How many right in it are not among the boxes. */
+  hidden: number;
+  /** Communications so far. */
+  sent: number;
+  received: number;
+}
+
+export interface EntitiesResult {
+  run: RunRef;
+  source: "spec" | "strands";
+  moment: number;
+  /** The last moment. */
+  moments: number;
+  /** Of the last event by then, since the run's start. */
+  ns: number;
+  fromNs: number;
+  toNs: number;
+  /** How many there are at the moment, of `inside` or all. */
+  entities: number;
+  /** In the order in which they came up; with each its containers, up to `inside`. */
+  boxes: EntityBox[];
+  /** How many outermost ones are not among them; those that hold least are left out first. */
+  hidden: number;
+  /** Events that could not be recorded whole. */
+  failed: number;
+  /** A sentence when there is nothing to show, with what to do. */
+  message: string;
+}
+
+export interface EntityEventsParams {
+  fromMoment: number;
+  /** Where to go; before `fromMoment` to go back. */
+  toMoment: number;
+  run?: string;
+  source?: "" | "spec" | "strands";
+  inside?: number;
+  /** Of boxes, as in `EntitiesParams`. */
+  most?: number;
+  mostLines?: number;
+}
+
+/** All communications from one to another, or between what is in them and not shown. */
+export interface EntityLine {
+  source: number;
+  target: number;
+  count: number;
+  /** Of the last one. */
+  channel: string;
+  ns: number;
+  event: number;
+}
+
+export interface EntityEventsResult {
+  run: string;
+  fromMoment: number;
+  toMoment: number;
+  fromNs: number;
+  toNs: number;
+  /** Boxes that are new at `toMoment`, or another than at `fromMoment`. */
+  changed: EntityBox[];
+  /** Entities that have a box no more. */
+  removed: number[];
+  /** Of the events between the two moments, whichever is first, with the boxes of `toMoment`. */
+  lines: EntityLine[];
+  /** So many more, with the fewest communications. */
+  hiddenLines: number;
+  /** Communications of no line: within one box, or with an entity that is in none. */
+  unseen: number;
+}
+
+export interface EntityParams {
+  entity: number;
+  run?: string;
+  source?: "" | "spec" | "strands";
+  /** -1 for the end. */
+  moment?: number;
+  most?: number;
+}
+
+export interface EntityHappening {
+  /** Right after it. */
+  moment: number;
+  ns: number;
+  what: "position" | "deletion" | "communication";
+  /** Who moves, is deleted, or sends. */
+  entity: number;
+  /** The container, or who receives; -1 for none. */
+  other: number;
+  otherName: string;
+  name: string;
+  channel: string;
+  event: number;
+  location: Location | null;
+}
+
+export interface EntityResult {
+  run: string;
+  /** Null where it is not at the moment. */
+  box: EntityBox | null;
+  name: string;
+  kind: string;
+  /** Names of its containers, the outermost first. */
+  path: string[];
+  /** The last ones, the newest first; a container's also when something comes into it. */
+  happenings: EntityHappening[];
+  /** Where a walk begins: the last one in which it did something itself, else the last at all; -1 for none. */
+  event: number;
+  /** Of that. */
+  location: Location | null;
+}
+
 /** The language client's `initializationOptions`. */
 export interface ClientOptions {
   /**
@@ -1664,6 +1802,9 @@ export interface Methods {
   "clew/timelineArrows": { params: TimelineArrowsParams; result: TimelineArrowsResult };
   "clew/timelineCall": { params: TimelineCallParams; result: TimelineCallResult };
   "clew/timelineSearch": { params: TimelineSearchParams; result: TimelineSearchResult };
+  "clew/entities": { params: EntitiesParams; result: EntitiesResult };
+  "clew/entityEvents": { params: EntityEventsParams; result: EntityEventsResult };
+  "clew/entity": { params: EntityParams; result: EntityResult };
   "clew/walk": { params: WalkParams; result: WalkResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/present": { params: PresentParams; result: PresentResult };
@@ -1698,6 +1839,9 @@ export const METHODS: readonly Method[] = [
   "clew/timelineArrows",
   "clew/timelineCall",
   "clew/timelineSearch",
+  "clew/entities",
+  "clew/entityEvents",
+  "clew/entity",
   "clew/walk",
   "clew/locate",
   "clew/present",

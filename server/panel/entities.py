@@ -1,0 +1,242 @@
+"""The entities view: the state at a moment, what happened between two, and one entity.
+
+Invariant: an answer has no more boxes, lines and happenings than a screen shows, and says what is left out. What changed
+between two moments, put to the boxes of the one, gives those of the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from clew.graph.entities.events import EntityEvents, Happening
+from clew.graph.entities.find import entities_of
+from clew.graph.entities.fold import Fold, State
+from clew.graph.entities.nesting import Nesting, Presence, nesting
+from clew.graph.entities.play import lines
+from clew.graph.query import Run
+from clew.records.errors import ClewError
+from clew.server.panel.target import nothing_recorded
+from clew.server.protocol import (
+    EntitiesParams,
+    EntitiesResult,
+    EntityBox,
+    EntityEventsParams,
+    EntityEventsResult,
+    EntityHappening,
+    EntityLine,
+    EntityParams,
+    EntityResult,
+    Location,
+)
+from clew.server.session import Session, Task
+
+MAX_BOXES = 1000
+MAX_LINES = 2000
+MAX_HAPPENINGS = 200
+_PRESENCE: dict[int, Literal["there", "unplaced", "gone"]] = {
+    Presence.THERE: "there",
+    Presence.UNPLACED: "unplaced",
+    Presence.GONE: "gone",
+}
+_WHAT: dict[int, Literal["position", "deletion", "communication"]] = {
+    Happening.POSITION: "position",
+    Happening.DELETION: "deletion",
+    Happening.COMMUNICATION: "communication",
+}
+
+
+class _Found(NamedTuple):
+    run: Run
+    source: Literal["spec", "strands"]
+    fold: Fold
+
+    @property
+    def events(self) -> EntityEvents:
+        return self.fold.events
+
+    def ns(self, moment: int) -> float:
+        return float(self.events.ns[moment - 1]) if moment else self.first_ns
+
+    @property
+    def first_ns(self) -> float:
+        return float(self.events.ns[0]) if len(self.events) else 0.0
+
+    def moment(self, moment: int) -> int:
+        return len(self.events) if moment < 0 else min(moment, len(self.events))
+
+    def known(self, entity: int) -> int:
+        if not 0 <= entity < self.events.entities:
+            raise ClewError(f"there is no entity number {entity}; the run has {self.events.entities:,}")
+        return entity
+
+
+class _Shown(NamedTuple):
+    """What is shown of a state."""
+
+    state: State
+    nesting: Nesting
+    entities: list[int]
+
+
+_MADE: WeakKeyDictionary[Run, dict[str, tuple[Literal["spec", "strands"], Fold]]] = WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def entities_view(session: Session, params: EntitiesParams, task: Task) -> EntitiesResult:
+    """Raises `ClewError` for an entity or a source that is not there."""
+    found = _found(session, params.run, params.source, task)
+    moment = found.moment(params.moment)
+    if params.moment < 0 and params.ns >= 0:
+        moment = found.events.moment_at(int(params.ns))
+    shown = _shown(found, moment, params.inside, params.most)
+    boxes = _boxes(found.events, shown)
+    among, outermost = _counts(shown.nesting, params.inside)
+    message = "" if len(found.events) else nothing_recorded(found.run)
+    return EntitiesResult(
+        run=session.ref(found.run),
+        source=found.source,
+        moment=moment,
+        moments=len(found.events),
+        ns=found.ns(moment),
+        fromNs=found.first_ns,
+        toNs=found.ns(len(found.events)),
+        entities=among,
+        boxes=boxes,
+        hidden=outermost - sum(box.container == params.inside for box in boxes),
+        failed=found.events.failed,
+        message=message,
+    )
+
+
+def entity_events(session: Session, params: EntityEventsParams, task: Task) -> EntityEventsResult:
+    """Raises `ClewError` for an entity or a source that is not there."""
+    found = _found(session, params.run, params.source, task)
+    begin, end = found.moment(params.fromMoment), found.moment(params.toMoment)
+    before = {box.entity: box for box in _boxes(found.events, _shown(found, begin, params.inside, params.most))}
+    shown = _shown(found, end, params.inside, params.most)
+    after = {box.entity: box for box in _boxes(found.events, shown)}
+    task.phase("summing up who talked to whom")
+    entities = np.array(shown.entities, np.int64)
+    lifted = shown.nesting.lifted(entities)
+    most = max(0, min(params.mostLines, MAX_LINES))
+    between = lines(found.events, min(begin, end), max(begin, end), lifted, shown=len(entities), most=most)
+    events, strings = found.events, found.run.graph.strings
+    rows = zip(
+        between.source.tolist(), between.target.tolist(), between.count.tolist(), between.last.tolist(), strict=True
+    )
+    return EntityEventsResult(
+        run=found.run.info.id,
+        fromMoment=begin,
+        toMoment=end,
+        fromNs=found.ns(begin),
+        toNs=found.ns(end),
+        changed=[box for box in after.values() if before.get(box.entity) != box],
+        removed=[entity for entity in before if entity not in after],
+        lines=[
+            EntityLine(
+                source=shown.entities[source],
+                target=shown.entities[target],
+                count=count,
+                channel=strings[int(events.channel[last])],
+                ns=float(events.ns[last]),
+                event=int(events.row[last]),
+            )
+            for source, target, count, last in rows
+        ],
+        hiddenLines=between.hidden,
+        unseen=between.unseen,
+    )
+
+
+def entity(session: Session, params: EntityParams, task: Task) -> EntityResult:
+    """Raises `ClewError` for an entity or a source that is not there."""
+    found = _found(session, params.run, params.source, task)
+    one, moment, events = found.known(params.entity), found.moment(params.moment), found.events
+    state = found.fold.at(moment)
+    nested = nesting(events, state)
+    is_there = nested.presence[one] != Presence.UNKNOWN
+    places = events.about(one, moment, max(1, min(params.most, MAX_HAPPENINGS)))
+    happenings = [_happening(found, place) for place in places]
+    own = next((each for each in happenings if each.entity == one), happenings[0] if happenings else None)
+    return EntityResult(
+        run=found.run.info.id,
+        box=_boxes(events, _Shown(state, nested, [one]))[0] if is_there else None,
+        name=events.names[one],
+        kind=events.classes[one],
+        path=[events.names[above] for above in nested.path(one)],
+        happenings=happenings,
+        event=own.event if own else -1,
+        location=own.location if own else None,
+    )
+
+
+def _found(session: Session, which: str, source: str, task: Task) -> _Found:
+    run = session.open(which, task)
+    with task.hold(_LOCK):
+        made = _MADE.setdefault(run, {})
+        if source not in made:
+            task.phase("finding the run's entities")
+            with task.interruptible():
+                events, came_from = entities_of(run.graph, source)
+                made[source] = made.get(came_from) or (came_from, Fold(events))
+            made[came_from] = made[source]
+    return _Found(run, *made[source])
+
+
+def _shown(found: _Found, moment: int, inside: int, most: int) -> _Shown:
+    if inside >= 0:
+        found.known(inside)
+    state = found.fold.at(moment)
+    nested = nesting(found.events, state)
+    return _Shown(state, nested, nested.chosen(max(1, min(most, MAX_BOXES)), inside).tolist())
+
+
+def _counts(nested: Nesting, inside: int) -> tuple[int, int]:
+    """How many entities there are, of one or all, and how many are right in it, or outside of any container."""
+    there = nested.presence != Presence.UNKNOWN
+    outermost = int(np.count_nonzero(there & (nested.container == inside)))
+    return int(nested.holds[inside]) if inside >= 0 else int(np.count_nonzero(there)), outermost
+
+
+def _boxes(events: EntityEvents, shown: _Shown) -> list[EntityBox]:
+    state, nested = shown.state, shown.nesting
+    containers = nested.container[shown.entities]
+    right_in = np.bincount(nested.container[nested.container >= 0], minlength=events.entities)
+    right_in -= np.bincount(containers[containers >= 0], minlength=events.entities)
+    return [
+        EntityBox(
+            entity=one,
+            name=events.names[one],
+            kind=events.classes[one],
+            container=container,
+            presence=_PRESENCE[int(nested.presence[one])],
+            insideItself=one in nested.inside_itself,
+            holds=int(nested.holds[one]),
+            hidden=int(right_in[one]),
+            sent=int(state.sent[one]),
+            received=int(state.received[one]),
+        )
+        for one, container in zip(shown.entities, containers.tolist(), strict=True)
+    ]
+
+
+def _happening(found: _Found, place: int) -> EntityHappening:
+    events, graph = found.events, found.run.graph
+    first, other, row = int(events.first[place]), int(events.other[place]), int(events.row[place])
+    location = graph.location(row)
+    return EntityHappening(
+        moment=place + 1,
+        ns=float(events.ns[place]),
+        what=_WHAT[int(events.kind[place])],
+        entity=first,
+        other=other,
+        otherName=events.names[other] if other >= 0 else "",
+        name=events.names[first],
+        channel=graph.strings[int(events.channel[place])],
+        event=row,
+        location=Location(*location) if location else None,
+    )
