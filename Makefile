@@ -133,6 +133,9 @@ bench: setup ## the benchmarks, each beside a peer where there is one
 	@$(BIN)/python benchmarks/compare.py
 	$(SAY) "Patterns of 11 million events"
 	@$(BIN)/python benchmarks/patterns.py
+	$(SAY) "Entities at any of 10 million moments, beside a fold from the start, and their layouts beside the paper's"
+	@$(BIN)/python benchmarks/entities.py
+	@$(BIN)/python benchmarks/layout.py
 	$(SAY) "The source index of 5,000 files, beside ast.parse"
 	@$(BIN)/python benchmarks/esl.py
 	$(SAY) "The language server on 20 million events, and on a log of 100 MB"

@@ -1,0 +1,95 @@
+/**
+ * How clear a picture is: of each line how often others cross it, and how many entities that it does not concern it passes over.
+ *
+ * A line is clear when fewer than 3 others cross it and it passes over no entity. Lines with a common end do not cross. What a line's
+ * ends are in, or hold, concerns it.
+ */
+import { pairs, pathsOf } from "./groups";
+import type { EntityInput, Place } from "./types";
+
+export const CROSSED_BELOW = 3;
+
+export interface Clarity {
+  /** Pairs that communicate per entity; containers that do not communicate are none. */
+  ratio: number;
+  lines: number;
+  /** Lines with fewer than 3 crossings over no entity. */
+  clear: number;
+  crossings: number;
+  mostCrossed: number;
+  /** Entities that lines pass over, all together. */
+  passed: number;
+  /** Are all lines clear? */
+  cleared: boolean;
+}
+
+export function clarity(input: EntityInput, places: readonly Place[]): Clarity {
+  const placeOf = new Map(places.map((place) => [place.id, place]));
+  const paths = pathsOf(input);
+  const ends = [...pairs(input).keys()].map((pair) => pair.split(" ").map(Number) as [number, number]);
+  const crossed = new Array<number>(ends.length).fill(0);
+  const over = new Array<number>(ends.length).fill(0);
+  let crossings = 0;
+  ends.forEach(([a, b], index) => {
+    const [from, to] = [placeOf.get(a), placeOf.get(b)];
+    if (!from || !to) return;
+    for (let other = index + 1; other < ends.length; other++) {
+      const [c, d] = ends[other] ?? [a, b];
+      const [start, end] = [placeOf.get(c), placeOf.get(d)];
+      if (!start || !end || a === c || a === d || b === c || b === d || !cross(from, to, start, end)) continue;
+      crossings++;
+      crossed[index] = (crossed[index] ?? 0) + 1;
+      crossed[other] = (crossed[other] ?? 0) + 1;
+    }
+    for (const place of places) {
+      const path = paths.get(place.id) ?? [];
+      const isHeld = path.includes(a) || path.includes(b);
+      const isIn = (paths.get(a) ?? []).includes(place.id) || (paths.get(b) ?? []).includes(place.id);
+      if (!isHeld && !isIn && apart(place, from, to) < place.radius) over[index] = (over[index] ?? 0) + 1;
+    }
+  });
+  const clear = crossed.filter((count, index) => count < CROSSED_BELOW && !over[index]).length;
+  const holders = new Set(input.entities.map((entity) => entity.container));
+  const talking = new Set(ends.flat());
+  const entities = input.entities.filter(({ id }) => talking.has(id) || !holders.has(id)).length;
+  return {
+    ratio: entities ? ends.length / entities : 0,
+    lines: ends.length,
+    clear,
+    crossings,
+    mostCrossed: Math.max(0, ...crossed),
+    passed: over.reduce((sum, count) => sum + count, 0),
+    cleared: clear === ends.length,
+  };
+}
+
+export interface Spot {
+  x: number;
+  y: number;
+}
+
+/** Do two lines cross, or lie on each other? */
+export function cross(a: Spot, b: Spot, c: Spot, d: Spot): boolean {
+  const [one, two] = [side(a, b, c), side(a, b, d)];
+  const [three, four] = [side(c, d, a), side(c, d, b)];
+  if (one === 0 && two === 0) return between(a, b, c) || between(a, b, d) || between(c, d, a);
+  return one * two <= 0 && three * four <= 0;
+}
+
+function side(a: Spot, b: Spot, c: Spot): number {
+  return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+}
+
+function between(a: Spot, b: Spot, c: Spot): boolean {
+  return (
+    Math.min(a.x, b.x) <= c.x && c.x <= Math.max(a.x, b.x) && Math.min(a.y, b.y) <= c.y && c.y <= Math.max(a.y, b.y)
+  );
+}
+
+/** How far a point is from a line. */
+export function apart(point: Spot, from: Spot, to: Spot): number {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const along = ((point.x - from.x) * dx + (point.y - from.y) * dy) / (dx * dx + dy * dy || 1);
+  const share = Math.max(0, Math.min(1, along));
+  return Math.hypot(point.x - from.x - share * dx, point.y - from.y - share * dy);
+}

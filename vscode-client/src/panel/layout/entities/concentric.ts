@@ -1,0 +1,200 @@
+/**
+ * Entities on a ring, what is in a container on a ring in it, in the order that makes lines short and cross least.
+ *
+ * Of n on a ring in radius R, with s = sin(pi / n): the ring's radius is a = R / (1 + s), each one's 0.75 a s; a single one's 0.75 R.
+ * What holds nothing is drawn smaller, so that a line past one of a large ring does not touch it. Invariant: what is on a ring does
+ * not touch its neighbours, and what is in a container stays within it.
+ */
+import { type Group, groups, type Link } from "./groups";
+import type { EntityInput, Place } from "./types";
+
+/** Members of a ring up to which every exchange and every turned stretch is tried. */
+const FEW = 128;
+const PASSES = 40;
+/** Of a larger ring: places between which members are exchanged. */
+const NEAR = 8;
+
+export function concentric(input: EntityInput): Place[] {
+  const found = new Map<number, Place>();
+  const small = new Map<number, number>();
+  for (const group of groups(input)) {
+    const around = found.get(group.container) ?? { id: -1, x: 0, y: 0, radius: input.radius };
+    const spots = ring(group.members.length, around);
+    const order = chosen(group, spots, found);
+    order.forEach((member, spot) => {
+      const place = spots[spot];
+      const id = group.members[member];
+      if (!place || id === undefined) return;
+      found.set(id, { ...place, id });
+      if (spots.length > 4) small.set(id, passing(spots.length, place.radius));
+    });
+  }
+  const holders = new Set(input.entities.map((entity) => entity.container));
+  return input.entities.flatMap(({ id }) => {
+    const place = found.get(id);
+    if (!place) return [];
+    return holders.has(id) ? place : { ...place, radius: Math.min(place.radius, small.get(id) ?? Infinity) };
+  });
+}
+
+/** How far a line from the one beside an entity to the one on its other side is from it, or a fifth of its room. */
+function passing(count: number, room: number): number {
+  const share = Math.sin(Math.PI / Math.max(2, count));
+  const distance = room / 0.75 / share;
+  return Math.max(0.9 * distance * (1 - Math.cos((2 * Math.PI) / count)), 0.27 * room);
+}
+
+export function ring(count: number, around: Place): Place[] {
+  const { x, y, radius } = around;
+  if (count === 1) return [{ id: -1, x, y, radius: 0.75 * radius }];
+  const share = Math.sin(Math.PI / count);
+  const distance = radius / (1 + share);
+  return Array.from({ length: count }, (_, index) => {
+    const angle = (2 * Math.PI * index) / count - Math.PI / 2;
+    return {
+      id: -1,
+      x: x + distance * Math.cos(angle),
+      y: y + distance * Math.sin(angle),
+      radius: 0.75 * distance * share,
+    };
+  });
+}
+
+/** By spot the member that stands there: of some orders, each made shorter, the one whose lines cross least. */
+function chosen(group: Group, spots: readonly Place[], placed: ReadonlyMap<number, Place>): number[] {
+  const given = group.members.map((_, index) => index);
+  if (given.length < 3 || !(group.inner.length + group.outer.length)) return given;
+  const length = new Lengths(group, spots, placed);
+  const walked = depthFirst(group);
+  const orders = [walked, shortened(walked, length), shortened(given, length)];
+  const rated = orders.map((order) => ({ order, crossings: crossings(order, group.inner), length: length.all(order) }));
+  rated.sort((a, b) => a.crossings - b.crossings || a.length - b.length);
+  return rated[0]?.order ?? given;
+}
+
+class Lengths {
+  private readonly links: Link[][];
+  private readonly outer: { to: Place; weight: number }[][];
+
+  constructor(
+    group: Group,
+    private readonly spots: readonly Place[],
+    placed: ReadonlyMap<number, Place>,
+  ) {
+    this.links = group.members.map(() => []);
+    this.outer = group.members.map(() => []);
+    for (const { a, b, weight } of group.inner) {
+      this.links[a]?.push({ a, b, weight });
+      this.links[b]?.push({ a: b, b: a, weight });
+    }
+    for (const { a, b, weight } of group.outer) {
+      const to = placed.get(b);
+      if (to) this.outer[a]?.push({ to, weight });
+    }
+  }
+
+  /** Of the lines of one member. */
+  of(member: number, spotOf: readonly number[]): number {
+    const here = this.spots[spotOf[member] ?? 0];
+    let sum = 0;
+    for (const { b, weight } of this.links[member] ?? []) sum += weight * distance(here, this.spots[spotOf[b] ?? 0]);
+    for (const { to, weight } of this.outer[member] ?? []) sum += weight * distance(here, to);
+    return sum;
+  }
+
+  all(order: readonly number[]): number {
+    const spotOf = inverse(order);
+    return order.reduce((sum, member) => sum + this.of(member, spotOf), 0);
+  }
+}
+
+function distance(a: Place | undefined, b: Place | undefined): number {
+  return a && b ? Math.hypot(a.x - b.x, a.y - b.y) : 0;
+}
+
+function inverse(order: readonly number[]): number[] {
+  const found = new Array<number>(order.length).fill(0);
+  order.forEach((member, spot) => (found[member] = spot));
+  return found;
+}
+
+/** As long as exchanging two members, or turning a stretch around, makes lines shorter. */
+function shortened(start: readonly number[], length: Lengths): number[] {
+  const order = [...start];
+  const spotOf = inverse(order);
+  const few = order.length <= FEW;
+  const sum = (from: number, to: number): number => {
+    let found = 0;
+    for (let spot = from; spot <= to; spot++) found += length.of(order[spot] ?? 0, spotOf);
+    return found;
+  };
+  const turn = (from: number, to: number): void => {
+    for (let low = from, high = to; low < high; low++, high--) exchange(low, high);
+  };
+  const exchange = (low: number, high: number): void => {
+    const [a, b] = [order[low] ?? 0, order[high] ?? 0];
+    [order[low], order[high], spotOf[b], spotOf[a]] = [b, a, low, high];
+  };
+  for (let pass = 0, better = true; better && pass < PASSES; pass++) {
+    better = false;
+    for (let low = 0; low < order.length; low++) {
+      const end = few ? order.length : Math.min(order.length, low + NEAR);
+      for (let high = low + 1; high < end; high++) {
+        const ends = [order[low] ?? 0, order[high] ?? 0] as const;
+        const before = length.of(ends[0], spotOf) + length.of(ends[1], spotOf);
+        exchange(low, high);
+        if (length.of(ends[0], spotOf) + length.of(ends[1], spotOf) < before - 1e-9) {
+          better = true;
+          continue;
+        }
+        exchange(low, high);
+        if (!few || high - low < 2) continue;
+        const stretch = sum(low, high);
+        turn(low, high);
+        if (sum(low, high) < stretch - 1e-9) better = true;
+        else turn(low, high);
+      }
+    }
+  }
+  return order;
+}
+
+/** From the member with the fewest lines on, always to one that it talks to, those with few lines first: a tree is not crossed. */
+export function depthFirst(group: Group): number[] {
+  const near = group.members.map(() => new Set<number>());
+  for (const { a, b } of group.inner) {
+    near[a]?.add(b);
+    near[b]?.add(a);
+  }
+  const degree = (member: number): number => near[member]?.size ?? 0;
+  const starts = group.members.map((_, index) => index).sort((a, b) => degree(a) - degree(b) || a - b);
+  const seen = new Set<number>();
+  for (const start of starts) {
+    const open = [start];
+    for (let member = open.pop(); member !== undefined; member = open.pop()) {
+      if (seen.has(member)) continue;
+      seen.add(member);
+      open.push(
+        ...[...(near[member] ?? [])].filter((one) => !seen.has(one)).sort((a, b) => degree(b) - degree(a) || b - a),
+      );
+    }
+  }
+  return [...seen];
+}
+
+/** How many pairs of lines within a ring cross, in lines of 2,000 at most. */
+function crossings(order: readonly number[], links: readonly Link[]): number {
+  const spotOf = inverse(order);
+  const ends = links.slice(0, 2000).map(({ a, b }) => {
+    const [one, other] = [spotOf[a] ?? 0, spotOf[b] ?? 0];
+    return one < other ? ([one, other] as const) : ([other, one] as const);
+  });
+  let found = 0;
+  ends.forEach(([low, high], index) => {
+    for (const [a, b] of ends.slice(index + 1)) {
+      if (a !== low && b !== high && a !== high && b !== low && a > low && a < high !== (b > low && b < high)) found++;
+      else if (a < low && b > low && b < high) found++;
+    }
+  });
+  return found;
+}

@@ -1,0 +1,34 @@
+/** For `benchmarks/layout.py`: how long each layout takes for the paper's systems, and how clear it is, as one JSON object. */
+import { automatic, LAYOUTS, type LayoutName } from "../src/panel/layout/entities/auto";
+import { type Clarity, clarity } from "../src/panel/layout/entities/clarity";
+import { settled } from "../src/panel/layout/entities/force";
+import type { EntityInput } from "../src/panel/layout/entities/types";
+import { SYSTEMS } from "./systems";
+
+const ROUNDS = 5;
+
+interface Figures extends Clarity {
+  /** Of the processor. */
+  ms: number;
+}
+
+function timed(work: () => unknown): number {
+  const times = Array.from({ length: ROUNDS }, () => {
+    const begun = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(begun);
+    return (user + system) / 1000;
+  });
+  return times.sort((a, b) => a - b)[ROUNDS >> 1] ?? NaN;
+}
+
+function figures(input: EntityInput): object {
+  const layouts: Partial<Record<LayoutName, Figures>> = {};
+  for (const name of Object.keys(LAYOUTS) as LayoutName[]) {
+    layouts[name] = { ms: timed(() => LAYOUTS[name](input)), ...clarity(input, LAYOUTS[name](input)) };
+  }
+  const { cycles, still } = settled(input);
+  return { entities: input.entities.length, layouts, cycles, still, chosen: automatic(input).name };
+}
+
+console.log(JSON.stringify(Object.fromEntries(Object.entries(SYSTEMS).map(([name, input]) => [name, figures(input)]))));
