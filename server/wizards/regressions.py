@@ -127,7 +127,7 @@ class Regression(Analysis):
             encode(DiffParams(self.before.info.id, self.after.info.id)),
         )
 
-    def _grown(self, row: tuple[str, int, int]) -> WizardRow:
+    def _grown(self, row: tuple[str, float, float]) -> WizardRow:
         label, was, now = row
         return WizardRow([label, *map(wording.duration, (was, now, now - was))], self._place(label))
 
