@@ -189,11 +189,11 @@ class Editor:
         """Runs a command by the palette."""
         self._choose(">" + title, title)
 
-    def open(self, path: str, line: int = 1) -> None:
-        """Opens a file of the workspace with the cursor at a line, and waits until the cursor is there."""
+    def open(self, path: str, line: int = 1, column: int = 1) -> None:
+        """Opens a file of the workspace with the cursor at a line and column, and waits until the cursor is there."""
         name = path.rsplit("/", 1)[-1]
-        self._choose(f"{path}:{line}", name)
-        self.wait_for_cursor(name, line)
+        self._choose(f"{path}:{line}:{column}", name)
+        self.wait_for_cursor(name, line, column)
 
     def _choose(self, text: str, wanted: str) -> None:
         """Types into the palette and takes the first entry, once that has what is wanted.
@@ -221,10 +221,11 @@ class Editor:
 
         return PlaywrightTimeout
 
-    def wait_for_cursor(self, name: str, line: int) -> None:
-        """Waits until the editor of a file is active with its cursor at a line."""
+    def wait_for_cursor(self, name: str, line: int, column: int | None = None) -> None:
+        """Waits until the editor of a file is active with its cursor at a line, and at a column where that matters."""
         self.page.locator(f'.tab.active[data-resource-name="{name}"]').first.wait_for(timeout=PATIENCE)
-        self.page.locator(".statusbar-item", has_text=re.compile(rf"Ln {line}\b")).first.wait_for(timeout=PATIENCE)
+        place = re.compile(rf"Ln {line}, Col {column or ''}")
+        self.page.locator(".statusbar-item", has_text=place).first.wait_for(timeout=PATIENCE)
 
     def pick(self, text: str) -> None:
         """Chooses an entry of the list that is open."""

@@ -8,14 +8,11 @@ import re
 def test_rules_say_what_they_match_and_lead_to_it(editor, expect):
     text = (editor.recorded.folder / "chunkstore.esl").read_text()
     line = next(n for n, row in enumerate(text.splitlines(), 1) if row.startswith("define"))
-    editor.open("chunkstore.esl", line)
+    editor.open("chunkstore.esl", line, text.splitlines()[line - 1].index("mark_deleted") + 1)
     lens = editor.page.locator(".codelens-decoration", has_text=re.compile(r"matches 1 function · .* in last run"))
     expect(lens.first).to_be_visible()
     editor.photograph("spec")
     editor.focus_text()
-    editor.page.keyboard.press("Home")
-    for _ in range(4):
-        editor.page.keyboard.press("Control+ArrowRight")
     editor.page.keyboard.press("F12")
     editor.wait_for_cursor("index.py", editor.recorded.line_of("chunkstore/index.py", "def mark_deleted"))
 
