@@ -25,7 +25,7 @@ from clew.esl.ast import (
 from clew.esl.problem import EslProblem, did_you_mean, listing
 from clew.records.plan import Expr
 
-FUNCTIONS = ("len", "id", "str", "int", "type", "repr")
+FUNCTIONS = ("len", "id", "str", "int", "type", "repr", "without_literals")
 """Functions that run no user code; each takes one value."""
 METHODS: dict[str, tuple[int, int]] = {
     "startswith": (1, 1),

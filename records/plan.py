@@ -21,7 +21,8 @@ Expr = list[Any]
   ["attr", expr, name]               read without calling user code: an instance's `__dict__`, a slot, or a field of a
                                      namedtuple or dataclass; a property only inside "unsafe"
   ["item", expr, expr]               exact dict, list, tuple, str and bytes only
-  ["call", function, [exprs]]        function is one of len, id, str, int, type, repr (the last two of exact builtins only)
+  ["call", function, [exprs]]        function is one of len, id, str, int, type, repr (the last two of exact builtins only),
+                                     without_literals (of SQL)
   ["method", expr, name, [exprs]]    startswith, endswith, lower, upper, strip of an exact str; get of an exact dict
   ["compare", op, left, right]       == != < <= > >= in, "not in", is, "is not"; exact builtin scalars only
   ["binary", op, left, right]        + - * / // %
@@ -137,7 +138,7 @@ class Plan(NamedTuple):
     rules: tuple[Rule, ...] = ()
     adapters: tuple[str, ...] = ()
     """Names of `clew.instrument.adapters` modules: threads, locks, callbacks, executors, queues,
-    tasks, processes, http, sockets."""
+    tasks, processes, http, sockets; those of libraries, as redis_values."""
     logs: LogCapture | None = None
     levels: tuple[Level, ...] = ()
     budget: float | None = None

@@ -113,7 +113,7 @@ def _compile(expression: Expr, slots: dict[str, int], safe: bool) -> Evaluate:
             take = _item if safe else operator.getitem
             return lambda arguments: take(left(arguments), right(arguments))
         case "call":
-            function = (_SAFE_FUNCTIONS if safe else _FUNCTIONS)[parts[0]]
+            function = _function(parts[0], safe)
             inputs = [_compile(part, slots, safe) for part in parts[1]]
             return lambda arguments: function(*[part(arguments) for part in inputs])
         case "method":
@@ -135,6 +135,14 @@ def _compile(expression: Expr, slots: dict[str, int], safe: bool) -> Evaluate:
             items = [_compile(part, slots, safe) for part in parts[0]]
             return lambda arguments: tuple([item(arguments) for item in items])
     raise PlanError(f"a plan's expressions have no {kind!r}; compile the spec again")
+
+
+def _function(name: str, safe: bool) -> Callable[..., Any]:
+    if name == "without_literals":
+        from clew.instrument.probes.statements import without_literals  # whose patterns take a while to compile
+
+        return without_literals
+    return (_SAFE_FUNCTIONS if safe else _FUNCTIONS)[name]
 
 
 def _name(name: str, slots: dict[str, int]) -> Evaluate:

@@ -33,6 +33,11 @@ from clew.records.plan import Action, Plan, Rule
 if TYPE_CHECKING:
     import inspect
 
+try:
+    from clew.instrument.probes._entry import put_method
+except ImportError:
+    put_method = setattr  # which classes that cannot be changed refuse
+
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 """Flags of a class: made at run time; not to be changed."""
 _METHODS = (MethodDescriptorType, ClassMethodDescriptorType)
@@ -70,7 +75,8 @@ def _wrap_module(rules: Sequence[Numbered], module: ModuleType) -> None:
         replaced[id(value)] = made
     _replace_copies(replaced)
     for owner, name, value, chosen in methods:
-        setattr(owner, name, _recorded(value, module.__name__, f"{owner.__name__}.{name}", chosen))
+        put = put_method if owner.__flags__ & _IMMUTABLE else setattr
+        put(owner, name, _recorded(value, module.__name__, f"{owner.__name__}.{name}", chosen))
 
 
 def _replace_copies(replaced: Mapping[int, Any]) -> None:
@@ -117,7 +123,7 @@ def _methods(rules: Sequence[Numbered], module: ModuleType, name: str, owner: ty
         chosen = [(index, rule) for index, rule in rules if rule_matches(rule, module.__name__, qualname, "")]
         if not chosen:
             continue
-        if owner.__flags__ & _HEAP and not owner.__flags__ & _IMMUTABLE:
+        if owner.__flags__ & _HEAP and (put_method is not setattr or not owner.__flags__ & _IMMUTABLE):
             found.append((method, value, chosen))
         elif (module.__name__, name) not in _told:
             _told.add((module.__name__, name))
@@ -152,7 +158,35 @@ def _signature(function: Any) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
-        return None  # not every function written in C says what its parameters are
+        return _told_in_text(function)
+
+
+def _told_in_text(function: Any) -> inspect.Signature | None:
+    """What `inspect` does not read: a default that cannot be written in Python. None when nothing is told at all."""
+    import ast
+    import inspect
+
+    text = getattr(function, "__text_signature__", None) or ""
+    try:
+        told = ast.parse(f"def f{text.replace('$', '').replace('<unrepresentable>', 'None')}: pass").body[0]
+    except SyntaxError:
+        return None
+    if not isinstance(told, ast.FunctionDef) or told.args.kwonlyargs or told.args.vararg or told.args.kwarg:
+        return None
+    names = [*told.args.posonlyargs, *told.args.args]
+    needed = len(names) - len(told.args.defaults)
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                name.arg,
+                inspect.Parameter.POSITIONAL_ONLY
+                if name in told.args.posonlyargs
+                else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=inspect.Parameter.empty if place < needed else None,
+            )
+            for place, name in enumerate(names)
+        ]
+    )
 
 
 def _parameters(signature: inspect.Signature | None) -> Mapping[str, Parameter]:
@@ -165,17 +199,33 @@ def _call(call: Call | None, signature: inspect.Signature | None, method: bool) 
     if call is None:
         return None
     action: Any = call.action
+    given_of = _reader(signature) if call.parameters and signature is not None else None
 
     def run(*given: Any) -> None:
         *subject, instance, args, kwargs = given
-        values: list[Any] = []
-        if call.parameters and signature is not None:
+        values: Sequence[Any] = ()
+        if given_of is not None:
             try:
-                bound = signature.bind(*([instance, *args] if method and instance is not None else args), **kwargs)
+                values = given_of((instance, *args) if method and instance is not None else args, kwargs)
             except TypeError:
                 return  # the function itself has said, or will say, that these arguments are wrong
-            bound.apply_defaults()
-            values = list(bound.arguments.values())
         action(*subject, *(values[position] for position in call.parameters))
 
     return run
+
+
+def _reader(signature: inspect.Signature) -> Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]:
+    """What gives the values of all parameters in a call. It raises `TypeError` for arguments that do not fit."""
+    parameters = signature.parameters.values()
+    defaults = tuple(parameter.default for parameter in parameters)
+    simple = all(parameter.kind <= parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
+    needed = sum(default is signature.empty for default in defaults)
+
+    def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        if simple and not kwargs and needed <= len(args) <= len(defaults):
+            return (*args, *defaults[len(args) :])  # what is below, many times faster
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    return read

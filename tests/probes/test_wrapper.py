@@ -177,3 +177,15 @@ def test_a_wide_name_in_a_python_module_is_about_what_can_be_read(workshop, scop
     )
     run = workshop.recorded([scope("taken", "*")], "app.py")
     assert run.calls() == ["ENTER taken:own", "EXIT taken:own"]
+
+
+def test_a_method_of_a_class_that_refuses_changes_is_recorded_with_what_its_signature_does_not_say_in_python(
+    workshop, scope
+):
+    workshop.write(app="import sqlite3\nprint(sqlite3.connect(':memory:').execute('select 1').fetchall())\n")
+    payload = Action("payload", "start", "sql", key=["name", "sql"])
+    run = workshop.recorded([scope("_sqlite3", "Connection.execute", payload)], "app.py")
+    assert run.out == "[(1,)]\n" and run.notes() == []
+    assert run.calls() == [f"{kind} _sqlite3:Connection.execute" for kind in ("ENTER", "PAYLOAD", "EXIT")]
+    (process,) = run.records.processes
+    assert [event.extension.text for event in process.events(1) if event.extension] == ["select 1"]

@@ -9,6 +9,7 @@
 #endif
 
 #include "bracket.h"
+#include "immutable.h"
 #include "main_script.h"
 #include "quiet.h"
 #include "scripts.h"
@@ -24,6 +25,8 @@ static PyMethodDef methods[] = {
     {"stand_in", stand_in, METH_VARARGS,
      PyDoc_STR("stand_in(name, before, after): puts a builtin function in place of posix.NAME that is like Around(that, before,\n"
                "after) but looks like the original, and returns it.")},
+    {"put_method", put_method, METH_VARARGS,
+     PyDoc_STR("put_method(owner, name, value): setattr, for a class made at run time by C that refuses it.")},
     {"unwatch", unwatch, METH_NOARGS, PyDoc_STR("unwatch(): takes the hook out.")},
     {"watching", watching, METH_NOARGS, PyDoc_STR("watching() -> bool: is the hook in place?")},
     {NULL, NULL, 0, NULL},
