@@ -26,7 +26,7 @@ setup(
     package_data={
         "clew": ["py.typed"],
         "clew.compare": ["*.pyi", "csrc/*"],
-        "clew.esl": ["*.lark", "reference.md", "packs/*.esl"],
+        "clew.esl": ["*.lark", "reference.md", "packs/*.esl", "packs/costs.json"],
         "clew.graph": ["*.pyi", "csrc/*"],
         "clew.instrument.probes": ["*.pyi", "csrc/*"],
         "clew.instrument.recorder": ["*.pyi", "csrc/*"],

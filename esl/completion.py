@@ -144,7 +144,7 @@ class _Completer:
             used = {str(token) for token in place.tokens}
             for name in packs.known():
                 if name not in used:
-                    yield Completion(name, "pack", self.word, detail=about_pack(name))
+                    yield Completion(name, "pack", self.word, detail=packs.about(name))
         elif keyword == "logs" and last == "_LEVEL":
             for name in LOG_LEVELS:
                 yield Completion(name, "unit", self.word)
@@ -340,13 +340,6 @@ def signature(function: FunctionInfo) -> str:
     ]
     lead = "async " if function.kind in ("coroutine", "async_generator") else ""
     return f"{lead}({', '.join(parts)})"
-
-
-def about_pack(name: str) -> str:
-    if name in packs.ADAPTERS:
-        return "of the standard library"
-    first = packs.shipped()[name].lstrip().partition("\n")[0]
-    return first.lstrip("/# ").rstrip() if first.startswith(("//", "#")) else ""
 
 
 def _is_near(written: str, name: str) -> bool:

@@ -185,8 +185,9 @@ class _Lowering:
         self.rules.append(LoweredRule(rule, pattern, node))
 
     def _include(self, name: str, values: dict[str, Value]) -> None:
-        if name in packs.ADAPTERS:
-            self.adapters.append(packs.ADAPTERS[name])
+        adapter = packs.adapter_of(name)
+        if adapter is not None:
+            self.adapters.append(adapter)
         elif name not in self.packs and name in packs.shipped():
             self.packs.add(name)
             text = packs.shipped()[name]

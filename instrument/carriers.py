@@ -62,11 +62,23 @@ def _is_mapping(carrier: object) -> bool:
 
 
 def _is_pair(item: object) -> bool:
-    return (type(item) is tuple or type(item) is list) and len(item) == 2
+    return _parts(item) is not None
 
 
-def _pairs(carrier: Any) -> list[Any]:
-    return [item for item in carrier if _is_pair(item)]
+def _parts(item: object) -> tuple[Any, Any] | None:
+    """Of a pair, also one with named fields."""
+    match item:
+        case tuple():
+            parts = tuple(tuple.__iter__(item))
+        case list():
+            parts = tuple(list.__iter__(item))
+        case _:
+            return None
+    return (parts[0], parts[1]) if len(parts) == 2 else None
+
+
+def _pairs(carrier: Any) -> list[tuple[Any, Any]]:
+    return [parts for item in carrier if (parts := _parts(item)) is not None]
 
 
 def _text(value: object) -> str:

@@ -1,13 +1,14 @@
 """Causality of HTTP: a request sent with http.client (and urllib) to the http.server handler that gets it.
 
-Channel: "traceparent". A header that the user set stays; its span id is the key. `web` has other clients and servers.
+Channel: "traceparent". A header that the user set stays; its span id is the key. `web` has other clients and
+servers, `rpc` grpc's calls.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from clew.instrument.adapters import web
+from clew.instrument.adapters import rpc, web
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
 from clew.instrument.context import CHANNEL, forward_from, new_header, receive_header
 from clew.instrument.recorder.select import core, native
@@ -19,6 +20,7 @@ def install() -> None:
     when_imported("http.client", _patch_client)
     when_imported("http.server", _patch_server)
     web.install()
+    rpc.install()
 
 
 def _patch_client(module: Any) -> None:

@@ -167,6 +167,22 @@ def hook_end(function: Any, ended: Callable[[Any, bool], None]) -> None:
     _hooked.add(function.__code__)
 
 
+def hook_return(function: Any, returned: Callable[..., None], parameters: int) -> None:
+    """Calls `returned` with the result and the first `parameters` arguments at each return, also of a coroutine function.
+
+    For arguments that the function itself leaves alone. Otherwise as `hook`.
+    """
+    if function.__code__ in _hooked:
+        return
+
+    def end(*values: Any) -> None:
+        with contextlib.suppress(Exception):
+            returned(*values)
+
+    _place(function, _calling(Probes(0, after_exit=Call(Quiet(end), tuple(range(parameters))))))
+    _hooked.add(function.__code__)
+
+
 def _calling(probes: Probes) -> Callable[[CodeType], CodeType]:
     """The calls are all that is wanted, and no probe."""
     return lambda code: rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: None)

@@ -24,7 +24,11 @@ from clew.records.event import Kind
 from clew.records.found import ProcessRecords
 from clew.records.reader import read_run
 from clew.records.run import RUN_VARIABLE, create_run
+from tests.instrument.conftest import record
 from tests.packs.programs import AROUND
+from tests.packs.twice import redis_server, said, twice
+
+__all__ = ["record", "redis_server", "said", "twice"]
 
 STARTUP = Path(clew.instrument.startup.__file__).parent
 

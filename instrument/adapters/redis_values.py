@@ -1,0 +1,144 @@
+"""Causality of what redis hands on: items of lists, messages of channels, entries of streams, by redis-py, asyncio's too.
+
+Channels: "redis.list", "redis.channel", "redis.stream". There is no room for a number that other readers would not see, so the
+key is made of the name and the content, of which nothing else is kept. Of equal contents on their way at once the last sender
+is taken; where this process sent both, the second one is marked ambiguous. Invariant: no command is changed, and none is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from clew.instrument.adapters.patching import adapter_site, hook, hook_return, when_imported
+from clew.instrument.recorder.select import core
+from clew.instrument.recorder.strings import intern
+from clew.records.event import FLAG_AMBIGUOUS, Kind
+from clew.records.keys import key_of
+
+_SEND, _RECEIVE = int(Kind.SEND), int(Kind.RECEIVE)
+_MOST_SENT = 10_000
+"""Of so many contents it is known whether they were sent before."""
+_MOST_BYTES = 1 << 16
+"""Of longer contents only both ends are looked at."""
+_POPS = frozenset({"LPOP", "RPOP", "BLPOP", "BRPOP"})
+_MOVES = frozenset({"RPOPLPUSH", "BRPOPLPUSH", "LMOVE", "BLMOVE"})
+_READS = frozenset({"XREAD", "XREADGROUP"})
+
+_sent: dict[int, None] = {}
+
+
+def install() -> None:
+    when_imported("redis.commands.core", _patch_senders)
+    for name in ("redis.client", "redis.asyncio.client"):
+        when_imported(name, _patch_receivers)
+
+
+def _patch_senders(module: Any) -> None:
+    for name in ("lpush", "lpushx", "rpush", "rpushx"):
+        function = getattr(module.ListCommands, name)
+        _sending(function, "redis.list", lambda _client, name, values: [(name, each) for each in values])
+    _sending(module.PubSubCommands.publish, "redis.channel", lambda _client, name, message: [(name, message)])
+    _sending(module.StreamCommands.xadd, "redis.stream", lambda _client, name, fields: [(name, *_flat(fields))])
+
+
+def _sending(function: Any, channel: str, parts_of: Callable[..., list[tuple[Any, ...]]]) -> None:
+    site = adapter_site(function)
+
+    def begin(*arguments: Any) -> None:
+        if core.active():
+            for parts in parts_of(*arguments):
+                _send(channel, site, parts)
+
+    hook(function, begin, parameters=3)
+
+
+def _patch_receivers(module: Any) -> None:
+    execute = module.Redis.execute_command
+    site = adapter_site(execute)
+
+    def returned(result: Any, _client: Any, words: tuple[Any, ...]) -> None:
+        if result is not None and core.active():
+            command = words[0]
+            if command in _POPS:
+                for item in _popped(command, words[1], result):
+                    _receive("redis.list", site, item)
+            elif command in _MOVES:
+                _receive("redis.list", site, (words[1], result))
+                _send("redis.list", site, (words[2], result))
+            elif command in _READS:
+                for entry in _entries(result):
+                    _receive("redis.stream", site, entry)
+
+    hook_return(execute, returned, parameters=2)
+    handle = module.PubSub.handle_message
+    at_message = adapter_site(handle)
+
+    def message(_pubsub: Any, response: Any) -> None:
+        if (
+            isinstance(response, list)
+            and core.active()
+            and _bytes(response[0]) in (b"message", b"smessage", b"pmessage")
+        ):
+            _receive("redis.channel", at_message, (response[-2], response[-1]))
+
+    hook(handle, message, parameters=2)
+
+
+def _popped(command: str, name: Any, result: Any) -> list[tuple[Any, Any]]:
+    if command in ("BLPOP", "BRPOP"):
+        return [(result[0], result[1])]
+    return [(name, each) for each in (result if type(result) is list else [result])]
+
+
+def _entries(found: Any) -> Iterator[tuple[Any, ...]]:
+    """What a read of streams gives, in either form that the protocol has."""
+    for name, entries in found.items() if type(found) is dict else found:
+        yield from ((name, *_flat(fields)) for fields in _fields(entries))
+
+
+def _fields(entries: Any) -> Iterator[dict[Any, Any]]:
+    for entry in entries:
+        if len(entry) == 2 and type(entry[1]) is dict:
+            yield entry[1]
+        elif type(entry) is list:
+            yield from _fields(entry)
+
+
+def _flat(fields: dict[Any, Any]) -> Iterator[Any]:
+    for pair in fields.items():
+        yield from pair
+
+
+def _send(channel: str, site: int, parts: tuple[Any, ...]) -> None:
+    key = _key(channel, parts)
+    flags = FLAG_AMBIGUOUS * (key in _sent)
+    core.emit(_SEND, site, key, intern(channel), b"", flags)
+    _sent[key] = None
+    if len(_sent) > _MOST_SENT:
+        _sent.pop(next(iter(_sent)))
+
+
+def _receive(channel: str, site: int, parts: tuple[Any, ...]) -> None:
+    key = _key(channel, parts)
+    _sent.pop(key, None)
+    core.emit(_RECEIVE, site, key, intern(channel))
+
+
+def _key(channel: str, parts: tuple[Any, ...]) -> int:
+    return key_of(channel, tuple(_bytes(part) for part in parts))
+
+
+def _bytes(value: Any) -> bytes:
+    """As redis-py sends it. Raises `TypeError` for what it refuses."""
+    match value:
+        case str():
+            content = value.encode("utf-8", "surrogateescape")
+        case int() | float():
+            content = repr(value).encode()
+        case bytes() | bytearray() | memoryview():
+            content = bytes(value)
+        case _:
+            raise TypeError("no value of redis")
+    half = _MOST_BYTES // 2
+    return content if len(content) <= _MOST_BYTES else b"%d " % len(content) + content[:half] + content[-half:]
