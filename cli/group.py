@@ -38,6 +38,7 @@ COMMANDS = {
     "view": Entry("clew.cli.view", "Open the panel in a browser."),
     "report": Entry("clew.cli.report", "Write a run's answers into one HTML file for others."),
     "check": Entry("clew.cli.check", "Check a spec against the source code."),
+    "packs": Entry("clew.cli.packs", "List what `include` can add to a spec, and what it costs."),
     "fmt": Entry("clew.cli.fmt", "Format specs."),
     "lsp": Entry("clew.cli.lsp", "Start the language server, for an editor."),
 }

@@ -1,0 +1,186 @@
+"""Measures what a pack costs: one operation of its library in a program that isn't recorded, and in one that has the pack.
+
+    python benchmarks/packs.py [--write] [NAME …]
+
+Both run by turns; processor time of the whole program, medians of paired rounds. Prints JSON lines; `--write` keeps the
+figures for `clew packs` (esl/packs/costs.json).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+COSTS = ROOT / "esl" / "packs" / "costs.json"
+ROUNDS = 7
+
+
+class Operation(NamedTuple):
+    name: str
+    times: int
+    setup: str
+    """What defines `once()`, and `end()` where something has to be waited for."""
+
+
+OPERATIONS = {
+    "sqlite3": Operation(
+        "`execute` and `fetchone`",
+        20_000,
+        """
+        import sqlite3
+        cursor = sqlite3.connect(":memory:").cursor()
+        def once(): cursor.execute("select 1 where 2 = 2").fetchone()
+        """,
+    ),
+    "sqlalchemy": Operation(
+        "a `select` by SQLite",
+        3_000,
+        """
+        from sqlalchemy import create_engine, text
+        engine = create_engine("sqlite://")
+        statement = text("select 1 where 2 = 2")
+        def once():
+            with engine.connect() as connection:
+                connection.execute(statement).scalar()
+        """,
+    ),
+    "logging": Operation(
+        "a line, by a `QueueHandler`",
+        5_000,
+        """
+        import logging, logging.handlers, queue
+        lines = queue.Queue()
+        listener = logging.handlers.QueueListener(lines, logging.NullHandler())
+        listener.start()
+        logger = logging.getLogger("measured")
+        logger.addHandler(logging.handlers.QueueHandler(lines))
+        logger.propagate = False
+        def once(): logger.warning("a line of %s", "words")
+        end = listener.stop
+        """,
+    ),
+    "subprocess": Operation(
+        "`run` of `true`",
+        100,
+        """
+        import subprocess
+        def once(): subprocess.run(["/bin/true"])
+        """,
+    ),
+    "redis": Operation(
+        "`rpush` and `lpop`",
+        3_000,
+        """
+        import os, redis
+        client = redis.Redis(unix_socket_path=os.environ["REDIS"])
+        def once():
+            client.rpush("measured", "value")
+            client.lpop("measured")
+        """,
+    ),
+    "celery": Operation(
+        "`delay`, in memory",
+        1_000,
+        """
+        import celery
+        app = celery.Celery("measured", broker="memory://")
+        @app.task
+        def work(number): pass
+        def once(): work.delay(1)
+        """,
+    ),
+    "grpc": Operation(
+        "a unary call, both sides",
+        2_000,
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        import grpc
+        server = grpc.server(ThreadPoolExecutor(1))
+        handler = grpc.unary_unary_rpc_method_handler(lambda request, context: request)
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("a", {"b": handler}),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        call = grpc.insecure_channel(f"127.0.0.1:{port}").unary_unary("/a/b")
+        def once(): call(b"x")
+        def end(): server.stop(None).wait()
+        """,
+    ),
+}
+PROGRAM = """
+{setup}
+import time
+for _ in range({times} // 10): once()
+began = time.process_time_ns()
+for _ in range({times}): once()
+if "end" in globals(): end()
+print((time.process_time_ns() - began) / {times} / 1000)
+"""
+
+
+@contextmanager
+def redis_server() -> Iterator[dict[str, str]]:
+    sys.path.insert(0, str(ROOT))
+    from tests.packs.redis_server import serving
+
+    with tempfile.TemporaryDirectory(prefix="clew", dir="/tmp") as folder, serving(Path(folder)) as path:
+        yield {"REDIS": path}
+
+
+def once(folder: Path, *lead: str, environment: dict[str, str]) -> float:
+    """Microseconds of an operation."""
+    done = subprocess.run(
+        [*lead, sys.executable, "measured.py"],
+        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return float(done.stdout.split()[-1])
+
+
+def measure(name: str, operation: Operation, environment: dict[str, str]) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        text = PROGRAM.format(setup=textwrap.dedent(operation.setup), times=operation.times)
+        (folder / "measured.py").write_text(text)
+        (folder / "pack.esl").write_text(f"include {name};\n")
+        lead = (sys.executable, "-m", "clew", "run", "--quiet", "--workspace", place, "--spec", "pack.esl", "--")
+        plain, with_pack = [], []
+        for number in range(ROUNDS):
+            for recorded in (False, True) if number % 2 else (True, False):
+                took = once(folder, *(lead if recorded else ()), environment=environment)
+                (with_pack if recorded else plain).append(took)
+    us = statistics.median(plain)
+    added = statistics.median(b - a for a, b in zip(plain, with_pack, strict=True))
+    return {"operation": operation.name, "us": _rounded(us), "added": _rounded(max(added, 0.0))}
+
+
+def _rounded(us: float) -> float:
+    return float(f"{us:.2g}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="packs; by default all that can be measured")
+    parser.add_argument("--write", action="store_true", help="keep the figures for `clew packs`")
+    given = parser.parse_args()
+    costs = json.loads(COSTS.read_text("utf-8"))
+    for name in given.names or OPERATIONS:
+        with ExitStack() as stack:
+            environment = stack.enter_context(redis_server()) if name == "redis" else {}
+            costs[name] = measure(name, OPERATIONS[name], environment)
+        print(json.dumps({"name": f"packs.{name}", **costs[name]}, ensure_ascii=False), flush=True)
+    if given.write:
+        COSTS.write_text(json.dumps(dict(sorted(costs.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
