@@ -15,10 +15,11 @@ from clew.esl.help import help_of
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import functions_of
+from clew.esl.meaning import parameters_of
 from clew.esl.names import CHANNELS, Occurrence
 from clew.esl.place import Place, is_inside_comment, place_at
 from clew.esl.span import Span
-from clew.esl.words import EVENTS, LOG_LEVELS, NAMING, UNITS
+from clew.esl.words import EVENTS, LOG_LEVELS, NAMING, RATES, UNITS
 from clew.records.match import matches_module
 from clew.records.plan import Rule
 
@@ -29,7 +30,9 @@ MOST = 500
 """Proposals at once; of more the rest comes when more is typed."""
 _NOWHERE = Span(1, 1, 1, 1)
 _PATTERN_BEFORE = re.compile(r"[\w.*?<>]*(?::[\w.*?<>]*)?\Z")
-_WORD_BEFORE = re.compile(r"\w*\Z")
+_WORD_BEFORE = re.compile(r"(?:[^\W\d]\w*)?\Z")
+_SETTING_BEFORE = re.compile(r"\$\w*\Z")
+_PARAMETER = re.compile(r"^\s*parameter\s+(\w+)\s*=\s*([^;\n]*)", re.MULTILINE)
 _DOTTED_BEFORE = re.compile(r"(?P<path>[\w.]+)\.\w*\Z")
 
 SNIPPETS = {
@@ -40,15 +43,20 @@ SNIPPETS = {
     "join": "join finish ${1:module:function} key ${2:result} as ${3:channel};",
     "define": "define ${1:module:function} key ${2:item} as ${3:state};",
     "use": "use ${1:module:function} key ${2:item} as ${3:state};",
+    "release": "release ${1:module:function} key ${2:id(this)} as ${3:lock};",
+    "acquire": "acquire finish ${1:module:function} key ${2:id(this)} as ${3:lock};",
+    "handle": "handle ${1:module:function} key ${2:item} as ${3:channel};",
     "request": "request ${1:module:function} as ${2:name};",
     "name": "name finish ${1:module:function} as (${2:value});",
     "inject": "inject ${1:module:function} into ${2:headers};",
     "extract": "extract ${1:module:function} from ${2:headers};",
     "payload": "payload ${1:module:function} value ${2:value} as ${3:name};",
     "logs": "logs level ${1|DEBUG,INFO,WARNING,ERROR|};",
+    "redact": 'redact "${1:password}";',
     "budget": "budget ${1:3}%;",
     "quota": "quota ${1:512}MB keep newest;",
     "sample": "sample ${1:10}%;",
+    "parameter": "parameter ${1:name} = ${2:value};",
     "level": "level ${1:component} = { ${2:label}: ${3:package.module} };",
     "entity": "entity ${1:Name} is ${2:module:Class} {\n    when finish __init__() -> position(this);$0\n}",
     "watch": "watch ${1:name} is this.${2:attribute};",
@@ -100,6 +108,11 @@ class _Completer:
         self.word = offset - len(_match(_WORD_BEFORE, self.line))
 
     def run(self) -> Iterator[Completion]:
+        if setting := _match(_SETTING_BEFORE, self.line):
+            for name, value in _PARAMETER.findall(self.text):
+                start = self.offset - len(setting)
+                yield Completion(f"${name}", "value", start, detail=value.rstrip(), rank=2)
+            return
         dotted = _DOTTED_BEFORE.search(self.line)
         if dotted:
             # A value's attribute, unless a pattern may stand here.
@@ -107,6 +120,9 @@ class _Completer:
             if "PATTERN" not in place.accepted and "NAME" in place.accepted and "_UNSAFE" in place.accepted:
                 yield from self._attributes(place, dotted["path"])
                 return
+        if self.text[self.word - 1 : self.word].isdigit():
+            yield from self._units(place_at(self.text, self.word))
+            return
         pattern = self.offset - len(_match(_PATTERN_BEFORE, self.line))
         if pattern < self.word:
             place = place_at(self.text, pattern)
@@ -140,7 +156,12 @@ class _Completer:
     def _named(self, place: Place) -> Iterator[Completion]:
         """A name that is no value: whose it is follows from the word before it."""
         keyword, last = place.keyword, place.last
-        if keyword == "include":
+        if keyword == "include" and (pack := _pack_around(place)):
+            for name, value in parameters_of(pack).items():
+                yield Completion(
+                    name, "parameter", self.word, f"{name} = ${{1:{value!r}}}", detail=f"{value!r}, if not given"
+                )
+        elif keyword == "include":
             used = {str(token) for token in place.tokens}
             for name in packs.known():
                 if name not in used:
@@ -148,9 +169,8 @@ class _Completer:
         elif keyword == "logs" and last == "_LEVEL":
             for name in LOG_LEVELS:
                 yield Completion(name, "unit", self.word)
-        elif keyword == "quota" and last == "NUMBER":
-            for name in UNITS:
-                yield Completion(name, "unit", self.word)
+        elif last in ("NUMBER", "SLASH"):
+            yield from self._units(place)
         elif place.member and last == "__ANON_0":  # `->`
             for name in EVENTS:
                 snippet = {"position": "position(${1:this})", "deletion": "deletion(${1:this})"}.get(
@@ -169,6 +189,12 @@ class _Completer:
             for each in self.names:
                 if each.kind == "label":
                     yield Completion(_quoted(each.name), "name", self.word, detail=f"label of {each.owner}")
+
+    def _units(self, place: Place) -> Iterator[Completion]:
+        """Of a quota, and of the time that `at most 10/` counts by."""
+        units = UNITS if place.keyword == "quota" else RATES if place.last == "SLASH" else ()
+        for name in units:
+            yield Completion(name, "unit", self.word)
 
     def _channels(self, place: Place) -> Iterator[Completion]:
         """First those whose other end stands somewhere."""
@@ -331,6 +357,12 @@ class _Completer:
                     if function.is_property and function.name.rpartition(".")[0] == owner:
                         name = function.name.rpartition(".")[2]
                         yield Completion(name, "method", self.word, detail="a property: needs `unsafe`", rank=5)
+
+
+def _pack_around(place: Place) -> str:
+    """The pack in whose brackets the place of an `include` is, "" outside of any."""
+    opening = next((n for n in range(len(place.tokens) - 1, 0, -1) if place.tokens[n].type in ("LPAR", "RPAR")), 0)
+    return str(place.tokens[opening - 1]) if opening and place.tokens[opening].type == "LPAR" else ""
 
 
 def signature(function: FunctionInfo) -> str:

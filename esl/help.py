@@ -35,7 +35,11 @@ def help_of(word: str, statement: str = "") -> str:
         if about is not None:
             return about.text
     text = next((each.bullets[word] for each in sections if word in each.bullets), "") or _values().get(word, "")
-    return text or (own.text if own is not None else "")
+    if not text:
+        # A sentence of another statement's section, if that begins with the word.
+        paragraphs = (part for each in sections for part in each.text.replace("\n`", "\n\n`").split("\n\n"))
+        text = own.text if own is not None else next((part for part in paragraphs if part.startswith(f"`{word}")), "")
+    return text
 
 
 @functools.cache

@@ -83,6 +83,8 @@ def _classify(tokens: list[Token], what: str) -> Iterator[Kept]:
             yield start, end, "number", ""
         elif token.type in _OPERATORS:
             yield start, end, "operator", ""
+        elif token.type == "SETTING":
+            yield start, end, "variable", "readonly"
         elif token.type in ("NAME", "DOTTED", "STRING"):
             kind, modifier = _name(tokens, number, before, after, what)
             yield start, end, kind, modifier
@@ -112,12 +114,16 @@ def _name(tokens: list[Token], number: int, before: Token | None, after: str, wh
         return "class", "declaration"
     if last == "_WATCH":
         return "variable", "declaration"
+    if last == "_PARAMETER":
+        return "variable", "declaration"
+    if last == "CONTAINS":
+        return "class", ""
     if last == "_LEVEL":
         return ("enumMember", "") if first == "_LOGS" else ("enum", "declaration")
     if first == "_LEVEL" and after == "COLON":
         return "enumMember", "declaration"
-    if first == "_INCLUDE":
-        return "namespace", "defaultLibrary"
+    if first == "_INCLUDE" and token.type == "NAME":
+        return ("parameter", "") if after == "EQUAL" else ("namespace", "defaultLibrary")
     if last == "__ANON_0":
         return "event", "defaultLibrary"
     if token.type == "STRING":
@@ -130,9 +136,14 @@ def _name(tokens: list[Token], number: int, before: Token | None, after: str, wh
         return "variable", "defaultLibrary"
     if after == "LPAR":
         return "function", "defaultLibrary"
-    if first == "_QUOTA":
+    if first == "_QUOTA" or _is_unit(tokens, number):
         return "keyword", ""
     return "parameter", ""
+
+
+def _is_unit(tokens: list[Token], number: int) -> bool:
+    """`at most 10/s`: is the name at that number its unit?"""
+    return number > 2 and tokens[number - 3].type == "AT_MOST" and tokens[number - 1].type == "SLASH"
 
 
 def _after_arrow(tokens: list[Token], number: int) -> bool:

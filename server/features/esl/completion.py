@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.esl.completion import Completion
     from clew.server.server import ClewServer
 
-TRIGGERS = [".", ":", "("]
+TRIGGERS = [".", ":", "(", "$"]
 KINDS = {
     "keyword": types.CompletionItemKind.Keyword,
     "snippet": types.CompletionItemKind.Keyword,

@@ -15,7 +15,7 @@ TYPES = (
     "namespace", "class", "function", "method", "parameter", "variable", "property", "enum", "enumMember", "event",
     "keyword", "string", "number", "operator", "comment", "type",
 )  # fmt: skip
-MODIFIERS = ("declaration", "defaultLibrary")
+MODIFIERS = ("declaration", "defaultLibrary", "readonly")
 LEGEND = types.SemanticTokensLegend(token_types=list(TYPES), token_modifiers=list(MODIFIERS))
 
 
