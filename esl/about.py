@@ -42,7 +42,11 @@ class Meant:
 
 def patterns_of(spec: Spec, root: str = "") -> Iterator[Meant]:
     """Every pattern of a spec as it is meant, in order."""
-    for statement in mean(spec).spec.statements:
+    yield from _patterns(mean(spec).spec, root)
+
+
+def _patterns(spec: Spec, root: str) -> Iterator[Meant]:
+    for statement in spec.statements:
         span = statement.span
         match statement:
             case Scope():
@@ -76,7 +80,9 @@ def _of_entity(entity: Entity, root: str) -> Iterator[Meant]:
 
 
 def pattern_at(spec: Spec, offset: int, root: str = "") -> Meant | None:
-    return next((each for each in patterns_of(spec, root) if each.span.start <= offset <= each.span.end), None)
+    # Their meaning may depend on other statements; their places do not.
+    found = _patterns(mean(spec).spec.around(offset), root)
+    return next((each for each in found if each.span.start <= offset <= each.span.end), None)
 
 
 def name_at(names: Iterable[Occurrence], offset: int) -> Occurrence | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import functools
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, TypeVar, cast
 
 from clew.esl.span import Span
 
@@ -289,8 +291,86 @@ class Broken(Node):
 Statement = Include | Scope | Act | Logs | Redact | Budget | Quota | Sample | Default | LevelMap | Entity | Broken
 
 
-@dataclass(frozen=True)
-class Spec(Node):
-    statements: tuple[Statement, ...]
-    settings: tuple[int, ...] = field(default=(), compare=False)
-    """Where a `$` stands in its text, in order."""
+# Specs.
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Unit:
+    """A statement apart from where it stands: its spans count from the beginning of its block (see `blocks`). One that was read
+    before is the same object again, so that what was found out about it can be kept by it."""
+
+    statement: Statement
+    text: str
+    """Of its block, as it was read."""
+
+    @property
+    def has_setting(self) -> bool:
+        return "$" in self.text[self.statement.span.start : self.statement.span.end]
+
+
+class Part(NamedTuple):
+    """A unit where it stands."""
+
+    unit: Unit
+    lines: int
+    """Before its block."""
+    offset: int
+    """Of its block in the text."""
+
+    def here(self, node: AnyNode) -> AnyNode:
+        """What is in the unit, as it stands in the text."""
+        return moved(node, self.lines, self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """Specs are equal when their statements are."""
+
+    span: Span
+    parts: tuple[Part, ...]
+
+    @functools.cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """As they stand in the text. Whoever looks at all statements after every keystroke takes `parts`."""
+        return tuple(part.here(part.unit.statement) for part in self.parts)
+
+    def around(self, offset: int) -> Spec:
+        """The statements at an offset alone."""
+        found = []
+        for part in self.parts:
+            span = part.unit.statement.span
+            if part.offset + span.start <= offset <= part.offset + span.end:
+                found.append(part)
+        return Spec(self.span, tuple(found))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spec) or len(self.parts) != len(other.parts):
+            return False
+        pairs = zip(self.parts, other.parts, strict=True)
+        return all(one.unit is another.unit or one.unit.statement == another.unit.statement for one, another in pairs)
+
+    def __hash__(self) -> int:
+        return hash(tuple(part.unit.statement for part in self.parts))
+
+
+AnyNode = TypeVar("AnyNode")
+
+
+def moved(node: AnyNode, lines: int, offset: int) -> AnyNode:
+    """A node, or a tuple of them, with all its spans; what is neither stays what it is."""
+    if not offset:
+        return node
+    made: Any = node
+    if isinstance(node, Span):
+        made = node.moved(lines, offset)
+    elif isinstance(node, tuple):
+        made = tuple(moved(item, lines, offset) for item in node)
+    elif isinstance(node, Node):
+        kind: Any = type(node)
+        made = kind(*(moved(getattr(node, name), lines, offset) for name in _fields(kind)))
+    return cast(AnyNode, made)
+
+
+@functools.cache
+def _fields(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))

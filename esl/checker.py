@@ -3,83 +3,47 @@ contradictions, channels with one end. Invariant: a tree without errors here can
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 
 from clew.esl import expression, packs
 from clew.esl.ast import (
     Act,
-    Broken,
     Budget,
     Clause,
     Const,
     Default,
-    Entity,
-    Expression,
     Include,
     LevelMap,
     Logs,
-    Node,
     Pattern,
     Quota,
     Redact,
     Sample,
     Scope,
     Spec,
+    Unit,
     Word,
 )
+from clew.esl.channels import check_ends, has_wildcard, last_name
 from clew.esl.clauses import check_pattern, check_rate
 from clew.esl.entity_checker import check_entities
 from clew.esl.idle import idle_packs
 from clew.esl.meaning import fits, kind_of, parameters_of
-from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
-from clew.esl.span import Span
+from clew.esl.problem import EslProblem, did_you_mean, error, listing
+from clew.esl.repeated import check_repeated
 from clew.esl.words import BUILT_IN_LEVELS, CLAUSES, EACH, LOG_LEVELS, NAMING, UNITS, WHOLE_CALLS
 from clew.records.event import MAX_TEXT
 from clew.records.header import CHUNK_SIZE
 
 SMALLEST_QUOTA = 2 * CHUNK_SIZE
-_PAIRS = {
-    "send": (("receive", "join", "handle"), "nothing receives it", "receive"),
-    "receive": (("send",), "nothing sends it", "send"),
-    "join": (("send",), "nothing sends it", "send"),
-    "handle": (("send",), "nothing sends it", "send"),
-    "release": (("acquire",), "nothing acquires it", "acquire"),
-    "acquire": (("release",), "nothing releases it", "release"),
-    "define": (("use",), "nothing uses it", "use"),
-    "use": (("define",), "nothing defines it", "define"),
-}
-
-
 _NEEDED = {
     "key": "what identifies the object",
     "value": "what to record",
     "as": "what the request is called, in brackets where it is a value",
 }
-
-
-def has_wildcard(glob: str) -> bool:
-    return "*" in glob or "?" in glob
-
-
-def last_name(pattern: Pattern) -> str:
-    """The function's own name, "" when the pattern can mean more than one function."""
-    name = (pattern.qualname or "*").rpartition(".")[2]
-    return "" if has_wildcard(name) else name
-
-
-def channel_of(act: Act) -> str:
-    """The name after `as`, else the function's; "" when there is neither."""
-    clause = act.clause("as")
-    return clause.name.text if clause is not None and clause.name is not None else last_name(act.pattern)
-
-
-def name_of(act: Act) -> Expression | None:
-    """The value that a request is named by, if it is named by one."""
-    clause = act.clause("as")
-    return clause.expression if clause is not None else None
 
 
 def moment_of(act: Act) -> str:
@@ -88,33 +52,42 @@ def moment_of(act: Act) -> str:
 
 def check_tree(spec: Spec, annotated: Callable[[], Collection[str]] = frozenset) -> Iterator[EslProblem]:
     """`annotated` gives the channels that the program's own annotations use; it is called only if it matters."""
-    for statement in spec.statements:
-        match statement:
-            case Include():
-                yield from _include(statement)
-            case Scope():
-                for pattern in (*statement.patterns, *statement.excepts):
-                    yield from check_pattern(pattern)
-            case Act():
-                yield from _act(statement)
-            case Logs():
-                yield from _logs(statement)
-            case Redact():
-                yield from _redact(statement)
-            case Default():
-                yield from _default(statement)
-            case Budget():
-                yield from _budget(statement)
-            case Sample():
-                yield from _sample(statement)
-            case Quota():
-                yield from _quota(statement)
-            case LevelMap():
-                yield from _level(statement)
+    for part in spec.parts:
+        for problem in _alone(part.unit):
+            yield problem.moved(part.lines, part.offset)
     yield from check_entities(spec)
-    yield from _repeated(spec)
+    yield from check_repeated(spec)
     yield from idle_packs(spec)
-    yield from _one_ended(spec, annotated)
+    yield from check_ends(spec, annotated)
+
+
+@functools.lru_cache(maxsize=8192)
+def _alone(unit: Unit) -> tuple[EslProblem, ...]:
+    """What is wrong with a statement by itself. Kept, because an editor asks for the whole file at every keystroke."""
+    match unit.statement:
+        case Include() as statement:
+            found = _include(statement)
+        case Scope(patterns=patterns, excepts=excepts):
+            found = (problem for pattern in (*patterns, *excepts) for problem in check_pattern(pattern))
+        case Act() as statement:
+            found = _act(statement)
+        case Logs() as statement:
+            found = _logs(statement)
+        case Redact() as statement:
+            found = _redact(statement)
+        case Default() as statement:
+            found = _default(statement)
+        case Budget() as statement:
+            found = _budget(statement)
+        case Sample() as statement:
+            found = _sample(statement)
+        case Quota() as statement:
+            found = _quota(statement)
+        case LevelMap() as statement:
+            found = _level(statement)
+        case _:
+            return ()
+    return tuple(found)
 
 
 # Statements on their own.
@@ -316,103 +289,3 @@ def _level(level: LevelMap) -> Iterator[EslProblem]:
                 label.pattern.span,
             )
         seen.setdefault(label.pattern.text, label.name)
-
-
-# Statements together.
-
-
-def _repeated(spec: Spec) -> Iterator[EslProblem]:
-    """What is said twice (a warning, if it is the same) or in two ways (an error)."""
-    only: dict[type[Node], Node] = {}
-    seen: dict[object, Span] = {}
-    requests: dict[str, tuple[str, Span]] = {}
-    classes: dict[str, tuple[str, Span]] = {}
-    for statement in spec.statements:
-        if isinstance(statement, Budget | Quota | Sample | Logs):
-            first = only.setdefault(type(statement), statement)
-            if first is not statement:
-                word = type(statement).__name__.lower()
-                yield error(f"`{word}` is set in line {first.span.line} already; keep one of them", statement.span)
-            continue
-        facts: list[tuple[object, str, Span]] = []
-        if isinstance(statement, Include):
-            facts = [(("include", word.text), f"`{word.text}` is included", word.span) for word in statement.packs]
-        elif isinstance(statement, Scope):
-            facts = [
-                (("scope", pattern, statement.excepts), "this scope is declared", pattern.span)
-                for pattern in statement.patterns
-            ]
-        elif isinstance(statement, Act):
-            facts = [(statement, "this is said", statement.span)]
-            if statement.verb.text == "request" and channel_of(statement) and not name_of(statement):
-                name, span = requests.setdefault(statement.pattern.full_text, (channel_of(statement), statement.span))
-                if name != channel_of(statement):
-                    yield error(
-                        f"the same functions are the request `{name}` in line {span.line}; keep one name",
-                        statement.span,
-                    )
-        elif isinstance(statement, Redact):
-            kind = "matching" if statement.matching else "name"
-            facts = [(("redact", kind, word.text), "this is redacted", word.span) for word in statement.texts]
-        elif isinstance(statement, Default):
-            first_span = seen.setdefault(("parameter", statement.name.text), statement.span)
-            if first_span is not statement.span:
-                message = (
-                    f"the parameter `{statement.name.text}` is there in line {first_span.line} already; remove one"
-                )
-                yield error(message, statement.name.span)
-        elif isinstance(statement, Entity):
-            target, span = classes.setdefault(statement.name.text, (statement.target.text, statement.span))
-            if target != statement.target.text:
-                yield error(
-                    f"`{statement.name.text}` is the class `{target}` in line {span.line}; choose another name",
-                    statement.name.span,
-                )
-            else:
-                facts = [((statement.target.text, member), "this is said", member.span) for member in statement.members]
-        elif isinstance(statement, LevelMap):
-            first_span = seen.setdefault(("level", statement.name.text), statement.span)
-            if first_span is not statement.span:
-                message = (
-                    f"the level `{statement.name.text}` is defined in line {first_span.line} already; merge the two"
-                )
-                yield error(message, statement.name.span)
-        for fact, what, span in facts:
-            first_span = seen.setdefault(fact, span)
-            if first_span is not span:
-                yield warning(f"{what} in line {first_span.line} already; remove one", span, remove=True)
-
-
-def _has_partner(act: Act) -> bool:
-    """Is it one end of an edge? Handling something without a key is caused by nothing that is declared."""
-    has_key = act.verb.text != "handle" or act.clause("key") is not None
-    return act.verb.text in _PAIRS and bool(channel_of(act)) and has_key
-
-
-def _one_ended(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator[EslProblem]:
-    if any(isinstance(statement, Broken) for statement in spec.statements):
-        return  # the other end may be what could not be read
-    ends: dict[str, list[Act]] = defaultdict(list)
-    for statement in spec.statements:
-        if isinstance(statement, Act) and _has_partner(statement):
-            ends[channel_of(statement)].append(statement)
-    by_verb: dict[str, list[str]] = defaultdict(list)
-    for name, group in ends.items():
-        for verb in {act.verb.text for act in group}:
-            by_verb[verb].append(name)
-    for channel, acts in ends.items():
-        verbs = {act.verb.text for act in acts}
-        reported: set[str] = set()
-        for act in acts:
-            verb = act.verb.text
-            partners, lack, remedy = _PAIRS[verb]
-            if verbs.isdisjoint(partners) and verb not in reported and channel not in annotated():
-                reported.add(verb)
-                # The channel itself is not among them: nothing is at its other end.
-                others = dict.fromkeys(name for partner in partners for name in by_verb[partner])
-                hint, near = did_you_mean(channel, others)
-                clause = act.clause("as")
-                span = clause.name.span if clause is not None and clause.name is not None else act.pattern.span
-                proposal = hint or f"; add a `{remedy} … as {channel}`"
-                fix = near if clause is not None else ""
-                yield warning(f"`{channel}` makes no edge: {lack}{proposal}", span, fix)

@@ -4,11 +4,12 @@ what is wrong is a problem with a place."""
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.esl.ast import Spec
+from clew.esl.ast import Part, Spec
 from clew.esl.checker import check_tree
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule, lower
@@ -104,7 +105,7 @@ def check(
 
 def _written_in_c(found: Iterable[RuleMatch]) -> Iterator[str]:
     for each in found:
-        pattern = each.rule.pattern
+        pattern = each.rule.meant.pattern
         if not each.functions and is_compiled(pattern.module):
             yield (
                 f"{each.rule.rule.origin}: `{pattern.text}` is written in C: its functions are wrapped when the module is "
@@ -119,15 +120,18 @@ def _compile(
     parsed = parse(text)
     meaning = mean(parsed.tree, texts=settings)
     problems = in_order([*parsed.problems, *meaning.problems, *check_tree(meaning.spec, annotated)])
-    bad = [problem.span for problem in problems if problem.severity == "error"]
-    sound = tuple(
-        statement
-        for statement in meaning.spec.statements
-        if not any(statement.span.start <= span.start <= statement.span.end for span in bad)
-    )
-    lowered = lower(Spec(parsed.tree.span, sound), text, path=path, root=str(root))
+    bad = sorted(problem.span.start for problem in problems if problem.severity == "error")
+    sound = tuple(part for part in meaning.spec.parts if not _has_any(part, bad))
+    lowered = lower(Spec(parsed.tree.span, sound), path=path, root=str(root))
     plan = None if has_errors(problems) else lowered.plan
     return Compiled(plan, problems, parsed.tree, path, text, meaning.spec, lowered.rules)
+
+
+def _has_any(part: Part, places: list[int]) -> bool:
+    """Is any of these places, which are in order, in the statement?"""
+    span = part.unit.statement.span
+    first = bisect_left(places, part.offset + span.start)
+    return first < len(places) and places[first] <= part.offset + span.end
 
 
 def _unreadable(path: str, problem: str) -> Compiled:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterable, Iterator
 
 from clew.esl import expression
-from clew.esl.ast import Broken, Clause, Entity, EntityEvent, Expression, Include, Name, Spec, Watch
+from clew.esl.ast import Broken, Clause, Entity, EntityEvent, Expression, Include, Name, Part, Spec, Unit, Watch
 from clew.esl.clauses import check_filters, check_pattern, check_rate
 from clew.esl.meaning import entities_of
 from clew.esl.problem import EslProblem, did_you_mean, error, listing
 from clew.esl.words import EVENTS
 
 
-def blocks_of(spec: Spec) -> dict[str, list[Entity]]:
+def blocks_of(spec: Spec) -> dict[str, tuple[Unit, ...]]:
     """All blocks of each entity, by its name."""
-    blocks: dict[str, list[Entity]] = {}
-    for statement in spec.statements:
-        if isinstance(statement, Entity):
-            blocks.setdefault(statement.name.text, []).append(statement)
-    return blocks
+    blocks: dict[str, list[Unit]] = {}
+    for part in spec.parts:
+        if isinstance(part.unit.statement, Entity):
+            blocks.setdefault(part.unit.statement.name.text, []).append(part.unit)
+    return {name: tuple(found) for name, found in blocks.items()}
 
 
-def watched_in(blocks: list[Entity]) -> dict[str, Watch]:
+def entities_in(units: Iterable[Unit]) -> list[Entity]:
+    return [unit.statement for unit in units if isinstance(unit.statement, Entity)]
+
+
+def watched_in(blocks: Iterable[Entity]) -> dict[str, Watch]:
     """What is watched of an entity, wherever its blocks stand."""
     return {member.name.text: member for each in blocks for member in each.members if isinstance(member, Watch)}
 
@@ -29,23 +34,35 @@ def watched_in(blocks: list[Entity]) -> dict[str, Watch]:
 def check_entities(spec: Spec) -> Iterator[EslProblem]:
     """Entities and what they say of one another."""
     blocks = blocks_of(spec)
-    here = [statement for statement in spec.statements if isinstance(statement, Entity)]
-    included = [each for each in spec.statements if isinstance(each, Include)]
+    if not blocks:
+        return
+    included = [part.unit.statement for part in spec.parts if isinstance(part.unit.statement, Include)]
     known = blocks.keys() | {each.name.text for pack in included for each in entities_of(pack)}
-    unreadable = any(isinstance(statement, Broken) for statement in spec.statements)
-    unique: dict[str, Clause] = {}
-    for entity in here:
-        yield from _entity(entity, watched_in(blocks[entity.name.text]))
+    unreadable = any(isinstance(part.unit.statement, Broken) for part in spec.parts)
+    unique: dict[str, tuple[Part, Clause]] = {}
+    watched = {name: tuple(watched_in(entities_in(units))) for name, units in blocks.items()}
+    for part in spec.parts:
+        entity = part.unit.statement
+        if not isinstance(entity, Entity):
+            continue
+        for problem in _alone(part.unit, watched[entity.name.text]):
+            yield problem.moved(part.lines, part.offset)
         for clause in entity.clauses:
-            if clause.expression is not None:
-                yield from _of_this(clause.expression, f"what stands after `{clause.word.text} … by`")
             if clause.word.text == "unique":
-                first = unique.setdefault(entity.name.text, clause)
-                if first is not clause:
-                    yield error(f"`unique` is said in line {first.span.line} already; keep one of them", clause.span)
+                where, first = unique.setdefault(entity.name.text, (part, clause))
+                if first is not clause or where is not part:
+                    line = where.lines + first.span.line
+                    yield error(f"`unique` is said in line {line} already; keep one of them", part.here(clause.span))
             elif clause.name is not None and clause.name.text not in known and not unreadable:
                 hint, fix = did_you_mean(clause.name.text, known)
-                yield error(f"there is no entity `{clause.name.text}`{hint}", clause.name.span, fix)
+                yield error(f"there is no entity `{clause.name.text}`{hint}", part.here(clause.name.span), fix)
+
+
+@functools.lru_cache(maxsize=8192)
+def _alone(unit: Unit, watched: tuple[str, ...]) -> tuple[EslProblem, ...]:
+    """What is wrong with a block by itself, given the names that all blocks of its entity watch. Kept, because an editor asks
+    for the whole file at every keystroke."""
+    return tuple(_entity(unit.statement, watched)) if isinstance(unit.statement, Entity) else ()
 
 
 def _of_this(value: Expression, what: str) -> Iterator[EslProblem]:
@@ -55,7 +72,10 @@ def _of_this(value: Expression, what: str) -> Iterator[EslProblem]:
             yield error(f"`{name.id}` is not known here: {what} is read from `this`", name.span)
 
 
-def _entity(entity: Entity, watched: dict[str, Watch]) -> Iterator[EslProblem]:
+def _entity(entity: Entity, watched: tuple[str, ...]) -> Iterator[EslProblem]:
+    for clause in entity.clauses:
+        if clause.expression is not None:
+            yield from _of_this(clause.expression, f"what stands after `{clause.word.text} … by`")
     target = entity.target
     yield from check_pattern(target)
     if target.qualname is None:
@@ -74,7 +94,7 @@ def _entity(entity: Entity, watched: dict[str, Watch]) -> Iterator[EslProblem]:
         if isinstance(member, EntityEvent):
             # What the entity says of its class holds for all its methods.
             yield from check_filters((*(each for each in target.filters if each.names), *member.method.filters))
-            yield from _event(member, tuple(watched))
+            yield from _event(member, watched)
 
 
 def _event(event: EntityEvent, watched: tuple[str, ...]) -> Iterator[EslProblem]:

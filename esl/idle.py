@@ -25,10 +25,11 @@ def contents(name: str) -> frozenset[str]:
 
 def idle_packs(spec: Spec) -> Iterator[EslProblem]:
     included: list[tuple[Word, bool]] = []
-    for statement in spec.statements:
+    for part in spec.parts:
+        statement = part.unit.statement
         if isinstance(statement, Include):
             given = {each.pack for each in statement.given}
-            included += [(word, word.text in given) for word in statement.packs]
+            included += [(part.here(word), word.text in given) for word in statement.packs]
     names = dict.fromkeys(word.text for word, _ in included)
     for word, has_parameters in included:
         # One with parameters of its own says something else.

@@ -113,6 +113,11 @@ class SourceIndex:
         notes = [known.note for _, known in self._read.values() if isinstance(known, Contents) and known.note]
         return (*notes, self._left_out) if self._left_out else tuple(notes)
 
+    @property
+    def known(self) -> int:
+        """How many files have been read."""
+        return len(self._read)
+
     def read(self, files: Iterable[SourceFile]) -> None:
         """Reads what is not known of some files, all at once: what was kept is taken, the rest read by several processes."""
         wanted = {file.path: file for file in files if not self._is_read(file)}

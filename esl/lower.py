@@ -3,6 +3,7 @@ merges the actions of all rules that match a function. `origin` says which line 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -17,7 +18,7 @@ from clew.esl.ast import (
     Include,
     LevelMap,
     Logs,
-    Node,
+    Part,
     Pattern,
     Quota,
     Redact,
@@ -25,11 +26,14 @@ from clew.esl.ast import (
     Scope,
     Spec,
     Statement,
+    Unit,
 )
-from clew.esl.checker import channel_of, has_wildcard, level_number, logger_prefix, moment_of, name_of, quota_bytes
-from clew.esl.entity_checker import blocks_of, watched_in
+from clew.esl.channels import channel_of, has_wildcard, name_of
+from clew.esl.checker import level_number, logger_prefix, moment_of, quota_bytes
+from clew.esl.entity_checker import blocks_of, entities_in, watched_in
 from clew.esl.meaning import Value, mean, values_given
 from clew.esl.parser import parse
+from clew.esl.span import Span
 from clew.esl.words import RATES
 from clew.records import plan as plans
 from clew.records.match import plain_qualname
@@ -38,25 +42,47 @@ from clew.records.plan import Action, ActionKind, EntityKind, Level, LogCapture,
 DEFAULT_LIMIT = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, slots=True)
+class UnplacedRule:
+    """A rule of a statement, wherever that stands. Of the same statement it is the same object, so that what was found out
+    about it can be kept by it."""
+
+    rule: Rule
+    """Without an origin."""
+    pattern: Pattern
+    """What the user wrote; for an entity's line, the class and the method together, with the method's span."""
+    node: Scope | Act | EntityEvent
+    line: int
+    """That origins name."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoweredRule:
     """A rule of the plan with what it was made from."""
 
     rule: Rule
-    pattern: Pattern
-    """What the user wrote; for an entity's line, the class and the method together, with the method's span."""
-    node: Scope | Act | EntityEvent
+    meant: UnplacedRule
+    part: Part
+
+    @property
+    def pattern(self) -> Pattern:
+        return self.part.here(self.meant.pattern)
+
+    @property
+    def span(self) -> Span:
+        """Of the statement, or an entity's line."""
+        return self.part.here(self.meant.node.span)
 
     @property
     def title(self) -> str:
         """The statement's words before the pattern: `send finish`, `when start`."""
-        match self.node:
+        match self.meant.node:
             case Scope():
                 return "scope"
-            case Act():
-                return " ".join((self.node.verb.text, *(word.text for word in self.node.modifiers)))
-            case EntityEvent():
-                return f"when {self.node.moment.text}"
+            case Act() as act:
+                return " ".join((act.verb.text, *(word.text for word in act.modifiers)))
+            case EntityEvent() as event:
+                return f"when {event.moment.text}"
 
 
 @dataclass(frozen=True)
@@ -66,10 +92,10 @@ class Lowered:
     """Those of the spec itself, without its packs'."""
 
 
-def lower(spec: Spec, text: str, *, path: str, root: str) -> Lowered:
-    """`text` is what the tree was read from, `path` what origins begin with, `root` the folder that patterns which begin
-    with `*` are bound to. Broken statements are left out."""
-    return _Lowering(text, path, root).run(spec)
+def lower(spec: Spec, *, path: str, root: str) -> Lowered:
+    """`path` is what origins begin with, `root` the folder that patterns which begin with `*` are bound to. Broken statements
+    are left out."""
+    return _Lowering(path, root).run(spec)
 
 
 def target_of(pattern: Pattern, root: str = "") -> Target:
@@ -95,9 +121,36 @@ def method_pattern(entity: Entity, event: EntityEvent) -> Pattern:
     return Pattern(event.method.span, entity.target.module, name, tuple(filters.values()))
 
 
+@functools.lru_cache(maxsize=8192)
+def _rules_of(unit: Unit, blocks: tuple[Unit, ...], root: str) -> tuple[UnplacedRule, ...]:
+    """The rules of a statement; `blocks` are all of its entity, if it is one. Kept, because an editor asks for the whole file
+    at every keystroke."""
+    match unit.statement:
+        case Scope() as scope:
+            # A pattern to leave out is never bound to the project: it may name anything.
+            excepts = tuple(target_of(pattern) for pattern in scope.excepts)
+            return tuple(
+                UnplacedRule(Rule(target_of(each, root), excepts, (), ""), each, scope, each.span.line)
+                for each in scope.patterns
+            )
+        case Act() as act:
+            rule = Rule(target_of(act.pattern, root), (), (_action(act, unit.text),), "")
+            return (UnplacedRule(rule, act.pattern, act, act.span.line),)
+        case Entity() as entity:
+            return tuple(
+                _entity_rule(entity, event, actions, root) for event, actions in _events(entity, entities_in(blocks))
+            )
+    return ()
+
+
+def _entity_rule(entity: Entity, event: EntityEvent, actions: tuple[Action, ...], root: str) -> UnplacedRule:
+    types = tuple((each.name.text, each.type.text) for each in event.parameters if each.type is not None)
+    pattern = method_pattern(entity, event)
+    return UnplacedRule(Rule(target_of(pattern, root), (), actions, "", types), pattern, event, event.span.line)
+
+
 class _Lowering:
-    def __init__(self, text: str, path: str, root: str) -> None:
-        self.text = text
+    def __init__(self, path: str, root: str) -> None:
         self.path = path
         self.root = root
         self.rules: list[LoweredRule] = []
@@ -112,11 +165,15 @@ class _Lowering:
         self.entities: dict[str, EntityKind] = {}
         self.names: list[str] = []
         self.patterns: list[str] = []
-        self.blocks: dict[str, list[Entity]] = {}
 
     def run(self, spec: Spec) -> Lowered:
-        self.blocks = blocks_of(spec)
-        for statement in spec.statements:
+        blocks = blocks_of(spec)
+        for part in spec.parts:
+            statement = part.unit.statement
+            own = blocks[statement.name.text] if isinstance(statement, Entity) else ()
+            for meant in _rules_of(part.unit, own, self.root):
+                rule = meant.rule._replace(origin=f"{self.path}:{part.lines + meant.line}")
+                self.rules.append(LoweredRule(rule, meant, part))
             self._statement(statement)
         plan = Plan(
             rules=(*self.pack_rules, *(lowered.rule for lowered in self.rules)),
@@ -139,17 +196,8 @@ class _Lowering:
             case Include():
                 for word in statement.packs:
                     self._include(word.text, values_given(statement, word))
-            case Scope():
-                # A pattern to leave out is never bound to the project: it may name anything.
-                excepts = tuple(target_of(pattern) for pattern in statement.excepts)
-                for pattern in statement.patterns:
-                    self._rule(pattern, statement, pattern, (), excepts)
-            case Act():
-                self._rule(statement.pattern, statement, statement, (self._action(statement),))
             case Entity():
                 self._kind(statement)
-                for event, actions in self._entity(statement):
-                    self._rule(method_pattern(statement, event), event, event, actions)
             case Redact():
                 texts = [word.text for word in statement.texts]
                 (self.patterns if statement.matching else self.names).extend(texts)
@@ -171,19 +219,6 @@ class _Lowering:
                 labels = tuple((label.name.text, target_of(label.pattern)) for label in statement.labels)
                 self.levels.append(Level(statement.name.text, labels))
 
-    def _rule(
-        self,
-        pattern: Pattern,
-        node: Scope | Act | EntityEvent,
-        place: Node,
-        actions: tuple[Action, ...],
-        excepts: tuple[Target, ...] = (),
-    ) -> None:
-        parameters = node.parameters if isinstance(node, EntityEvent) else ()
-        types = tuple((each.name.text, each.type.text) for each in parameters if each.type is not None)
-        rule = Rule(target_of(pattern, self.root), excepts, actions, f"{self.path}:{place.span.line}", types)
-        self.rules.append(LoweredRule(rule, pattern, node))
-
     def _include(self, name: str, values: dict[str, Value]) -> None:
         adapter = packs.adapter_of(name)
         if adapter is not None:
@@ -191,7 +226,7 @@ class _Lowering:
         elif name not in self.packs and name in packs.shipped():
             self.packs.add(name)
             text = packs.shipped()[name]
-            inner = _Lowering(text, f"{name}.esl", self.root)
+            inner = _Lowering(f"{name}.esl", self.root)
             inner.packs = self.packs
             plan = inner.run(mean(parse(text).tree, values).spec).plan
             self.adapters += plan.adapters
@@ -200,43 +235,6 @@ class _Lowering:
             self.entities |= inner.entities
             self.names += inner.names
             self.patterns += inner.patterns
-
-    def _action(self, act: Act) -> Action:
-        verb = cast(ActionKind, act.verb.text)  # the grammar lets no other word through
-        key, into, source, value = (act.clause(word) for word in ("key", "into", "from", "value"))
-        content = key or value
-        carrier = into or source
-        condition, limit, rate = act.clause("when"), act.clause("limit"), act.clause("at most")
-        action = Action(
-            kind=verb,
-            when=cast(When, moment_of(act)),
-            channel=self._name(act),
-            key=expression.lower(content.expression) if content and content.expression else None,
-            carrier=expression.lower(carrier.expression) if carrier and carrier.expression else None,
-            each=act.has("each"),
-            condition=expression.lower(condition.expression) if condition and condition.expression else None,
-            limit=int(limit.number.text) if limit and limit.number else DEFAULT_LIMIT,
-        )
-        if name := name_of(act):
-            action = action._replace(key=expression.lower(name))
-        if rate:
-            most, per = _rate(rate)
-            action = action._replace(most=most, per=per)
-        return action
-
-    def _name(self, act: Act) -> str:
-        """The action's channel: the name after `as`, or what stands for it when there is none."""
-        name, value = act.clause("as"), act.clause("value")
-        if act.verb.text in ("inject", "extract"):
-            return name.name.text if name and name.name else ""
-        if act.verb.text == "name":
-            return name.name.text if name and name.name else ""
-        if act.verb.text != "payload":
-            return channel_of(act) or (act.pattern.text if name_of(act) else "")
-        if name is not None and name.name is not None:
-            return name.name.text
-        span = value.expression.span if value is not None and value.expression is not None else act.span
-        return " ".join(self.text[span.start : span.end].split())
 
     def _kind(self, entity: Entity) -> None:
         """What a block says of the entity's objects; a later block adds to it."""
@@ -249,41 +247,78 @@ class _Lowering:
                 known = known._replace(contains=tuple(dict.fromkeys((*known.contains, clause.name.text))))
         self.entities[name] = known
 
-    def _entity(self, entity: Entity) -> Iterator[tuple[EntityEvent, tuple[Action, ...]]]:
-        """Each event with its actions: the event itself, the positions of what the object contains, and each watched value as
-        a payload named `Entity.watch`."""
-        name = entity.name.text
-        blocks = self.blocks[name]
-        watched = {word: member.value for word, member in watched_in(blocks).items()}
-        held = [each for block in blocks for each in block.clauses if each.word.text == "contains"]
-        this = ["name", expression.THIS]
-        for event in entity.members:
-            if not isinstance(event, EntityEvent):
-                continue
-            parameters = {parameter.name.text for parameter in event.parameters}
-            names = {word: value for word, value in watched.items() if word not in parameters}
-            common = Action(
-                "entity",
-                cast(When, event.moment.text),
-                channel=name,
-                condition=expression.lower(event.condition, names) if event.condition is not None else None,
-            )
-            if event.rate is not None:
-                most, per = _rate(event.rate)
-                common = common._replace(most=most, per=per)
-            values = tuple(expression.lower(value, names) for value in event.values)
-            actions = [common._replace(event=event.event.text, values=values)]
-            # What is in an object that is deleted has no place in it any more.
-            actions += [
-                common._replace(event="position", values=(expression.lower(each.expression), this), each=True)
-                for each in held
-                if each.expression is not None and event.event.text != "deletion"
-            ]
-            actions += [
-                common._replace(kind="payload", channel=f"{name}.{word}", key=expression.lower(value))
-                for word, value in watched.items()
-            ]
-            yield event, tuple(actions)
+
+def _action(act: Act, text: str) -> Action:
+    verb = cast(ActionKind, act.verb.text)  # the grammar lets no other word through
+    key, into, source, value = (act.clause(word) for word in ("key", "into", "from", "value"))
+    content = key or value
+    carrier = into or source
+    condition, limit, rate = act.clause("when"), act.clause("limit"), act.clause("at most")
+    action = Action(
+        kind=verb,
+        when=cast(When, moment_of(act)),
+        channel=_name(act, text),
+        key=expression.lower(content.expression) if content and content.expression else None,
+        carrier=expression.lower(carrier.expression) if carrier and carrier.expression else None,
+        each=act.has("each"),
+        condition=expression.lower(condition.expression) if condition and condition.expression else None,
+        limit=int(limit.number.text) if limit and limit.number else DEFAULT_LIMIT,
+    )
+    if name := name_of(act):
+        action = action._replace(key=expression.lower(name))
+    if rate:
+        most, per = _rate(rate)
+        action = action._replace(most=most, per=per)
+    return action
+
+
+def _name(act: Act, text: str) -> str:
+    """The action's channel: the name after `as`, or what stands for it when there is none, in the text of its block."""
+    name, value = act.clause("as"), act.clause("value")
+    if act.verb.text in ("inject", "extract", "name"):
+        return name.name.text if name and name.name else ""
+    if act.verb.text != "payload":
+        return channel_of(act) or (act.pattern.text if name_of(act) else "")
+    if name is not None and name.name is not None:
+        return name.name.text
+    span = value.expression.span if value is not None and value.expression is not None else act.span
+    return " ".join(text[span.start : span.end].split())
+
+
+def _events(entity: Entity, blocks: list[Entity]) -> Iterator[tuple[EntityEvent, tuple[Action, ...]]]:
+    """Each event with its actions: the event itself, the positions of what the object contains, and each watched value as
+    a payload named `Entity.watch`."""
+    name = entity.name.text
+    watched = {word: member.value for word, member in watched_in(blocks).items()}
+    held = [each for block in blocks for each in block.clauses if each.word.text == "contains"]
+    this = ["name", expression.THIS]
+    for event in entity.members:
+        if not isinstance(event, EntityEvent):
+            continue
+        parameters = {parameter.name.text for parameter in event.parameters}
+        names = {word: value for word, value in watched.items() if word not in parameters}
+        common = Action(
+            "entity",
+            cast(When, event.moment.text),
+            channel=name,
+            condition=expression.lower(event.condition, names) if event.condition is not None else None,
+        )
+        if event.rate is not None:
+            most, per = _rate(event.rate)
+            common = common._replace(most=most, per=per)
+        values = tuple(expression.lower(value, names) for value in event.values)
+        actions = [common._replace(event=event.event.text, values=values)]
+        # What is in an object that is deleted has no place in it any more.
+        actions += [
+            common._replace(event="position", values=(expression.lower(each.expression), this), each=True)
+            for each in held
+            if each.expression is not None and event.event.text != "deletion"
+        ]
+        actions += [
+            common._replace(kind="payload", channel=f"{name}.{word}", key=expression.lower(value))
+            for word, value in watched.items()
+        ]
+        yield event, tuple(actions)
 
 
 def _rate(clause: Clause) -> tuple[int, int]:

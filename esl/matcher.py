@@ -16,7 +16,7 @@ from clew.records.match import has_filters, matches_module, pattern
 from clew.records.plan import Rule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RuleMatch:
     rule: LoweredRule
     functions: tuple[FunctionInfo, ...]
@@ -39,13 +39,18 @@ def functions_of(rule: Rule, index: SourceIndex) -> tuple[FunctionInfo, ...]:
 
     A file may have several names: it is meant by any of them, and excepted by any of them.
     """
-    return tuple(function for function, _ in meant_by(rule, index))
+    return meant_by(rule, index)[0]
 
 
-def meant_by(rule: Rule, index: SourceIndex) -> list[tuple[FunctionInfo, str]]:
+def meant_by(rule: Rule, index: SourceIndex) -> tuple[tuple[FunctionInfo, ...], tuple[str, ...]]:
     """With what makes each one doubtful, "" for nothing."""
     key = ("meant", rule.target, rule.excepts, rule.types)
-    return index.answer(key, lambda: list(_meant_by(rule, index)))
+    return index.answer(key, lambda: _pair(_meant_by(rule, index)))
+
+
+def _pair(found: Iterator[tuple[FunctionInfo, str]]) -> tuple[tuple[FunctionInfo, ...], tuple[str, ...]]:
+    pairs = list(found)
+    return tuple(function for function, _ in pairs), tuple(doubt for _, doubt in pairs)
 
 
 def _meant_by(rule: Rule, index: SourceIndex) -> Iterator[tuple[FunctionInfo, str]]:
@@ -81,8 +86,4 @@ def _answer(rule: Rule, file: SourceFile, function: FunctionInfo, index: SourceI
 
 
 def match(rules: Iterable[LoweredRule], index: SourceIndex) -> tuple[RuleMatch, ...]:
-    found = []
-    for rule in rules:
-        pairs = meant_by(rule.rule, index)
-        found.append(RuleMatch(rule, tuple(function for function, _ in pairs), tuple(doubt for _, doubt in pairs)))
-    return tuple(found)
+    return tuple(RuleMatch(rule, *meant_by(rule.rule, index)) for rule in rules)

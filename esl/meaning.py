@@ -6,15 +6,15 @@ Invariant: a statement in which that is not possible is `Broken` here, and a pro
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.esl import packs
-from clew.esl.ast import Broken, Const, Default, Entity, Include, Node, Pattern, Setting, Spec, Statement, Word
+from clew.esl.ast import Broken, Const, Default, Entity, Include, Node, Part, Pattern, Setting, Spec, Unit, Word
 from clew.esl.parser import parse
-from clew.esl.problem import EslProblem, did_you_mean, listing
+from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
 from clew.esl.span import Span
 
 Value = str | int | float | bool | None
@@ -35,14 +35,28 @@ class Meaning:
 
 def mean(spec: Spec, given: Mapping[str, Value] | None = None, texts: Mapping[str, str] | None = None) -> Meaning:
     """`given` are values that an `include` gives, which were checked; `texts` are values as a command line has them."""
-    resolving = _Resolving(spec)
-    resolving.values |= given or {}
-    resolving.take(texts or {})
-    statements = tuple(resolving.statement(statement) for statement in spec.statements)
-    resolving.unused()
-    if all(new is old for new, old in zip(statements, spec.statements, strict=True)):
-        return Meaning(spec, tuple(resolving.problems), resolving.values)
-    return Meaning(dataclasses.replace(spec, statements=statements), tuple(resolving.problems), resolving.values)
+    values = _defaults(spec) | dict(given or {})
+    problems = list(_taken(values, texts or {}))
+    key = tuple((name, type(value), value) for name, value in values.items())
+    parts: list[Part] = []
+    used: set[str] = set()
+    declared: _Declared | None = None
+    for part in spec.parts:
+        statement = part.unit.statement
+        extended = isinstance(statement, Entity) and statement.extended is not None
+        if isinstance(statement, Default) or not (extended or part.unit.has_setting):
+            parts.append(part)
+            continue
+        if extended and declared is None:
+            declared = _declared(spec, key)
+        made = _resolved(part.unit, key, declared or () if extended else ())
+        parts.append(part._replace(unit=made.unit))
+        problems += [problem.moved(part.lines, part.offset) for problem in made.problems]
+        used |= made.used
+    problems += _unused(spec, used)
+    if all(new.unit is old.unit for new, old in zip(parts, spec.parts, strict=True)):
+        return Meaning(spec, tuple(problems), values)
+    return Meaning(Spec(spec.span, tuple(parts)), tuple(problems), values)
 
 
 def parameters_of(pack: str) -> dict[str, Value]:
@@ -63,9 +77,9 @@ def entities_of(include: Include, seen: frozenset[str] = frozenset()) -> Iterato
         text = packs.shipped().get(word.text)
         if text is None or word.text in seen:
             continue
-        resolving = _Resolving(parse(text).tree)
-        resolving.values |= values_given(include, word)
-        for statement in resolving.spec.statements:
+        tree = parse(text).tree
+        resolving = _Resolving(_defaults(tree) | values_given(include, word))
+        for statement in tree.statements:
             if isinstance(statement, Entity) and statement.extended is None:
                 yield dataclasses.replace(statement, target=resolving.pattern(statement.target))
             elif isinstance(statement, Include):
@@ -87,7 +101,8 @@ def kind_of(value: Value) -> str:
 
 def _defaults(spec: Spec) -> dict[str, Value]:
     found: dict[str, Value] = {}
-    for statement in spec.statements:
+    for part in spec.parts:
+        statement = part.unit.statement
         if isinstance(statement, Default) and isinstance(statement.value, Const):
             found.setdefault(statement.name.text, statement.value.value)
     return found
@@ -106,65 +121,94 @@ def _from_text(text: str, default: Value) -> Value:
     return value
 
 
-class _Resolving:
-    def __init__(self, spec: Spec) -> None:
-        self.problems: list[EslProblem] = []
-        self.spec = spec
-        self.values = _defaults(spec)
-        self.used: set[str] = set()
-        self.bad = False
+def _taken(values: dict[str, Value], texts: Mapping[str, str]) -> Iterator[EslProblem]:
+    """Takes values of a command line; says which of them are none."""
+    for name, text in texts.items():
+        if name not in values:
+            hint, _ = did_you_mean(name, values)
+            known = f"; there is {listing(tuple(values), 'and')}" if values else "; it has none at all"
+            yield error(f"the spec has no parameter `{name}`{hint or known}", _NOWHERE)
+            continue
+        default = values[name]
+        try:
+            values[name] = _from_text(text, default)
+        except ValueError:
+            yield error(f"the parameter `{name}` is {kind_of(default)}, not {text!r}", _NOWHERE)
 
-    def take(self, texts: Mapping[str, str]) -> None:
-        for name, text in texts.items():
-            if name not in self.values:
-                hint, _ = did_you_mean(name, self.values)
-                known = f"; there is {listing(tuple(self.values), 'and')}" if self.values else "; it has none at all"
-                self._error(f"the spec has no parameter `{name}`{hint or known}", _NOWHERE)
-                continue
-            default = self.values[name]
-            try:
-                self.values[name] = _from_text(text, default)
-            except ValueError:
-                self._error(f"the parameter `{name}` is {kind_of(default)}, not {text!r}", _NOWHERE)
+
+def _unused(spec: Spec, used: set[str]) -> Iterator[EslProblem]:
+    if any(isinstance(part.unit.statement, Broken) for part in spec.parts):
+        return  # what could not be read may use it
+    for part in spec.parts:
+        statement = part.unit.statement
+        if isinstance(statement, Default) and statement.name.text not in used:
+            message = f"nothing uses `${statement.name.text}`; remove the parameter, or use it"
+            yield warning(message, part.here(statement.name.span))
+
+
+_Key = tuple[tuple[str, type, Value], ...]
+"""What parameters say: 1 and True are two things here."""
+_Declared = tuple[tuple[str, Pattern | None], ...]
+"""Entities and their classes, None for one of which that is not known."""
+
+
+def _values_of(key: _Key) -> dict[str, Value]:
+    return {name: value for name, _, value in key}
+
+
+def _declared(spec: Spec, key: _Key) -> _Declared:
+    """The classes of the entities that may be extended."""
+    declared: dict[str, Pattern | None] = {}
+    for part in spec.parts:
+        statement, resolving = part.unit.statement, _Resolving(_values_of(key))
+        if isinstance(statement, Entity) and statement.extended is None:
+            target = resolving.pattern(statement.target)
+            declared.setdefault(statement.name.text, None if resolving.problems else target)
+        elif isinstance(statement, Include):
+            for other in entities_of(resolving.resolved(statement)):
+                declared.setdefault(other.name.text, other.target)
+    return tuple(declared.items())
+
+
+class _Resolved(NamedTuple):
+    unit: Unit
+    """Broken, where it cannot be meant."""
+    problems: tuple[EslProblem, ...]
+    used: frozenset[str]
+
+
+@functools.lru_cache(maxsize=8192)
+def _resolved(unit: Unit, key: _Key, declared: _Declared) -> _Resolved:
+    """Kept, because an editor asks for the whole file at every keystroke."""
+    resolving = _Resolving(_values_of(key))
+    made: Any = resolving.resolved(unit.statement) if unit.has_setting else unit.statement
+    if isinstance(made, Entity) and made.extended is not None:
+        target = resolving.class_of(made, dict(declared))
+        made = dataclasses.replace(made, target=target) if target is not None else None
+    if resolving.problems or made is None:
+        made = Broken(unit.statement.span, "")
+    new = unit if made is unit.statement else Unit(made, unit.text)
+    return _Resolved(new, tuple(resolving.problems), frozenset(resolving.used))
+
+
+class _Resolving:
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self.problems: list[EslProblem] = []
+        self.values = values
+        self.used: set[str] = set()
 
     def _error(self, message: str, span: Span, fix: str = "") -> None:
-        self.bad = True
-        self.problems.append(EslProblem("error", message, span, fix))
+        self.problems.append(error(message, span, fix))
 
-    def statement(self, statement: Statement) -> Statement:
-        self.bad = False
-        if isinstance(statement, Default):
-            return statement
-        first = bisect_left(self.spec.settings, statement.span.start)
-        has_setting = first < len(self.spec.settings) and self.spec.settings[first] < statement.span.end
-        made: Any = self.resolved(statement) if has_setting else statement
-        if isinstance(made, Entity) and made.extended is not None:
-            made = dataclasses.replace(made, target=self._class_of(made))
-        return Broken(statement.span, "") if self.bad else made
-
-    def unused(self) -> None:
-        if any(isinstance(statement, Broken) for statement in self.spec.statements):
-            return  # what could not be read may use it
-        for statement in self.spec.statements:
-            if isinstance(statement, Default) and statement.name.text not in self.used:
-                message = f"nothing uses `${statement.name.text}`; remove the parameter, or use it"
-                self.problems.append(EslProblem("warning", message, statement.name.span))
-
-    def _class_of(self, entity: Entity) -> Pattern:
-        declared: dict[str, Pattern] = {}
-        for statement in self.spec.statements:
-            if isinstance(statement, Entity) and statement.extended is None:
-                declared.setdefault(statement.name.text, self.pattern(statement.target))
-            elif isinstance(statement, Include):
-                for other in entities_of(self.resolved(statement)):
-                    declared.setdefault(other.name.text, other.target)
-        target = declared.get(entity.name.text)
-        if target is None:
+    def class_of(self, entity: Entity, declared: Mapping[str, Pattern | None]) -> Pattern | None:
+        """None where it cannot be told."""
+        if entity.name.text not in declared:
             hint, fix = did_you_mean(entity.name.text, declared)
             message = f"there is no entity `{entity.name.text}` to extend{hint}"
             self._error(message if hint else message + "; declare it with `is module:Class`", entity.name.span, fix)
-            return entity.target
-        return dataclasses.replace(target, span=entity.target.span)
+            return None
+        target = declared[entity.name.text]
+        return dataclasses.replace(target, span=entity.target.span) if target is not None else None
 
     # Any node: the same object when nothing in it is to be replaced.
 
@@ -200,7 +244,7 @@ class _Resolving:
     def _word(self, word: Word, field: str) -> Word:
         value = self._value(word.text[1:], word.span)
         needs: Callable[[Value], bool] = _IS_WANTED[field]
-        if not self.bad and not needs(value):
+        if not self.problems and not needs(value):
             wanted = {"number": "a number that is not negative", "name": "a text"}.get(field, "a level or a number")
             self._error(f"{wanted} is needed here, and `{word.text}` is {value!r}", word.span)
         return Word(word.span, str(value))
@@ -228,7 +272,7 @@ class _Resolving:
             return str(self._value(match[1], span))
 
         text = _IN_PATTERN.sub(put, written)
-        if not self.bad and not _PATTERN.fullmatch(text):
+        if not self.problems and not _PATTERN.fullmatch(text):
             self._error(f"`{written}` is `{text}`, which is no pattern; check the parameter's value", span)
         return text
 

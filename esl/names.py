@@ -5,12 +5,13 @@ Invariant: two occurrences of one kind and text mean the same thing, in whicheve
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.esl.ast import Act, Entity, EntityEvent, LevelMap, Name, Spec, Watch, Word
-from clew.esl.checker import channel_of
+from clew.esl.ast import Act, Entity, EntityEvent, LevelMap, Name, Spec, Statement, Unit, Watch, Word
+from clew.esl.channels import channel_of
 from clew.esl.expression import names_in
 from clew.esl.span import Span
 from clew.esl.words import NAMING
@@ -43,27 +44,42 @@ class Occurrence:
     """Here it is given, and not only used."""
     written: bool = True
 
+    def moved(self, lines: int, offset: int) -> Occurrence:
+        span = self.span.moved(lines, offset)
+        return Occurrence(self.kind, self.name, span, self.verb, self.owner, self.given, self.written)
+
     @property
     def meaning(self) -> tuple[str, str, str]:
         return (self.kind, self.owner, self.name)
 
 
 def names_of(spec: Spec) -> Iterator[Occurrence]:
-    for statement in spec.statements:
-        match statement:
-            case Act():
-                yield from _act(statement)
-            case LevelMap():
-                yield Occurrence("level", statement.name.text, inner(statement.name))
-                for label in statement.labels:
-                    yield Occurrence("label", label.name.text, inner(label.name), owner=statement.name.text)
-            case Entity():
-                given = statement.extended is None
-                yield Occurrence("entity", statement.name.text, inner(statement.name), given=given)
-                for clause in statement.clauses:
-                    if clause.name is not None:
-                        yield Occurrence("entity", clause.name.text, inner(clause.name), given=False)
-                yield from _watched(statement)
+    for part in spec.parts:
+        for each in _names_in(part.unit):
+            yield each.moved(part.lines, part.offset)
+
+
+@functools.lru_cache(maxsize=8192)
+def _names_in(unit: Unit) -> tuple[Occurrence, ...]:
+    """Kept, because an editor asks for the whole file at every keystroke."""
+    return tuple(_given(unit.statement))
+
+
+def _given(statement: Statement) -> Iterator[Occurrence]:
+    match statement:
+        case Act():
+            yield from _act(statement)
+        case LevelMap():
+            yield Occurrence("level", statement.name.text, inner(statement.name))
+            for label in statement.labels:
+                yield Occurrence("label", label.name.text, inner(label.name), owner=statement.name.text)
+        case Entity():
+            given = statement.extended is None
+            yield Occurrence("entity", statement.name.text, inner(statement.name), given=given)
+            for clause in statement.clauses:
+                if clause.name is not None:
+                    yield Occurrence("entity", clause.name.text, inner(clause.name), given=False)
+            yield from _watched(statement)
 
 
 def inner(word: Word) -> Span:

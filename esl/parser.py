@@ -1,6 +1,7 @@
 """Reads a spec's text into a syntax tree and a list of problems; no text at all makes it raise.
 
-Every statement is parsed on its own, so a bad one costs itself only. It is left in the tree as `Broken`.
+Every statement is parsed on its own, so a bad one costs itself only. It is left in the tree as `Broken`. Blocks that were
+read before are not read again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, Unexp
 from lark.lexer import PatternStr
 
 from clew.esl import scan
-from clew.esl.ast import Broken, EntityEvent, Spec, Statement, Watch
+from clew.esl.ast import Broken, EntityEvent, Part, Spec, Statement, Unit, Watch
+from clew.esl.blocks import blocks_of
 from clew.esl.build import Builder
 from clew.esl.problem import EslProblem, did_you_mean, in_order, listing, nearest
 from clew.esl.scan import Piece
@@ -62,20 +64,23 @@ def grammar() -> Lark:
 
 @functools.lru_cache(maxsize=4096)
 def _tree_of(statement: str, start: str) -> Tree[Token]:
-    """The grammar's tree of one statement. Kept, because an editor asks for the whole file at every keystroke, and a
-    statement's tree depends on nothing but its text."""
+    """The grammar's tree of one statement. Kept, because the statements of a block that is typed in mostly stay."""
     return grammar().parse(statement, start=start)
-
-
-@functools.lru_cache(maxsize=4096)
-def _built(statement: str, place: Span) -> Statement:
-    """The statement that a text is at a place. Kept, too: what stands before an edit stays where it is."""
-    return Builder(place).statement(_tree_of(statement, "statement"))
 
 
 @functools.lru_cache(maxsize=16)
 def parse(text: str) -> Parsed:
     """Kept, because whoever asks something of a spec begins with it."""
+    parts: list[Part] = []
+    problems: list[EslProblem] = []
+    for block, lines, offset in blocks_of(text, read_block):
+        parts += [Part(unit, lines, offset) for unit in block.units]
+        problems += [problem.moved(lines, offset) for problem in block.problems]
+    return Parsed(Spec(Lines(text).span(0, len(text)), tuple(parts)), in_order(problems))
+
+
+def read_block(text: str) -> tuple[list[Unit], list[EslProblem]]:
+    """What a text says that stands at the beginning of a line, and outside of any statement; a whole spec is such a text."""
     return _Parser(text).parse()
 
 
@@ -85,15 +90,13 @@ class _Parser:
         self.lines = Lines(text)
         self.problems: list[EslProblem] = []
 
-    def parse(self) -> Parsed:
+    def parse(self) -> tuple[list[Unit], list[EslProblem]]:
         tokens, problems = scan.tokens_of(self.text, self.lines)
         self.problems += problems
         statements: list[Statement] = []
         for piece in scan.pieces_of(tokens, self.lines, self.problems):
             statements += self._statements(piece)
-        settings = tuple(match.start() for match in re.finditer(r"\$", self.text))
-        spec = Spec(self.lines.span(0, len(self.text)), tuple(statements), settings)
-        return Parsed(spec, in_order(self.problems))
+        return [Unit(statement, self.text) for statement in statements], self.problems
 
     def _error(self, start: int, end: int, message: str, fix: str = "") -> None:
         self.problems.append(EslProblem("error", message, self.lines.span(start, end), fix))
@@ -131,7 +134,7 @@ class _Parser:
             piece = _before(piece, rest)
         if piece.ending != ";":
             self._missing_end(piece, "a statement")
-        return _built(self.text[piece.start : piece.end], self._span(piece)), rest
+        return Builder(self._span(piece)).statement(tree), rest
 
     def _unknown(self, piece: Piece, keywords: tuple[str, ...], what: str) -> None:
         first = piece.tokens[0]

@@ -18,7 +18,7 @@ class SpecError(ClewError):
     """A spec that has errors was to be used; the text lists them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EslProblem:
     """`message` is a sentence that says what to do. `fix`, if there is one, is the text to put in place of `span`; with
     `remove`, `span` is best removed."""
@@ -28,6 +28,11 @@ class EslProblem:
     span: Span
     fix: str = ""
     remove: bool = False
+
+    def moved(self, lines: int, offset: int) -> EslProblem:
+        if not offset:
+            return self
+        return EslProblem(self.severity, self.message, self.span.moved(lines, offset), self.fix, self.remove)
 
 
 def error(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:

@@ -3,6 +3,7 @@ properties read without `unsafe`. Only what the source shows for sure is an erro
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -24,7 +25,7 @@ from clew.esl.ast import (
     Unary,
     Watch,
 )
-from clew.esl.checker import has_wildcard
+from clew.esl.channels import has_wildcard
 from clew.esl.compiled import functions_in
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
@@ -44,30 +45,23 @@ BROAD = 1000
 def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> Iterator[EslProblem]:
     """`found` are the rules of the spec's statements without errors."""
     checker = _Checker(index)
-    entities = {
-        id(member): entity for entity in spec.statements if isinstance(entity, Entity) for member in entity.members
-    }
     acts = 0
     for each in found:
         acts += 1
-        yield from checker.count(each)
-        node = each.rule.node
-        if isinstance(node, EntityEvent):
-            yield from checker.event(node, entities[id(node)], each.functions)
-        elif isinstance(node, Act):
-            for clause in node.clauses:
-                if clause.expression is not None:
-                    yield from checker.values(clause.expression, each.functions)
-    for statement in spec.statements:
-        if isinstance(statement, LevelMap):
-            for label in statement.labels:
-                yield from checker.pattern(label.pattern)
-        elif isinstance(statement, Scope):
-            # A wide pattern leaves out what there may be; an exact one that means nothing is a slip.
-            for excluded in statement.excepts:
-                if not has_wildcard(excluded.module):
-                    yield from checker.pattern(excluded)
-    if acts and not any(isinstance(statement, Include | Broken) for statement in spec.statements):
+        problems = index.answer(("against", each.rule.meant), functools.partial(checker.against, each))
+        part = each.rule.part
+        for problem in problems:
+            yield problem.moved(part.lines, part.offset)
+    is_followed = False
+    for part in spec.parts:
+        match part.unit.statement:
+            case LevelMap() | Scope() as statement:
+                problems = index.answer(("beside", part.unit), functools.partial(_beside, checker, statement))
+                for problem in problems:
+                    yield problem.moved(part.lines, part.offset)
+            case Include() | Broken():
+                is_followed = True
+    if acts and not is_followed:
         yield warning(
             "nothing is included, so what goes through threads, tasks, queues and processes will not be followed; "
             "add `include standard;`",
@@ -76,28 +70,51 @@ def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> 
         )
 
 
+def _beside(checker: _Checker, statement: LevelMap | Scope) -> tuple[EslProblem, ...]:
+    """Of patterns that are no rules."""
+    if isinstance(statement, LevelMap):
+        patterns = [label.pattern for label in statement.labels]
+    else:
+        # A wide pattern leaves out what there may be; an exact one that means nothing is a slip.
+        patterns = [excluded for excluded in statement.excepts if not has_wildcard(excluded.module)]
+    return tuple(problem for pattern in patterns for problem in checker.pattern(pattern))
+
+
 class _Checker:
     def __init__(self, index: SourceIndex) -> None:
         self.index = index
         self._properties: dict[str, frozenset[str]] = {}
 
+    def against(self, each: RuleMatch) -> tuple[EslProblem, ...]:
+        """A rule against the functions that it means. Spans count from the beginning of the statement's block."""
+        return (*self.count(each), *self.values_of(each))
+
+    def values_of(self, each: RuleMatch) -> Iterator[EslProblem]:
+        match each.rule.part.unit.statement, each.rule.meant.node:
+            case Entity() as entity, EntityEvent() as event:
+                yield from self.event(event, entity, each.functions)
+            case _, Act(clauses=clauses):
+                for clause in clauses:
+                    if clause.expression is not None:
+                        yield from self.values(clause.expression, each.functions)
+
     # How many functions.
 
     def count(self, each: RuleMatch) -> Iterator[EslProblem]:
-        pattern, total = each.rule.pattern, len(each.functions)
+        pattern, total = each.rule.meant.pattern, len(each.functions)
         yield from self._classes(pattern)
         if total > BROAD:
             message = f"this matches {total} functions, and every call of each is recorded; name fewer modules, or add `except`"
             yield warning(message, pattern.span)
         elif not total and each.rule.rule.excepts and functions_of(Rule(each.rule.rule.target), self.index):
             yield warning("`except` leaves out every function that this matches; make it narrower", pattern.span)
-        elif not total and isinstance(each.rule.node, EntityEvent) and each.rule.rule.types:
+        elif not total and isinstance(each.rule.meant.node, EntityEvent) and each.rule.rule.types:
             found = functions_of(each.rule.rule._replace(types=()), self.index)
-            yield from _mistyped(each.rule.node, found) if found else self._nothing(pattern, method=True)
+            yield from _mistyped(each.rule.meant.node, found) if found else self._nothing(pattern, method=True)
         elif not total and pattern.filters and self._named(pattern):
             yield from self._filtered_out(pattern, self._named(pattern))
         elif not total:
-            yield from self._nothing(pattern, method=isinstance(each.rule.node, EntityEvent))
+            yield from self._nothing(pattern, method=isinstance(each.rule.meant.node, EntityEvent))
 
     def pattern(self, pattern: Pattern) -> Iterator[EslProblem]:
         if not functions_of(Rule(target_of(pattern)), self.index):

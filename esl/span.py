@@ -17,6 +17,19 @@ class Span:
     end: int = 0
     """Offsets into the text, `text[start:end]`."""
 
+    def moved(self, lines: int, offset: int) -> Span:
+        """The same place of a text that stands so many whole lines further on, which have so many characters."""
+        if not offset:
+            return self
+        return Span(
+            self.line + lines,
+            self.column,
+            self.end_line + lines,
+            self.end_column,
+            self.start + offset,
+            self.end + offset,
+        )
+
 
 class Lines:
     """Turns offsets of one text into spans. Only `\\n` ends a line; a `\\r` before it counts as a blank."""

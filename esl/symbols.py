@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from clew.esl import scan
 from clew.esl.ast import Act, Broken, Entity, EntityEvent, Include, LevelMap, Node, Scope, Spec, Statement, Watch
-from clew.esl.checker import channel_of
+from clew.esl.channels import channel_of
 from clew.esl.place import word_at
 from clew.esl.span import Lines, Span
 
@@ -108,7 +108,7 @@ def _fold(span: Span) -> Iterator[tuple[int, int, bool]]:
 def around(spec: Spec, text: str, offset: int) -> tuple[tuple[int, int], ...]:
     """What the offset lies in, the smallest first: the word, the parts of a value, the clause, the statement, the text."""
     found = {word_at(text, offset), (0, len(text))}
-    for node in _nodes(spec):
+    for node in _nodes(spec.around(offset).statements):
         if node.span.start <= offset <= node.span.end:
             found.add((node.span.start, node.span.end))
     chain: list[tuple[int, int]] = []

@@ -6,6 +6,7 @@ Invariant: one thread at a time reads or changes the index; an answer about a te
 from __future__ import annotations
 
 import functools
+import gc
 import threading
 import time
 from collections import OrderedDict
@@ -33,6 +34,9 @@ FRESH_SECONDS = 2.0
 LISTED_SECONDS = 2.0
 """For how long a list of the workspace's specs is good enough."""
 
+MANY = 500
+"""Files that were read, from which on they are many."""
+
 
 class Specs:
     def __init__(self, session: Callable[[], Session], opened: Callable[[], list[str]]) -> None:
@@ -46,6 +50,7 @@ class Specs:
         self._listed: list[Path] = []
         self._listed_until = 0.0
         self._fresh_until = 0.0
+        self._settled = 0
 
     @property
     def workspace(self) -> Path:
@@ -64,6 +69,7 @@ class Specs:
                 checked = esl.check(path, self.workspace, text=text, index=index, refresh=stale)
                 if stale:
                     self._fresh_until = time.monotonic() + FRESH_SECONDS
+                self._settle(index)
             else:
                 checked = esl.Checked(**vars(esl.compile_text(text, path)))
             self._checked[path] = checked
@@ -166,7 +172,17 @@ class Specs:
 
         if self._index is None or self._index.root != self.workspace.resolve():
             self._index = esl.SourceIndex(self.workspace)
+            self._settled = 0
         return self._index
+
+    def _settle(self, index: SourceIndex) -> None:
+        """What was read of thousands of files stays: the collector of garbage need not look through it again and again, which
+        takes 0.2 s each time."""
+        if index.known - self._settled >= MANY:
+            self._settled = index.known
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
 
     def _inside(self, path: str) -> bool:
         return Path(same_file_key(path)).is_relative_to(same_file_key(str(self.workspace)))

@@ -28,9 +28,8 @@ def hover(specs: Specs, spec: SpecText, offset: int, task: Task) -> tuple[str, t
         return about.about_name(name, everywhere), (name.span.start, name.span.end)
     meant = about.pattern_at(tree, offset, root)
     if meant is not None:
-        found = specs.with_index(lambda index: meant_by(meant.rule, index))
-        functions = tuple(function for function, _ in found)
-        text = about.about_functions(meant, functions, tuple(doubt for _, doubt in found))
+        functions, doubts = specs.with_index(lambda index: meant_by(meant.rule, index))
+        text = about.about_functions(meant, functions, doubts)
         figures = specs.figures(task) if functions else None
         if figures is not None:
             text += f"\n\n{rule_figures.about(figures.of(functions), figures.name)}"

@@ -25,7 +25,7 @@ def lenses(specs: Specs, spec: SpecText, task: Task, *, record: bool) -> list[ty
     figures = specs.figures(task)
     by_statement: dict[int, list[RuleMatch]] = {}
     for each in checked.matches:
-        by_statement.setdefault(each.rule.node.span.start, []).append(each)
+        by_statement.setdefault(each.rule.span.start, []).append(each)
     made = []
     for start, matches in sorted(by_statement.items()):
         functions = list(dict.fromkeys(function for each in matches for function in each.functions))
