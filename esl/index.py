@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from clew.esl.functions import ClassInfo, Contents, FunctionInfo, read_contents
+from clew.esl.index_answers import Answers, shape_of
 from clew.esl.index_file import IndexFile, Kept, Row
 from clew.esl.plain import contents as contents_of
 from clew.esl.reading import digest_of, read_file, read_files
@@ -25,8 +26,8 @@ from clew.records.plan import Target
 
 KEPT_FROM = 100
 """Files from which on what was read is kept; fewer are read as quickly as looked up."""
-MOST_ANSWERS = 4096
-"""That are kept; an editor asks for a new pattern at every keystroke."""
+FEW = 20
+"""Files that may change without everything being forgotten that is known of the others."""
 _T = TypeVar("_T")
 
 
@@ -41,7 +42,7 @@ class SourceIndex:
         self._read: dict[str, tuple[SourceFile, Contents | bytes]] = {}
         """What is known of files, packed as long as nobody has asked for it."""
         self._overlays: dict[str, tuple[SourceFile, bytes]] = {}
-        self._answers: dict[object, Any] = {}
+        self._answers = Answers()
         self._silent: dict[str, tuple[int, int]] = {}
         """Files that do not mention clew, as they were then."""
         self._left_out = ""
@@ -147,10 +148,29 @@ class SourceIndex:
         if over:
             files = tuple(sorted((*files, *over.values()), key=lambda file: file.path))
         if files != self.files:
-            self.files = files
-            self._answers.clear()
-            for view in ("_by_name", "_by_top", "_by_path", "ancestry"):
+            before, self.files = self.files, files
+            for view in ("_by_name", "_by_top", "_by_path"):
                 self.__dict__.pop(view, None)  # they are of the files as they were
+            self._forget(before)
+
+    def _forget(self, before: tuple[SourceFile, ...]) -> None:
+        """What the files as they are may not say any more."""
+        same_names = len(before) == len(self.files) and all(map(_has_the_names, before, self.files))
+        changed = [pair for pair in zip(before, self.files, strict=False) if pair[0] != pair[1]]
+        if not same_names or len(changed) > FEW:
+            self.__dict__.pop("ancestry", None)
+            self._answers.forget()
+            return
+        alike = all(self._is_alike(*pair) for pair in changed)
+        if not alike:
+            self.__dict__.pop("ancestry", None)
+        self._answers.forget_about({file.path for _, file in changed}, shape=not alike)
+
+    def _is_alike(self, before: SourceFile, file: SourceFile) -> bool:
+        """Does a file declare what it did?"""
+        if not self._is_read(before):
+            return False
+        return shape_of(self._unpacked(before)) == shape_of(self._contents(file))
 
     @functools.cached_property
     def _by_top(self) -> dict[str, list[SourceFile]]:
@@ -173,24 +193,33 @@ class SourceIndex:
                 found.setdefault(alias, file)
         return found | {file.module: file for file in reversed(self.files)}
 
-    def files_named(self, target: Target) -> list[SourceFile]:
+    def paths_named(self, target: Target) -> tuple[str, ...]:
         """The files of the modules that a target can mean."""
         top = target.module.partition(".")[0]
-        files = self.files if is_wide(top) else self._by_top.get(top, ())
-        return self.answer(
-            ("files", target.module, target.root),
-            lambda: [file for file in files if any(matches_module(target, name, file.path) for name in file.names)],
-        )
 
-    def answer(self, question: object, find: Callable[[], _T]) -> _T:
-        """What `find` gives, found once for the files as they are now."""
-        try:
-            known: _T = self._answers[question]
-        except KeyError:
-            if len(self._answers) >= MOST_ANSWERS:
-                self._answers.clear()
-            known = self._answers[question] = find()
-        return known
+        def find() -> tuple[str, ...]:
+            files = self.files if is_wide(top) else self._by_top.get(top, ())
+            return tuple(
+                file.path for file in files if any(matches_module(target, name, file.path) for name in file.names)
+            )
+
+        return self.answer(("files", target.module, target.root), find, shape=False)
+
+    def files_named(self, target: Target) -> list[SourceFile]:
+        return [self._by_path[path] for path in self.paths_named(target)]
+
+    def answer(
+        self, question: object, find: Callable[[], _T], files: Collection[str] = (), *, shape: bool = True
+    ) -> _T:
+        """What `find` gives, found once for as long as it depends on nothing that has changed: `files` are the paths of those
+        whose contents it depends on; without `shape` it does not depend on what other files declare."""
+        return self._answers.get(question, find, files, shape=shape)
+
+    def answer_by_file(
+        self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, shape: bool
+    ) -> list[_T]:
+        """For each file what `find` says of it."""
+        return self._answers.by_file(question, files, find, shape=shape)
 
     def file_at(self, path: str) -> SourceFile | None:
         return self._by_path.get(path)
@@ -277,6 +306,10 @@ class SourceIndex:
             return False
         self._silent[file.path] = file.stamp
         return False
+
+
+def _has_the_names(one: SourceFile, another: SourceFile) -> bool:
+    return one._replace(stamp=another.stamp) == another
 
 
 def _is_of(kept: Kept, file: SourceFile) -> bool:

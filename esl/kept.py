@@ -4,7 +4,7 @@ there more than twice as many.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -24,6 +24,11 @@ class Kept(Generic[K, V]):
         if found is None and (found := self._old.get(key)) is not None:
             self.put(key, found)
         return found
+
+    def retain(self, still: Callable[[V], bool]) -> None:
+        """Forgets what does not hold any more."""
+        self._young = {key: value for key, value in self._young.items() if still(value)}
+        self._old = {key: value for key, value in self._old.items() if still(value)}
 
     def put(self, key: K, value: V) -> None:
         if len(self._young) >= self.most:

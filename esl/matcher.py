@@ -44,32 +44,41 @@ def functions_of(rule: Rule, index: SourceIndex) -> tuple[FunctionInfo, ...]:
 
 def meant_by(rule: Rule, index: SourceIndex) -> tuple[tuple[FunctionInfo, ...], tuple[str, ...]]:
     """With what makes each one doubtful, "" for nothing."""
-    key = ("meant", rule.target, rule.excepts, rule.types)
-    return index.answer(key, lambda: _pair(_meant_by(rule, index)))
+    key = (rule.target, rule.excepts, rule.types)
+    # From which classes one descends may be said in any file.
+    shape = any(target.classes for target in (rule.target, *rule.excepts))
+    return index.answer(
+        ("meant", *key),
+        lambda: _meant_by(rule, index, ("in a file", *key), shape),
+        index.paths_named(rule.target),
+        shape=shape,
+    )
 
 
-def _pair(found: Iterator[tuple[FunctionInfo, str]]) -> tuple[tuple[FunctionInfo, ...], tuple[str, ...]]:
-    pairs = list(found)
+def _meant_by(
+    rule: Rule, index: SourceIndex, key: object, shape: bool
+) -> tuple[tuple[FunctionInfo, ...], tuple[str, ...]]:
+    files = index.files_named(rule.target)
+    index.read(files)
+    found = index.answer_by_file(key, files, lambda file: tuple(_meant_in(rule, file, index)), shape=shape)
+    pairs = [pair for each in found for pair in each]
     return tuple(function for function, _ in pairs), tuple(doubt for _, doubt in pairs)
 
 
-def _meant_by(rule: Rule, index: SourceIndex) -> Iterator[tuple[FunctionInfo, str]]:
-    files = index.files_named(rule.target)
-    index.read(files)
+def _meant_in(rule: Rule, file: SourceFile, index: SourceIndex) -> Iterator[tuple[FunctionInfo, str]]:
     qualname, filtered = pattern(rule.target.qualname), has_filters(rule)
-    for file in files:
-        left_out = [
-            pattern(target.qualname)
-            for target in (() if filtered else rule.excepts)
-            if any(matches_module(target, name, file.path) for name in file.names)
-        ]
-        for function in index.functions(file):
-            name = function.name
-            if not qualname.match(name) or any(glob.match(name) for glob in left_out):
-                continue
-            answer = _answer(rule, file, function, index) if filtered else YES
-            if answer.holds and (not rule.types or _is_annotated(rule, function)):
-                yield function, answer.doubt or function.doubt
+    left_out = [
+        pattern(target.qualname)
+        for target in (() if filtered else rule.excepts)
+        if any(matches_module(target, name, file.path) for name in file.names)
+    ]
+    for function in index.functions(file):
+        name = function.name
+        if not qualname.match(name) or any(glob.match(name) for glob in left_out):
+            continue
+        answer = _answer(rule, file, function, index) if filtered else YES
+        if answer.holds and (not rule.types or _is_annotated(rule, function)):
+            yield function, answer.doubt or function.doubt
 
 
 def _is_annotated(rule: Rule, function: FunctionInfo) -> bool:

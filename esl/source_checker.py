@@ -34,7 +34,7 @@ from clew.esl.matcher import RuleMatch, functions_of
 from clew.esl.problem import EslProblem, did_you_mean, error, listing, nearest, warning
 from clew.esl.span import Span
 from clew.records.compiled import is_compiled
-from clew.records.match import matches_module
+from clew.records.match import has_filters
 from clew.records.match import pattern as compiled_glob
 from clew.records.plan import Rule
 
@@ -48,7 +48,11 @@ def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> 
     acts = 0
     for each in found:
         acts += 1
-        problems = index.answer(("against", each.rule.meant), functools.partial(checker.against, each))
+        target = each.rule.rule.target
+        problems = index.answer(
+            ("against", each.rule.meant), functools.partial(checker.against, each), index.paths_named(target),
+            shape=not each.functions or has_filters(each.rule.rule),
+        )  # fmt: skip
         part = each.rule.part
         for problem in problems:
             yield problem.moved(part.lines, part.offset)
@@ -56,7 +60,11 @@ def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> 
     for part in spec.parts:
         match part.unit.statement:
             case LevelMap() | Scope() as statement:
-                problems = index.answer(("beside", part.unit), functools.partial(_beside, checker, statement))
+                patterns = _patterns(statement)
+                paths = index.answer(
+                    ("files beside", part.unit), functools.partial(_paths, patterns, index), shape=False
+                )
+                problems = index.answer(("beside", part.unit), functools.partial(checker.patterns, patterns), paths)
                 for problem in problems:
                     yield problem.moved(part.lines, part.offset)
             case Include() | Broken():
@@ -70,14 +78,15 @@ def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> 
         )
 
 
-def _beside(checker: _Checker, statement: LevelMap | Scope) -> tuple[EslProblem, ...]:
-    """Of patterns that are no rules."""
+def _patterns(statement: LevelMap | Scope) -> list[Pattern]:
+    """Those that are no rules. A wide pattern leaves out what there may be; an exact one that means nothing is a slip."""
     if isinstance(statement, LevelMap):
-        patterns = [label.pattern for label in statement.labels]
-    else:
-        # A wide pattern leaves out what there may be; an exact one that means nothing is a slip.
-        patterns = [excluded for excluded in statement.excepts if not has_wildcard(excluded.module)]
-    return tuple(problem for pattern in patterns for problem in checker.pattern(pattern))
+        return [label.pattern for label in statement.labels]
+    return [excluded for excluded in statement.excepts if not has_wildcard(excluded.module)]
+
+
+def _paths(patterns: list[Pattern], index: SourceIndex) -> frozenset[str]:
+    return frozenset(path for pattern in patterns for path in index.paths_named(target_of(pattern)))
 
 
 class _Checker:
@@ -115,6 +124,9 @@ class _Checker:
             yield from self._filtered_out(pattern, self._named(pattern))
         elif not total:
             yield from self._nothing(pattern, method=isinstance(each.rule.meant.node, EntityEvent))
+
+    def patterns(self, patterns: list[Pattern]) -> tuple[EslProblem, ...]:
+        return tuple(problem for pattern in patterns for problem in self.pattern(pattern))
 
     def pattern(self, pattern: Pattern) -> Iterator[EslProblem]:
         if not functions_of(Rule(target_of(pattern)), self.index):
@@ -206,7 +218,7 @@ class _Checker:
 
     def _proposal(self, pattern: Pattern) -> str:
         """The pattern that was probably meant, "" if nothing is near."""
-        modules = {name: file for file in self.index.files for name in file.names}
+        modules = self.index.answer("modules", self._modules, shape=False)
         qualname = pattern.qualname
         if qualname is None and not has_wildcard(pattern.module):
             # A dot in place of the colon: package.module.Class.method.
@@ -214,19 +226,16 @@ class _Checker:
             for cut in range(len(parts) - 1, 0, -1):
                 module, name = ".".join(parts[:cut]), ".".join(parts[cut:])
                 if module in modules:
-                    names = [function.name for function in self.index.functions(modules[module])]
+                    file = self.index.file_at(modules[module])
+                    names = [function.name for function in self.index.functions(file)] if file is not None else []
                     if any(each == name or each.startswith(name + ".") for each in names):
                         return f"{module}:{name}" if name in names else f"{module}:{name}.*"
             if any(name.startswith(pattern.module + ".") for name in modules):
                 return pattern.module + ".**"
-        here = [
-            file
-            for file in self.index.files
-            if any(matches_module(target_of(pattern), n, file.path) for n in file.names)
-        ]
+        here = self.index.files_named(target_of(pattern))
         if qualname and not has_wildcard(pattern.text):
             top = pattern.module.partition(".")[0]
-            places = [f.module for f in self.index.all_functions() if f.name == qualname]
+            places = self.index.answer("places", self._places).get(qualname, [])
             # The same name elsewhere in the package, or in a module that is called almost the same.
             places = [name for name in places if name.partition(".")[0] == top] or [nearest(pattern.module, places)]
             if places[0]:
@@ -242,12 +251,25 @@ class _Checker:
                 return nearest(pattern.text, same, 0.0)
         if not here:
             stem, ending = _without_ending(pattern.module)
-            known = {known_stem for name in modules for known_stem in _stems(name)}
-            inside = sorted(name for name in known if name.endswith("." + stem))
-            module = inside[0] if inside else nearest(stem, sorted(known), 0.7)
+            known = self.index.answer(
+                "stems", lambda: sorted({each for name in modules for each in _stems(name)}), shape=False
+            )
+            inside = next((name for name in known if name.endswith("." + stem)), "")
+            module = inside or nearest(stem, known, 0.7)
             if module and not has_wildcard(stem):
                 return module + ending + (f":{qualname}" if qualname else "")
         return ""
+
+    def _modules(self) -> dict[str, str]:
+        """The path of each module's file."""
+        return {name: file.path for file in self.index.files for name in file.names}
+
+    def _places(self) -> dict[str, list[str]]:
+        """The modules that have a function of a name."""
+        found: dict[str, list[str]] = {}
+        for function in self.index.all_functions():
+            found.setdefault(function.name, []).append(function.module)
+        return found
 
     # Values and parameters.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import pkgutil
 import random
 import re
@@ -172,6 +173,55 @@ def test_a_check_after_others_is_a_first_check(workspace, lines, edits):
     for text, earlier in zip(texts, found, strict=True):
         forget()
         assert earlier == shown(esl.check(path, text=text)), text
+
+
+FILES = {
+    "app/store.py": (
+        SOURCE,
+        SOURCE.replace("return key", "pass\n\n        return key"),
+        SOURCE.replace("key, value", "value, kye"),
+        SOURCE.replace("Part(Store)", "Part"),
+        SOURCE.replace("@property", "@cached"),
+        SOURCE.replace("async ", ""),
+        SOURCE + "import clew\nclew.send('jobs', 1)\nclew.use('mian', 1)\n",
+        "def (",
+    ),
+    "app/base.py": (
+        "",
+        "from app.store import Store\nclass More(Store):\n    def put(self, key): pass\n",
+        "class More: pass\n",
+    ),
+    "app/stroe.py": (
+        "def main(argv): pass\n",
+        "import app.base\nclass Last(app.base.More):\n    def fetch(self, key): pass\n",
+    ),
+}
+WRITTEN = st.tuples(st.sampled_from(sorted(FILES)), st.integers(0, 7), st.sampled_from(("editor", "disk", "closed")))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6), st.lists(WRITTEN, min_size=1, max_size=6))
+def test_a_check_after_changes_of_the_source_is_a_first_check(tmp_path_factory, lines, changes):
+    folder = tmp_path_factory.mktemp("changed")
+    (folder / "app").mkdir()
+    (folder / "app/store.py").write_text(SOURCE)
+    text = "\n".join([*lines, "scope app.** in subclasses of app.store:Store;", "scope app.stroe:mian;"]) + "\n"
+    index, opened = esl.SourceIndex(folder), dict[str, str]()
+    for second, (name, number, where) in enumerate([("app/base.py", 0, "disk"), *changes]):
+        source = FILES[name][number % len(FILES[name])]
+        if where == "disk":
+            (folder / name).write_text(source)
+            os.utime(folder / name, (second, second))  # files that are written at once may have the same time
+        elif where == "editor":
+            opened[name] = source
+        else:
+            opened.pop(name, None)
+        index.overlay(folder / name, opened.get(name))
+        found = shown(esl.check(folder / "a.esl", text=text, index=index))
+        fresh = esl.SourceIndex(folder)
+        for each, content in opened.items():
+            fresh.overlay(folder / each, content)
+        assert found == shown(esl.check(folder / "a.esl", text=text, index=fresh))
 
 
 NAMES = st.text("abc", max_size=5)

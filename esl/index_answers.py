@@ -1,0 +1,66 @@
+"""What was asked of a workspace's source, and found: kept for as long as no file has changed that it depends on.
+
+Invariant: an answer that is given again is what would be found now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from clew.esl.functions import Contents
+from clew.esl.kept import Kept
+from clew.esl.source_files import SourceFile
+
+MOST = 20_000
+"""That are kept; a spec of thousands of rules asks several questions about each, and an editor new ones at every keystroke."""
+_T = TypeVar("_T")
+
+
+class _Answer(NamedTuple):
+    value: Any
+    files: Collection[str]
+    """Paths of those whose contents it depends on."""
+    shape: bool
+    """Depends on what any file declares, too (see `shape_of`)."""
+
+
+class Answers:
+    def __init__(self) -> None:
+        self._known: Kept[object, _Answer] = Kept(MOST)
+
+    def get(self, question: object, find: Callable[[], _T], files: Collection[str], *, shape: bool) -> _T:
+        known = self._known.get(question)
+        if known is None:
+            known = _Answer(find(), files, shape)
+            self._known.put(question, known)
+        value: _T = known.value
+        return value
+
+    def by_file(
+        self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, shape: bool
+    ) -> list[_T]:
+        """For each file what `find` says of it; asked only of those that have changed since it was asked last."""
+        known: dict[str, tuple[SourceFile, _T]] = self.get(question, dict, (), shape=shape)
+        found = []
+        for file in files:
+            entry = known.get(file.path)
+            if entry is None or entry[0] != file:
+                entry = known[file.path] = file, find(file)
+            found.append(entry[1])
+        return found
+
+    def forget(self) -> None:
+        self._known = Kept(MOST)
+
+    def forget_about(self, changed: Collection[str], *, shape: bool) -> None:
+        """These files hold something else now; with `shape`, they declare something else."""
+        paths = frozenset(changed)
+        self._known.retain(lambda known: not (shape and known.shape) and paths.isdisjoint(known.files))
+
+
+def shape_of(contents: Contents) -> object:
+    """All that other files, and patterns that name nothing, can depend on: not where functions stand, and what they take."""
+    functions = [(f.qualname, f.kind, f.decorators, f.decorator_names, f.class_name) for f in contents.functions]
+    classes = [(each.qualname, each.bases, each.decorators) for each in contents.classes]
+    return functions, classes, contents.names, contents.channels
