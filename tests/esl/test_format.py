@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from clew.esl.format import format_text
 from clew.esl.parser import parse
+from tests.esl.damaged import damaged
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = re.findall(r"^```esl\n(.*?)^```$", (ROOT / "docs/esl.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
@@ -116,15 +116,16 @@ def test_no_text_changes_its_meaning(text: str) -> None:
     check_kept(text)
 
 
-def test_damaged_examples_keep_what_they_mean(sketch: str) -> None:
-    chance = random.Random(7)
-    lines = [line for text in (sketch, *EXAMPLES) for line in text.splitlines(keepends=True)]
-    for _ in range(400):
-        letters = list("".join(chance.sample(lines, 4)))
-        for _ in range(chance.randrange(1, 5)):
-            place = chance.randrange(len(letters))
-            letters[place : place + chance.randrange(2)] = chance.choice(" \n;{}(),:/*'\"a.")
-        check_kept("".join(letters))
+def test_every_prefix_of_every_example_keeps_what_it_means() -> None:
+    for text in EXAMPLES:
+        for stop in range(len(text)):
+            check_kept(text[:stop])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ten_thousand_damaged_specs_keep_what_they_mean(seed: int) -> None:
+    for text in damaged(EXAMPLES, 2_500, seed):
+        check_kept(text)
 
 
 def clew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

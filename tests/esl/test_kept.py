@@ -64,7 +64,7 @@ def test_examples_are_cut_where_statements_end(text):
 
 def test_damaged_texts_are_cut_where_statements_end():
     chance = random.Random(3)
-    for _ in range(1_200):
+    for _ in range(600):
         lines = [line for text in chance.sample(EXAMPLES, 2) for line in text.splitlines(keepends=True)]
         begin = chance.randrange(len(lines))
         text = "".join(lines[begin : begin + 12])
@@ -199,7 +199,7 @@ FILES = {
 WRITTEN = st.tuples(st.sampled_from(sorted(FILES)), st.integers(0, 7), st.sampled_from(("editor", "disk", "closed")))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6), st.lists(WRITTEN, min_size=1, max_size=6))
 def test_a_check_after_changes_of_the_source_is_a_first_check(tmp_path_factory, lines, changes):
     folder = tmp_path_factory.mktemp("changed")

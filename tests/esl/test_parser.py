@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +12,7 @@ from hypothesis import strategies as st
 from clew.esl import ast, compile_text, render_all
 from clew.esl.parser import parse
 from clew.esl.span import Lines, Span
+from tests.esl.damaged import damaged
 
 GOOD = (
     "include threads;",
@@ -111,20 +110,7 @@ def test_any_text_is_compiled_or_gives_problems(text: str) -> None:
 
 
 def test_ten_thousand_mutations_are_compiled_or_give_problems(specs: dict[str, str]) -> None:
-    """Statements of every spec with something left out, put in, doubled or exchanged. Seeded: the same in every run."""
-    random_ = random.Random(7)
-    pieces = [statement for text in specs.values() for statement in re.findall(r"[^;{}]+[;{}]", text)]
-    tokens = sorted(
-        {token for piece in pieces for token in re.findall(r"\w+|\s+|[^\w\s]", piece)} | {"$most", "/*", "\0"}
-    )
-    for _ in range(10_000):
-        parts = re.findall(r"\w+|\s+|[^\w\s]", "".join(random_.choices(pieces, k=random_.randint(1, 3))))
-        for _ in range(random_.randint(1, 4)):
-            place = random_.randrange(len(parts))
-            other = random_.choice((random_.choice(tokens), random_.choice(parts)))
-            parts[place : place + random_.choice((0, 1, 1, 2))] = random_.choice(([], [other], [other, other]))
-            parts = parts or [other]
-        text = "".join(parts)
+    for text in damaged(specs.values(), 10_000):
         compiled = compile_text(text, workspace="/")
         assert (compiled.plan is None) == any(problem.severity == "error" for problem in compiled.problems)
         for problem in compiled.problems:
