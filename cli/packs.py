@@ -97,7 +97,7 @@ def _modules(name: str) -> Iterator[str]:
 def _tops(spec: Spec) -> Iterator[str]:
     from clew.esl.lower import lower
 
-    for lowered in lower(spec, "", path="", root="").rules:
+    for lowered in lower(spec, path="", root="").rules:
         top = lowered.rule.target.module.partition(".")[0]
         if top.isidentifier():
             yield top

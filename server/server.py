@@ -178,11 +178,21 @@ class ClewServer(LanguageServer):
         self.comparison.refresh()
         self.figures.refresh()
 
-    def refresh_lenses(self) -> None:
+    @property
+    def asks_again_for_lenses(self) -> bool:
+        """Whether the client does so when it is told to. One that does not gets its only answer when all is known."""
         workspace = self.client_capabilities.workspace
-        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+        return bool(workspace and workspace.code_lens and workspace.code_lens.refresh_support)
+
+    @property
+    def asks_again_for_hints(self) -> bool:
+        workspace = self.client_capabilities.workspace
+        return bool(workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support)
+
+    def refresh_lenses(self) -> None:
+        if self.asks_again_for_lenses:
             self.workspace_code_lens_refresh(None)
-        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+        if self.asks_again_for_hints:
             self.workspace_inlay_hint_refresh(None)
 
     def give_up(self) -> None:

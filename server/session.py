@@ -193,13 +193,13 @@ class Session:
                     opened.functions = FunctionTable.of(run, found)
         return opened.functions
 
-    def functions_at_hand(self, task: Task | None = None) -> FunctionTable | None:
-        """Those of the selected run, unless to find them takes long and was not done yet."""
+    def functions_at_hand(self, task: Task | None = None, *, wait: bool = False) -> FunctionTable | None:
+        """Those of the selected run, unless to find them takes long and was not done yet; with `wait` also then."""
         from clew.graph.figures import SMALL, kept_profiles
         from clew.server.functions import FunctionTable
 
         opened = self._opened("", task)
-        if opened.functions is None and len(opened.run.graph) < SMALL:
+        if opened.functions is None and (wait or len(opened.run.graph) < SMALL):
             return self.functions("", task)
         if opened.functions is None:
             known = kept_profiles(opened.run.folder, opened.run.graph)

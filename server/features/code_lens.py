@@ -50,8 +50,9 @@ def register(server: ClewServer) -> None:
                 settings = server.settings
                 found = []
                 if settings.code_lens and settings.lens_parts:
+                    wait = not server.asks_again_for_lenses
                     found = await server.work(
-                        "clew: code lenses", lambda task: function_lenses(server.session, path, text, task)
+                        "clew: code lenses", lambda task: function_lenses(server.session, path, text, task, wait=wait)
                     )
                 if "change" in settings.lens_parts:
                     changes = await asyncio.to_thread(server.comparison.lenses, path, text)
@@ -93,11 +94,12 @@ def _tell(server: ClewServer, error: ClewError) -> None:
         server.tell_once(str(error))
 
 
-def function_lenses(session: Session, path: str, text: str, task: Task) -> list[types.CodeLens]:
-    """A lens without text for each function of the file that the selected run has calls of."""
+def function_lenses(session: Session, path: str, text: str, task: Task, *, wait: bool) -> list[types.CodeLens]:
+    """A lens without text for each function of the file that the selected run has calls of; of a large run that was not looked
+    at yet only with `wait`."""
     if not session.has_runs():
         return []
-    table = session.functions_at_hand(task)
+    table = session.functions_at_hand(task, wait=wait)
     found = table.in_file(path) if table is not None else []
     if table is None or not found:
         return []

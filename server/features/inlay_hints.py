@@ -41,9 +41,10 @@ def register(server: ClewServer) -> None:
             return []
         text = server.workspace.get_text_document(params.text_document.uri).source
         first, last = params.range.start.line + 1, params.range.end.line + 1
+        wait = not server.asks_again_for_hints
         try:
             return await server.work(
-                "clew: inlay hints", lambda task: line_hints(server.session, path, text, (first, last), task)
+                "clew: inlay hints", lambda task: line_hints(server.session, path, text, (first, last), task, wait=wait)
             )
         except ClewError as error:
             if not isinstance(error, Cancelled):
@@ -56,11 +57,13 @@ class _Hint(NamedTuple):
     tooltip: str
 
 
-def line_hints(session: Session, path: str, text: str, lines: tuple[int, int], task: Task) -> list[types.InlayHint]:
-    """Of the lines (from 1) from the first to the last one."""
+def line_hints(
+    session: Session, path: str, text: str, lines: tuple[int, int], task: Task, *, wait: bool
+) -> list[types.InlayHint]:
+    """Of the lines (from 1) from the first to the last one; of a large run that was not looked at yet only with `wait`."""
     if not session.has_runs():
         return []
-    table = session.functions_at_hand(task)
+    table = session.functions_at_hand(task, wait=wait)
     functions = table.in_file(path) if table is not None else []
     if table is None or not functions:
         return []

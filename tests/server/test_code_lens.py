@@ -5,6 +5,9 @@ import re
 
 import pytest
 
+from clew.graph import figures
+from clew.server.features.code_lens import function_lenses
+from clew.server.session import Task
 from tests.server.lsp import ask, change, figures_of, open_file
 
 # One server serves all tests of this file.
@@ -78,3 +81,11 @@ async def test_lenses_are_of_the_selected_run(editor, shop):
     assert all(argument["run"].endswith("-before") for *_, argument in await figures_of(editor, uri))
     await ask(editor, "clew/selectRun", {"run": ""})
     assert all(argument["run"].endswith("-after") for *_, argument in await figures_of(editor, uri))
+
+
+async def test_a_client_that_does_not_ask_again_gets_its_lenses_when_all_is_known(session, shop, monkeypatch):
+    monkeypatch.setattr(figures, "SMALL", 0)  # so that no run is small
+    path = shop / "shop/stock.py"
+    arguments = (session, str(path), path.read_text(), Task())
+    assert function_lenses(*arguments, wait=False) == []
+    assert len(function_lenses(*arguments, wait=True)) > 1
