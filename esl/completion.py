@@ -10,6 +10,7 @@ from typing import Literal
 
 from clew.esl import expression, packs
 from clew.esl.ast import Pattern
+from clew.esl.attributes import Attribute, ClassName, attributes_of, class_of_type
 from clew.esl.functions import FunctionInfo
 from clew.esl.help import help_of
 from clew.esl.index import SourceIndex
@@ -18,13 +19,26 @@ from clew.esl.matcher import functions_of
 from clew.esl.meaning import parameters_of
 from clew.esl.names import CHANNELS, Occurrence
 from clew.esl.place import Place, is_inside_comment, place_at
+from clew.esl.snippets import SNIPPETS
 from clew.esl.span import Span
 from clew.esl.words import EVENTS, LOG_LEVELS, NAMING, RATES, UNITS
 from clew.records.match import matches_module
 from clew.records.plan import Rule
 
 Kind = Literal[
-    "keyword", "snippet", "pack", "module", "class", "function", "method", "parameter", "value", "name", "event", "unit"
+    "keyword",
+    "snippet",
+    "pack",
+    "module",
+    "class",
+    "function",
+    "method",
+    "attribute",
+    "parameter",
+    "value",
+    "name",
+    "event",
+    "unit",
 ]
 MOST = 500
 """Proposals at once; of more the rest comes when more is typed."""
@@ -34,35 +48,6 @@ _WORD_BEFORE = re.compile(r"(?:[^\W\d]\w*)?\Z")
 _SETTING_BEFORE = re.compile(r"\$\w*\Z")
 _PARAMETER = re.compile(r"^\s*parameter\s+(\w+)\s*=\s*([^;\n]*)", re.MULTILINE)
 _DOTTED_BEFORE = re.compile(r"(?P<path>[\w.]+)\.\w*\Z")
-
-SNIPPETS = {
-    "include": "include ${1:standard};",
-    "scope": "scope ${1:package}.**$2;",
-    "send": "send ${1:module:function} key ${2:item} as ${3:channel};",
-    "receive": "receive ${1:module:function} key ${2:item} as ${3:channel};",
-    "join": "join finish ${1:module:function} key ${2:result} as ${3:channel};",
-    "define": "define ${1:module:function} key ${2:item} as ${3:state};",
-    "use": "use ${1:module:function} key ${2:item} as ${3:state};",
-    "release": "release ${1:module:function} key ${2:id(this)} as ${3:lock};",
-    "acquire": "acquire finish ${1:module:function} key ${2:id(this)} as ${3:lock};",
-    "handle": "handle ${1:module:function} key ${2:item} as ${3:channel};",
-    "request": "request ${1:module:function} as ${2:name};",
-    "name": "name finish ${1:module:function} as (${2:value});",
-    "inject": "inject ${1:module:function} into ${2:headers};",
-    "extract": "extract ${1:module:function} from ${2:headers};",
-    "payload": "payload ${1:module:function} value ${2:value} as ${3:name};",
-    "logs": "logs level ${1|DEBUG,INFO,WARNING,ERROR|};",
-    "redact": 'redact "${1:password}";',
-    "budget": "budget ${1:3}%;",
-    "quota": "quota ${1:512}MB keep newest;",
-    "sample": "sample ${1:10}%;",
-    "parameter": "parameter ${1:name} = ${2:value};",
-    "level": "level ${1:component} = { ${2:label}: ${3:package.module} };",
-    "entity": "entity ${1:Name} is ${2:module:Class} {\n    when finish __init__() -> position(this);$0\n}",
-    "watch": "watch ${1:name} is this.${2:attribute};",
-    "when": "when ${1|start,finish|} ${2:method}($3) -> ${4|position,communication,deletion|}(${5:this});",
-}
-"""A whole statement for a word that begins one, with the places to fill in."""
 
 
 @dataclass(frozen=True)
@@ -268,8 +253,7 @@ class _Completer:
 
     def _methods(self, place: Place, start: int) -> Iterator[Completion]:
         """Of the class that an entity's line is about."""
-        target = next((token for token in reversed(place.head) if token.type == "PATTERN"), None)
-        module, _, owner = str(target or "").partition(":")
+        module, _, owner = self._class_of_entity(place).partition(":")
         for function in self._functions_of_modules(module):
             method = function.name.removeprefix(owner + ".")
             if function.in_class and method != function.name and "." not in method:
@@ -337,26 +321,65 @@ class _Completer:
             return ()
         module, colon, qualname = str(pattern).partition(":")
         if place.member:
-            target = next((token for token in reversed(place.head) if token.type == "PATTERN"), None)
-            module, colon, owner = str(target or "").partition(":")
+            module, colon, owner = self._class_of_entity(place).partition(":")
             qualname = f"{owner}.{pattern}"
         return functions_of(Rule(target_of(Pattern(_NOWHERE, module, qualname if colon else None))), self.index)
 
     def _attributes(self, place: Place, path: str) -> Iterator[Completion]:
-        """Methods that run no code; of `this` also its class's properties, which need `unsafe`."""
+        """Methods that run no code, and what the source says of the object's class; its properties need `unsafe`."""
         for name, (fewest, _) in expression.METHODS.items():
             yield Completion(
                 name, "method", self.word, f"{name}($1)" if fewest else f"{name}()", detail="runs no code", rank=6
             )
-        if path != expression.THIS or self.index is None:
+        if self.index is None:
             return
-        owners = {(f.file, f.name.rpartition(".")[0]) for f in self._meant(place) if f.in_class}
-        for file in self.index.files:
-            for owner in (owner for path, owner in owners if path == file.path):
-                for function in self.index.functions(file):
-                    if function.is_property and function.name.rpartition(".")[0] == owner:
-                        name = function.name.rpartition(".")[2]
-                        yield Completion(name, "method", self.word, detail="a property: needs `unsafe`", rank=5)
+        first, *rest = path.split(".")
+        classes = list(dict.fromkeys(self._classes(place, first)))
+        for part in rest:
+            found = [attributes_of(self.index, each).get(part) for each in classes]
+            typed = [
+                (one.type, one.owner.partition(":")[0] or each[0])
+                for one, each in zip(found, classes, strict=True)
+                if one is not None
+            ]
+            named = [class_of_type(self.index, kind, module) for kind, module in typed]
+            classes = list(dict.fromkeys(each for each in named if each is not None))
+        for each in classes:
+            for attribute in attributes_of(self.index, each).values():
+                yield _attribute(attribute, self.word)
+
+    def _classes(self, place: Place, name: str) -> Iterator[ClassName]:
+        """Those whose object a name at a place can be: of `this` and of parameters with a type."""
+        assert self.index is not None
+        if name == expression.THIS and (place.member or place.keyword == "entity"):
+            module, _, owner = self._class_of_entity(place).partition(":")
+            yield module, owner
+            return
+        for function in self._meant(place):
+            if function.this and name in (expression.THIS, function.this):
+                yield function.module, function.class_name
+            elif name in function.parameters:
+                kind = function.types[function.parameters.index(name)]
+                found = class_of_type(self.index, kind, function.module)
+                if found is not None:
+                    yield found
+
+    def _class_of_entity(self, place: Place) -> str:
+        """The pattern of an entity's class, which of one that is extended stands elsewhere in the text."""
+        tokens = place.head or place.tokens
+        target = next((str(token) for token in tokens if token.type == "PATTERN"), "")
+        if not target and (name := next((str(token) for token in tokens if token.type == "NAME"), "")):
+            declared = re.search(rf"\bentity\s+{name}\s+is\s+([\w.:]+)", self.text)
+            target = declared[1] if declared else ""
+        return target
+
+
+def _attribute(attribute: Attribute, start: int) -> Completion:
+    said = "a property: needs `unsafe`" if attribute.is_property else attribute.type
+    whose = f"of {attribute.owner}" if attribute.owner else ""
+    kind: Kind = "method" if attribute.is_property else "attribute"
+    rank = 5 if attribute.is_property else 3 if attribute.name.startswith("_") else 2
+    return Completion(attribute.name, kind, start, detail=" · ".join(filter(None, (said, whose))), rank=rank)
 
 
 def _pack_around(place: Place) -> str:

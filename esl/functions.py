@@ -126,7 +126,7 @@ def _function(function: Function, path: str, module: str, last: int) -> Function
         first_line=function.first_line,
         end_line=node.end_lineno or node.lineno,
         kind=function.kind,
-        parameters=tuple(_mangled(each.arg, owner) for each in parameters),
+        parameters=tuple(mangled(each.arg, owner) for each in parameters),
         types=tuple(type_text(each.annotation) for each in parameters),
         decorators=function.decorators,
         in_class=function.in_class,
@@ -136,8 +136,8 @@ def _function(function: Function, path: str, module: str, last: int) -> Function
     )
 
 
-def _mangled(name: str, owner: str) -> str:
-    """The parameter's name in compiled code, which is what a spec must use."""
+def mangled(name: str, owner: str) -> str:
+    """A parameter's or attribute's name in compiled code, which is what a spec must use."""
     owner = owner.lstrip("_")
     return f"_{owner}{name}" if owner and name.startswith("__") and not name.endswith("__") else name
 

@@ -85,6 +85,16 @@ class SourceIndex:
         """By line."""
         return self._contents(file).classes
 
+    def source(self, file: SourceFile) -> bytes:
+        """Its text; none of a file that is gone."""
+        over = self._overlays.get(file.path)
+        if over is not None and over[0] == file:
+            return over[1]
+        try:
+            return Path(file.path).read_bytes()
+        except OSError:
+            return b""
+
     def all_functions(self) -> Iterator[FunctionInfo]:
         self.read(self.files)
         for file in self.files:

@@ -58,6 +58,25 @@ class Ancestry:
         """Is there such a class (`module:Class`), as far as source tells?"""
         return any(also is not None for _, also in self._meant((name,)))
 
+    def parents(self, module: str, qualname: str) -> list[_Place]:
+        """Modules and qualnames of its base classes, in order, as far as their source is known."""
+        names = self._names_of(module)
+        if names is None or qualname not in names.classes:
+            return []
+        found = [
+            self._resolve(name, frozenset())[0] for base in names.classes[qualname][-1] for name in base.names if name
+        ]
+        return [each for each in found if each is not None]
+
+    def class_named(self, name: str, module: str) -> tuple[str, str] | None:
+        """Module and qualname of the class that a name means in a module, as far as its source is known."""
+        names = self._names_of(module)
+        if names is None:
+            return None
+        head, dot, rest = name.partition(".")
+        bound = names.bound.get(head, (f"{module}.{head}",))
+        return self._resolve(f"{bound[0]}{dot}{rest}", frozenset())[0] if len(bound) == 1 and bound[0] else None
+
     def _descends(self, module: str, qualname: str, classes: tuple[str, ...], depth: int) -> Answer:
         key = (module, qualname, classes)
         known = self._known.get(key)

@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from clew.esl.completion import SNIPPETS, Completion, complete
+from clew.esl.completion import Completion, complete
 from clew.esl.parser import parse
+from clew.esl.snippets import SNIPPETS
 from clew.esl.tokens import tokens_of
 from clew.esl.words import KEYWORDS, MEMBER_KEYWORDS
 
