@@ -6,6 +6,7 @@ signal; a file is gone with its last array, whatever ends us.
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import tempfile
@@ -44,16 +45,18 @@ class Spilled:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # Threads add to it while others go through a copy, which takes one step of the interpreter.
+        # Threads add to it while others go through a copy, which takes one step of the interpreter. No callback tells of
+        # what is gone: whoever is interrupted in one is not interrupted.
         self._maps: dict[int, weakref.ref[mmap.mmap]] = {}
+        self._numbers = itertools.count()
 
     def room(self, shape: int | tuple[int, ...], dtype: Any, /) -> npt.NDArray[Any]:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         mapped = self._map(size) if size >= SMALL and hasattr(os, "posix_fallocate") else None
         if mapped is None:
             return np.empty(shape, dtype)
-        key, maps = id(mapped), self._maps
-        maps[key] = weakref.ref(mapped, lambda _: maps.pop(key, None))
+        self._there()
+        self._maps[next(self._numbers)] = weakref.ref(mapped)
         return np.frombuffer(mapped, dtype).reshape(shape)
 
     def _map(self, size: int) -> mmap.mmap | None:
@@ -67,7 +70,16 @@ class Spilled:
     def let_go(self) -> None:
         """Nothing of the arrays takes memory of ours, until it is looked at again."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            for known in self._maps.copy().values():
-                mapped = known()
-                if mapped is not None:
-                    mapped.madvise(mmap.MADV_DONTNEED)
+            for mapped in self._there():
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+    def _there(self) -> list[mmap.mmap]:
+        """Those that are; the others are forgotten."""
+        there = []
+        for number, known in self._maps.copy().items():
+            mapped = known()
+            if mapped is None:
+                self._maps.pop(number, None)
+            else:
+                there.append(mapped)
+        return there

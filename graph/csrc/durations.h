@@ -6,10 +6,10 @@
 
 #include "nesting.h"
 
-/* `self` and `waiting` begin as zeros. */
-static void book(Finder *finder, const void *call, const void *inner, bool wide, const int64_t *exit, const int64_t *ts,
+/* `self` and `waiting` begin as zeros. False: nobody wants it. */
+static bool book(Finder *finder, const void *call, const void *inner, bool wide, const int64_t *exit, const int64_t *ts,
                  const uint8_t *idle, const int64_t *strand_start, int64_t strands, const int64_t *pauses, int64_t paused,
-                 int64_t *total, int64_t *self, int64_t *waiting) {
+                 int64_t *total, int64_t *self, int64_t *waiting, Thrown thrown) {
     int64_t number = 0, opened = 0, before = -1, which = -1;
     for (int64_t strand = 0; strand < strands; strand++) {
         int64_t last = strand_start[strand + 1] - 1;
@@ -18,6 +18,7 @@ static void book(Finder *finder, const void *call, const void *inner, bool wide,
             total[number] = ts[end] - ts[finder->enter[number]];
         }
         for (int64_t row = strand_start[strand]; row < last; row++) {
+            if (is_unwanted(thrown, (uint64_t)row)) return false;
             int64_t running = get_row(inner, wide, row);
             if (running < 0) continue;
             if (running != before) { /* most often it is the next call, or goes on */
@@ -35,6 +36,7 @@ static void book(Finder *finder, const void *call, const void *inner, bool wide,
         int64_t begin = pauses[2 * at], end = pauses[2 * at + 1];
         waiting[find_call(finder, get_row(call, wide, begin))] += ts[end] - ts[begin];
     }
+    return true;
 }
 
 /* Marks what lies between two events of a strand and is no work of the call that runs then: another strand ran on the thread, the

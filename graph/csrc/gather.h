@@ -10,6 +10,7 @@
 
 #include "plane.h"
 #include "slice.h"
+#include "wanted.h"
 
 enum { ENTER = 1, UNWIND = 3, REQUEST = 20 };
 enum { HAS_REQUEST = 1, HAS_ENTER = 2 };
@@ -73,6 +74,9 @@ typedef struct {
     Node *nodes;        /* owned */
     size_t node_count;
     const char *bad;    /* the column that leads astray */
+    Thrown thrown;
+    bool unwanted;      /* ended early */
+    size_t looked;      /* so many places were, by the first walk */
 } Gathering;
 
 /* Where the walk along the rows is among the runs of rows. */
@@ -104,6 +108,8 @@ static inline uint32_t place_of(const Gathering *g, int64_t row) {
     if (row < 0 || (uint64_t)row >= g->asked->plane->events) return NONE;
     return g->mark ? g->mark[row] - 1 : (uint32_t)row;
 }
+
+static inline bool ends_early(Gathering *g, size_t step) { return g->unwanted = is_unwanted(g->thrown, step); }
 
 static inline uint32_t site_code(Gathering *g, uint64_t row) {
     const Names *names = &g->asked->names;
@@ -171,7 +177,8 @@ static void gather_runs(Gathering *g) {
     /* What is not written to takes no memory. */
     g->runs = (Runs){malloc((a->count + 1) * sizeof(Run)), 0, a->count + 1, false};
     g->runs.failed = !g->runs.items;
-    for (size_t i = 0; i < a->count && !g->runs.failed; i++) {
+    for (size_t i = 0; i < a->count && !g->runs.failed && !ends_early(g, i); i++) {
+        g->looked = i + 1;
         uint64_t row = a->rows ? (uint64_t)a->rows[i] : i;
         if (row >= c.stop) cursor_move(a->plane, &c, row);
         uint32_t position = c.begin + (uint32_t)(row - c.first), code = code_of(g, i, row);
@@ -206,7 +213,7 @@ static inline bool ends_of(const Gathering *g, size_t edge, uint32_t *source, ui
 static void gather_joins(Gathering *g) {
     const Asked *a = g->asked;
     uint32_t source, target;
-    for (size_t i = 0; i < a->edge_count; i++) {
+    for (size_t i = 0; i < a->edge_count && !ends_early(g, i); i++) {
         if (!ends_of(g, edge_number(a, i), &source, &target)) continue;
         uint32_t from = g->run_of[source], to = g->run_of[target];
         if (from != to && g->runs.items[from].code == g->runs.items[to].code) join_runs(g->runs.items, from, to);

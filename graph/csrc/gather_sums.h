@@ -91,7 +91,7 @@ static void gather_sums(Gathering *g, Between *b) {
     const Asked *a = g->asked;
     Cursor c = {0};
     size_t call = 0;
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = 0; i < a->count && !ends_early(g, i); i++) {
         uint64_t row = a->rows ? (uint64_t)a->rows[i] : i;
         if (row >= c.stop) cursor_move(a->plane, &c, row);
         uint32_t position = c.begin + (uint32_t)(row - c.first);
@@ -122,7 +122,7 @@ static void gather_sums(Gathering *g, Between *b) {
 static void gather_edges(Gathering *g, Between *b) {
     const Asked *a = g->asked;
     uint32_t source, target;
-    for (size_t i = 0; i < a->edge_count; i++) {
+    for (size_t i = 0; i < a->edge_count && !ends_early(g, i); i++) {
         size_t edge = edge_number(a, i);
         if (!ends_of(g, edge, &source, &target)) continue;
         source = node_at(g, source);
@@ -215,21 +215,21 @@ static bool between_finish(Between *b, size_t nodes) {
     return !b->edges.failed;
 }
 
-/* Everything but merging the edges; what it found is in `g` and `b`. False without memory. */
+/* Everything but merging the edges; what it found is in `g` and `b`. False without memory, or when nobody wants it. */
 static bool gather(Gathering *g, Between *b) {
     const Asked *a = g->asked;
     gather_runs(g);
     if (g->bad || g->runs.failed) return !g->runs.failed;
-    if (!a->given) gather_joins(g);
-    if (!gather_nodes(g)) return false;
+    if (!g->unwanted && !a->given) gather_joins(g);
+    if (g->unwanted || !gather_nodes(g)) return false;
     g->nodes = calloc(g->node_count + 1, sizeof *g->nodes);
     b->caller = malloc((g->node_count + 1) * sizeof *b->caller);
     b->calls = calloc(g->node_count + 1, sizeof *b->calls);
     if (!g->nodes || !b->caller || !b->calls) return false;
     memset(b->caller, 0xFF, (g->node_count + 1) * sizeof *b->caller);
     gather_sums(g, b);
-    gather_edges(g, b);
-    if (!between_finish(b, g->node_count)) return false;
+    if (!g->unwanted) gather_edges(g, b);
+    if (g->unwanted || !between_finish(b, g->node_count)) return false;
     for (size_t i = 0; i < b->edges.count; i++) {
         Edge *edge = &b->edges.items[i];
         edge->source = ranked_node(g, edge->source);

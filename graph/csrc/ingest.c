@@ -19,7 +19,7 @@ static PyObject *nest(PyObject *module, PyObject *args) {
                           given + 7, given + 8))
         return NULL;
     Buffers buffers = {.count = 0};
-    Nested to = {.wide = wide};
+    Nested to = {.wide = wide, .thrown = thrown_here()};
     size_t width = wide ? 8 : 4, sites = 1;
     PyObject *result = NULL;
     const uint8_t *kind = take(&buffers, given[0], 1, 0, false, "kind");
@@ -45,7 +45,8 @@ static PyObject *nest(PyObject *module, PyObject *args) {
     bool ok;
     Py_BEGIN_ALLOW_THREADS ok = nest_all(kind, site, sites, start, strands, &to);
     Py_END_ALLOW_THREADS
-    result = ok ? Py_BuildValue("LLL", (long long)to.calls, (long long)to.paused, (long long)to.unmatched) : PyErr_NoMemory();
+    if (ok) result = Py_BuildValue("LLL", (long long)to.calls, (long long)to.paused, (long long)to.unmatched);
+    else result = to.unwanted ? nobody_wants_it() : PyErr_NoMemory();
 done:
     let_go(&buffers);
     return result;
@@ -185,9 +186,11 @@ static PyObject *durations(PyObject *module, PyObject *args) {
             goto done;
         }
     }
+    bool wanted;
+    Thrown thrown = thrown_here();
     Py_BEGIN_ALLOW_THREADS finder_make(&finder, enter, calls);
-    book(&finder, call, inner, wide, exit_, ts, idle, start, strands, pauses, paused, total, self, waiting);
-    Py_END_ALLOW_THREADS result = Py_NewRef(Py_None);
+    wanted = book(&finder, call, inner, wide, exit_, ts, idle, start, strands, pauses, paused, total, self, waiting, thrown);
+    Py_END_ALLOW_THREADS result = wanted ? Py_NewRef(Py_None) : nobody_wants_it();
 done:
     let_go(&buffers);
     return result;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kinds.h"
+#include "wanted.h"
 
 typedef struct {
     uint32_t site;
@@ -27,6 +28,8 @@ typedef struct {
     int64_t *enter, *exit, *caller; /* per call, in the order of their rows */
     int64_t *pauses;                 /* pairs of rows */
     int64_t calls, paused, unmatched;
+    Thrown thrown;
+    bool unwanted;
 } Nested;
 
 static inline void put_row(void *rows, bool wide, int64_t at, int64_t value) {
@@ -133,7 +136,7 @@ static void nest_clear(Walk *walk, const uint8_t *kind, const uint32_t *site, in
         if (kind[row] == SUSPEND) walk->asleep[site[row]] = -1;
 }
 
-/* `sites` is one more than the greatest site. False: no memory. */
+/* `sites` is one more than the greatest site. False: no memory, or nobody wants it. */
 static bool nest_all(const uint8_t *kind, const uint32_t *site, size_t sites, const int64_t *strand_start, int64_t strands,
                      Nested *to) {
     Walk walk = {calloc(sites, sizeof *walk.running), malloc(sites * sizeof *walk.asleep), NULL, 0, 0, NULL, 0, 0};
@@ -142,6 +145,11 @@ static bool nest_all(const uint8_t *kind, const uint32_t *site, size_t sites, co
     for (int64_t strand = 0; ok && strand < strands; strand++) {
         int64_t start = strand_start[strand], stop = strand_start[strand + 1], inner = -1;
         for (int64_t row = start; ok && row < stop; row++) {
+            if (is_unwanted(to->thrown, (uint64_t)row)) {
+                to->unwanted = true;
+                ok = false;
+                break;
+            }
             uint8_t what = kind[row];
             int64_t call = inner;
             if (what == ENTER || what == RESUME) {

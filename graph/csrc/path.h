@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "plane.h"
 #include "slice.h"
+#include "wanted.h"
 
 /* Bits of the table of kinds. */
 enum { PASSIVE = 1, OPENING = 2, ROOT_OPENING = 4, SCOPE_ENDS = 8, ACQUIRES = 16 };
@@ -56,6 +57,8 @@ typedef struct {
     EventRows rivals;
     bool failed;
     const char *bad;   /* the column that leads astray */
+    Thrown thrown;
+    bool unwanted;     /* ended early */
 } PathWalk;
 
 static inline bool walks_on(const PathWalk *w) {
@@ -270,7 +273,7 @@ static int64_t slack_of(const PathWalk *w, int64_t event, size_t first_rival, si
 /* Walks back from an event; to no piece before one that has begun at the time since which it is asked for. */
 static void walk_path(PathWalk *w, int64_t event) {
     size_t waited = 0;
-    while (walks_on(w)) {
+    while (walks_on(w) && !(w->unwanted = is_unwanted(w->thrown, 0))) {
         size_t first = w->stretches.count;
         w->mark[event] = 1;
         w->entries.count = w->pool.count = 0;

@@ -105,7 +105,7 @@ static bool asked_of(Taken *t, const Plane *plane, Asked *a) {
 static void gather_settle(Gathering *g, bool done) {
     const Asked *a = g->asked;
     Cursor c = {0};
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = 0; i < g->looked; i++) {
         uint64_t row = a->rows ? (uint64_t)a->rows[i] : i;
         if (row >= c.stop) {
             cursor_move(a->plane, &c, row);
@@ -152,7 +152,7 @@ static PyObject *plane_gather(PlaneObject *self, PyObject *args) {
     Asked a;
     if (!PyArg_ParseTuple(args, "z*z*z*O", &t.rows, &t.edges, &t.given, &columns)) return NULL;
     if (take_columns(&t, columns) && asked_of(&t, &self->plane, &a)) {
-        Gathering g = {.asked = &a, .state = take_state(self)};
+        Gathering g = {.asked = &a, .state = take_state(self), .thrown = thrown_here()};
         Between b = {0};
         PyObject *node_of = bytes_of(NULL, a.count * 4);
         if (g.state && a.rows) g.mark = take_marks(self);
@@ -169,6 +169,7 @@ static PyObject *plane_gather(PlaneObject *self, PyObject *args) {
         if (done)
             result = Py_BuildValue("ONN", node_of, nodes_of(&g), edges_of(&b, g.node_count));
         else if (g.bad) PyErr_Format(PyExc_ValueError, "%s: not of this graph", g.bad);
+        else if (g.unwanted) nobody_wants_it();
         else if (!PyErr_Occurred()) PyErr_NoMemory();
         Py_XDECREF(node_of);
         free(g.runs.items);

@@ -64,7 +64,7 @@ static PyObject *plane_path(PlaneObject *self, PyObject *args) {
                       .region = c[P_REGION].buf, .kind = c[P_KIND].buf, .adapter = c[P_ADAPTER].buf, .root = c[P_ROOT].buf,
                       .follow = c[P_FOLLOW].buf, .kinds = c[P_KINDS].buf, .begun = c[P_BEGUN].buf, .sites = (size_t)c[P_ADAPTER].len,
                       .strands = (size_t)c[P_STRAND_START].len / 8, .regions = (size_t)c[P_BOUNDS].len / 8,
-                      .since = since, .forward = forward};
+                      .since = since, .forward = forward, .thrown = thrown_here()};
         w.state = take_state(self);
         if (w.state) w.mark = take_marks(self);
         if (w.mark) {
@@ -76,6 +76,7 @@ static PyObject *plane_path(PlaneObject *self, PyObject *args) {
             Py_END_ALLOW_THREADS
             if (w.bad) PyErr_Format(PyExc_ValueError, "%s: not of this graph", w.bad);
             else if (!walks_on(&w)) PyErr_NoMemory();
+            else if (w.unwanted) nobody_wants_it();
             else
                 result = Py_BuildValue("NNN", bytes_of(w.pieces.items, w.pieces.count * sizeof(PathPiece)),
                                        bytes_of(w.stretches.items, w.stretches.count * sizeof(Stretch)),

@@ -180,7 +180,8 @@ def _source_line(session: Session, run: Run, location: Location, task: Task, dir
             + (f"it recorded {wording.count(len(table.in_file(location.path)), 'function')} of the file"
                if table.in_file(location.path) else _files_there(graph, location.path))
         )  # fmt: skip
-    calls = calls_of(graph, [function.site], direction)
+    with task.interruptible():
+        calls = calls_of(graph, [function.site], direction)
     if not len(calls):
         raise NothingFound(f"{wording.short_label(function.label)} was never called in run {run.info.name}")
     newest = int(calls[np.argmax(graph.ts[calls])])
@@ -213,7 +214,8 @@ def _recorded_path(graph: ExecutionGraph, path: str) -> str:
 def _function(session: Session, run: Run, label: str, task: Task, direction: Direction) -> Found:
     graph = run.graph
     sites = [index for index, site in enumerate(graph.sites) if site.label == label]
-    calls = calls_of(graph, sites, direction)
+    with task.interruptible():
+        calls = calls_of(graph, sites, direction)
     if not len(calls):
         known = [function.label for function in session.functions(which_of(run), task).by_site.values()]
         near = difflib.get_close_matches(label, known, 1)

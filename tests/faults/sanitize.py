@@ -58,6 +58,7 @@ TESTS = [
     "tests/graph/test_savings.py",
     "tests/graph/test_flows.py",
     "tests/graph/test_walks.py",
+    "tests/graph/test_wanted.py",
     "tests/graph/test_bars.py",
     "tests/graph/test_strands.py",
     "tests/graph/test_clocks.py",
