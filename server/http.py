@@ -22,9 +22,10 @@ from typing import Any
 from clew.records.errors import ClewError
 from clew.server import handlers
 from clew.server.codec import RequestError, encode
+from clew.server.following import Following
 from clew.server.hangup import Hangup
 from clew.server.panel.own import SUFFIX, views_folder
-from clew.server.protocol import ErrorResult
+from clew.server.protocol import ErrorResult, RunGrew
 from clew.server.session import Cancelled, Session, Task
 from clew.server.watch import Watcher
 
@@ -35,6 +36,8 @@ VIEWS = "views/"
 """Where the workspace's own views are, from the page."""
 KEEP_ALIVE = 15.0
 """Seconds between two signs of life on /events, so that both ends notice when the other is gone."""
+MOST_NEWS = 100
+"""That are kept for pages that have not heard of them yet."""
 POLICY = (
     "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -84,6 +87,8 @@ class PanelServer(ThreadingHTTPServer):
             raise ServerError(f"there is no port {port}; ports go from 1 to 65535") from None
         self._watcher = Watcher(session, self.changes.announce)
         self._watcher.start()
+        self._following = Following(session, self._grew)
+        self._following.start()
 
     def server_bind(self) -> None:
         # Without the base class's look-up of this machine's name, which can take seconds.
@@ -101,8 +106,14 @@ class PanelServer(ThreadingHTTPServer):
     def hosts(self) -> tuple[str, ...]:
         return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
+    def _grew(self, growth: RunGrew) -> None:
+        self.changes.announce("runGrew", encode(growth), about=growth.run)
+        if growth.finished:
+            self.changes.announce()
+
     def close(self) -> None:
         self._watcher.stop()
+        self._following.stop()
         self.changes.close()
         self.shutdown()
         self.server_close()
@@ -113,16 +124,24 @@ class PanelServer(ThreadingHTTPServer):
 
 
 class Changes:
-    """Wakes every open /events stream when the runs changed."""
+    """Wakes every open /events stream when there is news. Of what is about one thing only the newest is kept, so that a page
+    that is slow to listen misses what is old, and holds up nobody."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._number = 0
+        self._newest: dict[tuple[str, str], tuple[int, bytes]] = {}
+        """By event and what it is about: the number that it had, and what is sent; the newest last."""
         self.closed = False
 
-    def announce(self) -> None:
+    def announce(self, event: str = "runsChanged", data: object = None, about: str = "") -> None:
+        text = f"event: {event}\ndata: {json.dumps({} if data is None else data)}\n\n".encode()
         with self._condition:
             self._number += 1
+            self._newest.pop((event, about), None)
+            self._newest[event, about] = (self._number, text)
+            if len(self._newest) > MOST_NEWS:
+                del self._newest[next(iter(self._newest))]
             self._condition.notify_all()
 
     def close(self) -> None:
@@ -134,11 +153,12 @@ class Changes:
     def number(self) -> int:
         return self._number
 
-    def wait(self, seen: int, timeout: float) -> int:
-        """The number of changes so far; returns when it is more than `seen`, after `timeout` seconds, or when closed."""
+    def wait(self, seen: int, timeout: float) -> tuple[int, list[bytes]]:
+        """The number of changes so far, and what is to be sent of those after `seen`; returns when there are some, after
+        `timeout` seconds, or when closed."""
         with self._condition:
             self._condition.wait_for(lambda: self._number > seen or self.closed, timeout)
-            return self._number
+            return self._number, [text for number, text in self._newest.values() if number > seen]
 
 
 class RequestHandler(BaseHTTPRequestHandler):
@@ -220,7 +240,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             self._json(HTTPStatus.OK, {"result": result})
 
     def _events(self) -> None:
-        """Server-sent events: one `runsChanged` per change, comments in between."""
+        """Server-sent events: `runsChanged` and `runGrew`, comments in between."""
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self._common_headers()
@@ -234,10 +254,9 @@ class RequestHandler(BaseHTTPRequestHandler):
         try:
             self.wfile.write(b": connected\n\n")
             while not changes.closed:
-                now = changes.wait(seen, KEEP_ALIVE)
-                self.wfile.write(b"event: runsChanged\ndata: {}\n\n" if now > seen else b": here\n\n")
+                seen, news = changes.wait(seen, KEEP_ALIVE)
+                self.wfile.write(b"".join(news) or b": here\n\n")
                 self.wfile.flush()
-                seen = now
         except OSError:
             pass  # the page was closed
 

@@ -44,6 +44,7 @@ from clew.server.features import (
 from clew.server.features.comparison import Comparison
 from clew.server.features.esl import everything
 from clew.server.features.figures import Figures
+from clew.server.features.live import Live
 from clew.server.files import same_file_key
 from clew.server.panel.locate import present
 from clew.server.positions import line_range, path_of, uri_of
@@ -77,6 +78,7 @@ class ClewServer(LanguageServer):
         self.settings = Settings()
         self.comparison = Comparison(self)
         self.figures = Figures(self)
+        self.live = Live(self)
         self.specs = Specs(lambda: self.session, self.open_specs)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clew-work")
         self._watcher: Watcher | None = None
@@ -170,6 +172,7 @@ class ClewServer(LanguageServer):
         self._loop = asyncio.get_running_loop()
         self._watcher = Watcher(self.session, lambda: _from_thread(self._loop, self.runs_changed))
         self._watcher.start()
+        self.live.begin()
 
     def runs_changed(self) -> None:
         self._told.clear()
@@ -190,10 +193,14 @@ class ClewServer(LanguageServer):
         return bool(workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support)
 
     def refresh_lenses(self) -> None:
-        if self.asks_again_for_lenses:
-            self.workspace_code_lens_refresh(None)
+        """And hints."""
+        self.refresh_code_lenses()
         if self.asks_again_for_hints:
             self.workspace_inlay_hint_refresh(None)
+
+    def refresh_code_lenses(self) -> asyncio.Future[None] | None:
+        """Done once the client has taken note; None where it can't be asked."""
+        return asyncio.wrap_future(self.workspace_code_lens_refresh(None)) if self.asks_again_for_lenses else None
 
     def give_up(self) -> None:
         """Nobody waits for anything any more."""
@@ -206,6 +213,7 @@ class ClewServer(LanguageServer):
             self._watcher.stop()
         self.comparison.stop()
         self.figures.stop()
+        self.live.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
         super().shutdown()  # type: ignore[no-untyped-call]  # pygls has no annotation here
 

@@ -155,6 +155,15 @@ class Session:
                 return folder.name
         return ""
 
+    def going_on(self) -> Path | None:
+        """The folder of the run that is looked at, while it is being recorded."""
+        try:
+            folder = self.folder()
+            info = load_run(folder)
+        except ClewError:
+            return None
+        return None if run_ref(folder, info).finished else folder
+
     def folder(self, which: str = "") -> Path:
         """The folder of a run by id, name or path; without one the selected, else the newest. Raises `RunError`."""
         if which:

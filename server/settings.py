@@ -58,6 +58,8 @@ class Settings:
     """`clew.logs.links`: links at places in source and at events' ids in logs and terminals."""
     walk_links: bool = True
     """`clew.walk.enabled`: links that begin a walk in hovers and above lines of logs."""
+    watch_code_lens: bool = True
+    """`clew.watch.codeLens`: how often functions were called so far, above them, while their program is recorded."""
     record_code_lens: bool = True
     """`clew.record.codeLens`: "record" above tests and a file's `if __name__ == "__main__":`."""
     esl_code_lens: bool = True
@@ -74,6 +76,7 @@ class Settings:
         lenses = (
             self.code_lens,
             self.lens_parts,
+            self.watch_code_lens,
             self.record_code_lens,
             self.esl_code_lens,
             self.log_code_lens,
@@ -93,6 +96,7 @@ _PATHS = {
     "log_code_lens": ("logs", "codeLens"),
     "log_links": ("logs", "links"),
     "walk_links": ("walk", "enabled"),
+    "watch_code_lens": ("watch", "codeLens"),
     "record_code_lens": ("record", "codeLens"),
     "esl_code_lens": ("esl", "codeLens"),
     "esl_inlay_hints": ("esl", "inlayHints"),

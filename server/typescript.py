@@ -23,7 +23,7 @@ MODULES = tuple(
     importlib.import_module(f"{protocol.__name__}.{module.name}") for module in pkgutil.iter_modules(protocol.__path__)
 )
 """Their types are written in the order of the modules' names."""
-CONSTANTS = ("PROTOCOL_VERSION", "RUNS_CHANGED", "COMMANDS")
+CONSTANTS = ("PROTOCOL_VERSION", "RUNS_CHANGED", "RUN_GREW", "COMMANDS")
 UNIONS = ("HostMessage", "PanelMessage")
 SENT_BY_CLIENT = (protocol.ClientOptions, protocol.OpenMessage, protocol.CursorMessage, protocol.RevealMessage)
 SCALARS = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}

@@ -15,7 +15,7 @@ from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.about_function import path_share, what_if
 from clew.server.codec import encode
-from clew.server.features import log_lines, record
+from clew.server.features import live, log_lines, record
 from clew.server.features.esl import lens as spec_lens
 from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.positions import line_range, path_of
@@ -49,7 +49,10 @@ def register(server: ClewServer) -> None:
                 text = server.workspace.get_text_document(uri).source
                 settings = server.settings
                 found = []
-                if settings.code_lens and settings.lens_parts:
+                counted = server.live.counted() if settings.code_lens else None
+                if counted is not None:
+                    found = await asyncio.to_thread(live.lenses, server.session, counted, path, text)
+                elif settings.code_lens and settings.lens_parts:
                     wait = not server.asks_again_for_lenses
                     found = await server.work(
                         "clew: code lenses", lambda task: function_lenses(server.session, path, text, task, wait=wait)

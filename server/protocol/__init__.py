@@ -44,6 +44,8 @@ from clew.server.protocol.hosts import PanelMessage as PanelMessage
 from clew.server.protocol.hosts import ReadyMessage as ReadyMessage
 from clew.server.protocol.hosts import RevealMessage as RevealMessage
 from clew.server.protocol.hosts import RunsChangedMessage as RunsChangedMessage
+from clew.server.protocol.live import RunGrew as RunGrew
+from clew.server.protocol.live import RunGrewMessage as RunGrewMessage
 from clew.server.protocol.localizes import LocalizeCluster as LocalizeCluster
 from clew.server.protocol.localizes import LocalizeEvidence as LocalizeEvidence
 from clew.server.protocol.localizes import LocalizeParams as LocalizeParams
@@ -182,7 +184,10 @@ METHODS: dict[str, tuple[type, type]] = {
 {"method", "params"}."""
 
 RUNS_CHANGED = "clew/runsChanged"
-"""The server's only notification of its own, without data."""
+"""A notification of the server's, without data."""
+
+RUN_GREW = "clew/runGrew"
+"""A notification of the server's, with a `RunGrew`: at most one a second and run."""
 
 COMMANDS = (
     "clew.openSlice",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from clew.server.protocol.live import RunGrewMessage
 from clew.server.protocol.shared import Location
 
 
@@ -61,5 +62,5 @@ class ReadyMessage:
     type: Literal["ready"]
 
 
-HostMessage = OpenMessage | CursorMessage | RunsChangedMessage
+HostMessage = OpenMessage | CursorMessage | RunsChangedMessage | RunGrewMessage
 PanelMessage = RevealMessage | ReadyMessage

@@ -6,6 +6,9 @@ import urllib.request
 
 import pytest
 
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, finish_run
+
 
 @pytest.fixture
 def panel(monkeypatch, shell, tmp_path):
@@ -75,3 +78,32 @@ def test_its_address_can_be_had_as_json(panel):
     with urllib.request.urlopen(told["url"], timeout=10) as page:
         assert page.read() == b"<!doctype html>panel"
     assert panel.interrupt(process)[0] == 0
+
+
+def recorded(folder, name, *, over):
+    plan = dump(Plan())
+    made, info = create_run(folder, name=name, command=["python"], spec="", plan=plan)
+    if over:
+        finish_run(made, info, 0, [])
+    return info.id
+
+
+def test_live_is_the_newest_run_that_goes_on(panel):
+    going = recorded(panel.folder, "going", over=False)  # this process is its launcher
+    recorded(panel.folder, "newer", over=True)
+    process = panel.start("view", "--no-browser", "--live")
+    url = process.stdout.readline().split()[-1]
+    base, token = url.removesuffix("#view=entities").split("/?token=")
+    request = urllib.request.Request(f"{base}/rpc", b'{"method": "clew/runs"}', {"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert json.load(answer)["result"]["selected"] == going
+    assert panel.interrupt(process)[0] == 0
+
+
+def test_live_waits_for_a_run_that_goes_on_and_is_not_for_one_that_is_over(panel):
+    over = recorded(panel.folder, "over", over=True)
+    err = panel.process("view", "--no-browser", "--live", "--run", "over", code=2).stderr
+    assert f"run {over} is over; look at it without --live" in err
+    process = panel.start("view", "--no-browser", "--live")
+    assert process.stdout.readline().endswith("#view=entities\n")
+    assert "nothing is being recorded now" in panel.interrupt(process)[2]

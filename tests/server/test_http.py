@@ -1,6 +1,8 @@
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, finish_run
 from clew.server import handlers
-from clew.server.http import PanelServer, ServerError
+from clew.server.http import MOST_NEWS, Changes, PanelServer, ServerError
 from clew.server.session import Session
 
 PAGE = "<!doctype html><script type=module src=/panel.js></script>"
@@ -229,6 +231,53 @@ def test_a_new_run_is_announced(server, workspace):
     lines = [response.readline() for _ in range(3)]
     assert lines == [b"\n", b"event: runsChanged\n", b"data: {}\n"]
     connection.close()
+
+
+def test_a_page_that_is_slow_to_listen_hears_the_newest_of_each_run_and_is_bounded():
+    changes = Changes()
+    seen = changes.number
+    for number in range(1000):
+        changes.announce("runGrew", {"events": number}, about=f"run {number % 3}")
+    changes.announce()
+    seen, news = changes.wait(seen, 1)
+    assert [text.decode() for text in news] == [
+        *(f'event: runGrew\ndata: {{"events": {number}}}\n\n' for number in (997, 998, 999)),
+        "event: runsChanged\ndata: {}\n\n",
+    ]
+    assert changes.wait(seen, 0) == (seen, [])
+    for number in range(1000):
+        changes.announce("runGrew", {}, about=f"run {number}")
+    assert len(changes.wait(seen, 1)[1]) == MOST_NEWS
+
+
+def test_a_run_that_goes_on_is_announced_as_it_grows(server, workspace):
+    (workspace / "app.py").write_text(GROWS)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", f"/events?token={server.token}")
+    response = connection.getresponse()
+    command = [sys.executable, "-m", "clew", "run", "-q", "--", sys.executable, "app.py"]
+    with subprocess.Popen(command, cwd=workspace, stderr=subprocess.DEVNULL) as program:
+        seen = []
+        while not (seen and seen[-1]["finished"]):
+            line = response.readline()
+            assert line, "the stream ended"
+            if line == b"event: runGrew\n":
+                seen.append(json.loads(response.readline().removeprefix(b"data: ")))
+                (workspace / "stop").touch()
+        assert program.wait(60) == 0
+    connection.close()
+    assert seen[-1]["calls"] == 1 and seen[-1]["events"] >= 2 and len({one["run"] for one in seen}) == 1
+
+
+GROWS = """\
+import pathlib, time
+
+def go():
+    while not pathlib.Path("stop").exists():
+        time.sleep(0.01)
+
+go()
+"""
 
 
 def test_a_mistake_in_clew_is_a_message_and_no_traceback(client, monkeypatch):

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { progressText, progressTip, resultText } from "../src/host/recordingText";
-import type { ProgressResult, Recordable, RunRef } from "../src/shared/protocol";
+import { progressText, progressTip, resultText, watchText, watchTip } from "../src/host/recordingText";
+import type { ProgressResult, Recordable, RunGrew, RunRef } from "../src/shared/protocol";
 
 const RUN: RunRef = {
   id: "20260101-120000-shop",
@@ -57,5 +57,28 @@ describe("a recording's progress", () => {
     expect(resultText(WHAT, RUN, 0)).toBe("clew: shop ended; recorded as 20260101-120000-shop.");
     expect(resultText(WHAT, RUN, 3)).toContain("ended with exit code 3");
     expect(resultText(WHAT, RUN, undefined)).toContain("was stopped");
+  });
+});
+
+describe("what is said of a program that is watched", () => {
+  const GROWTH: RunGrew = {
+    run: "20260101-120000-shop",
+    name: "shop",
+    elapsedNs: 72e9,
+    processes: 2,
+    events: 12345,
+    calls: 6000,
+    errors: 1,
+    finished: false,
+  };
+
+  it("counts its events", () => {
+    expect(watchText("shop", GROWTH)).toBe("● watching shop, 12,345 events");
+    expect(watchText("shop")).toBe("● watching shop");
+  });
+
+  it("has the rest in its tooltip", () => {
+    expect(watchTip("shop", GROWTH)).toContain("1 min 12 s, 2 processes\n6,000 calls, 1 error logged");
+    expect(watchTip("shop")).toMatch(/^Watching shop/);
   });
 });

@@ -5,7 +5,15 @@
  */
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, RevealOutputChannelOn, State } from "vscode-languageclient/node";
-import { type ClientOptions, COMMANDS, type Method, type Methods, RUNS_CHANGED } from "../shared/protocol";
+import {
+  type ClientOptions,
+  COMMANDS,
+  type Method,
+  type Methods,
+  RUN_GREW,
+  type RunGrew,
+  RUNS_CHANGED,
+} from "../shared/protocol";
 import { isOwnOutput, LOGS } from "./logs";
 import { findInterpreter, serverEnvironment } from "./python";
 
@@ -14,8 +22,11 @@ export type ServerState = "stopped" | "starting" | "running" | "failed";
 export class Server implements vscode.Disposable {
   readonly output = vscode.window.createOutputChannel("Clew", { log: true });
   private readonly runsChanged = new vscode.EventEmitter<void>();
+  private readonly runGrew = new vscode.EventEmitter<RunGrew>();
   private readonly stateChanged = new vscode.EventEmitter<ServerState>();
   readonly onRunsChanged = this.runsChanged.event;
+  /** Of every run that goes on, about once a second. */
+  readonly onRunGrew = this.runGrew.event;
   readonly onStateChanged = this.stateChanged.event;
   private client: LanguageClient | undefined;
   private starting: Promise<LanguageClient | undefined> | undefined;
@@ -64,6 +75,7 @@ export class Server implements vscode.Disposable {
   dispose(): void {
     void this.stop();
     this.runsChanged.dispose();
+    this.runGrew.dispose();
     this.stateChanged.dispose();
     this.output.dispose();
   }
@@ -105,6 +117,9 @@ export class Server implements vscode.Disposable {
     this.client = client;
     client.onNotification(RUNS_CHANGED, () => {
       this.runsChanged.fire();
+    });
+    client.onNotification(RUN_GREW, (growth: RunGrew) => {
+      this.runGrew.fire(growth);
     });
     this.setState("running");
     this.runsChanged.fire();

@@ -19,12 +19,14 @@ import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runs";
 import { askQuestions } from "./wizard";
 import type { Walking } from "./walking";
+import type { Watching } from "./watching";
 
 export function registerCommands(
   server: Server,
   panel: PanelHost,
   recorder: Recorder,
   walking: Walking,
+  watching: Watching,
 ): vscode.Disposable {
   const commands: Record<string, (...values: never[]) => unknown> = {
     "clew.openPanel": async () => {
@@ -61,6 +63,7 @@ export function registerCommands(
     "clew.stopRecording": () => {
       recorder.stop();
     },
+    "clew.watch": (params?: unknown) => watching.watch(isSelectRunParams(params) ? params.run : undefined),
     "clew.analyseErrors": () => analyse(server, panel, "errors"),
     "clew.analysePath": () => analyse(server, panel, "path"),
     "clew.analyseRegression": () => analyse(server, panel, "regression"),
@@ -118,6 +121,11 @@ function isSliceParams(value: unknown): value is SliceParams {
 /** Not the file that a menu passes. */
 function isRecordableParams(value: unknown): value is RecordableParams {
   return typeof value === "object" && value !== null && ("kind" in value || "spec" in value);
+}
+
+/** Not the file that a menu passes. */
+function isSelectRunParams(value: unknown): value is SelectRunParams & { run: string } {
+  return typeof value === "object" && value !== null && "run" in value && typeof value.run === "string";
 }
 
 /** The Python file in front and its cursor, for the tests and the program in it. */

@@ -13,14 +13,16 @@ import { onInterpreterChanged } from "./python";
 import { Recorder } from "./recording";
 import { RunStatus } from "./runs";
 import { Walking } from "./walking";
+import { Watching } from "./watching";
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const server = new Server();
   const panel = new PanelHost(context.extensionUri, server);
   const recorder = new Recorder(server, context.workspaceState);
   const walking = new Walking(server, panel);
-  const commands = registerCommands(server, panel, recorder, walking);
-  context.subscriptions.push(panel, new RunStatus(server), recorder, walking, commands, server);
+  const watching = new Watching(server, panel, recorder);
+  const commands = registerCommands(server, panel, recorder, walking, watching);
+  context.subscriptions.push(panel, new RunStatus(server), recorder, walking, watching, commands, server);
 
   context.subscriptions.push(vscode.window.registerTerminalLinkProvider(new LoggedLinks(server)));
 

@@ -17,6 +17,9 @@ const VIEW_TYPE = "clew.panel";
 const CURSOR_DELAY_MS = 150;
 
 export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializer {
+  private readonly closed = new vscode.EventEmitter<void>();
+  /** By the user. */
+  readonly onClosed = this.closed.event;
   private readonly walkedThere = new vscode.EventEmitter<Walk | null>();
   /** A step was made in the panel, or the walk was ended there. */
   readonly onWalked = this.walkedThere.event;
@@ -39,6 +42,10 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
       }),
       server.onRunsChanged(() => {
         if (this.panel) this.send({ type: "runsChanged" });
+      }),
+      server.onRunGrew((growth) => {
+        // Told again if the panel does not listen yet.
+        if (this.listening) this.send({ type: "runGrew", growth });
       }),
     ];
   }
@@ -73,6 +80,7 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
     clearTimeout(this.cursorTimer);
     this.panel?.dispose();
     this.walkedThere.dispose();
+    this.closed.dispose();
     vscode.Disposable.from(...this.subscriptions).dispose();
   }
 
@@ -87,6 +95,7 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
       this.panel = undefined;
       this.listening = false;
       this.waiting = [];
+      this.closed.fire();
     });
     panel.webview.html = page(panel.webview, this.extensionUri);
   }

@@ -1,5 +1,5 @@
 /** What the status bar and messages say of a recording: pure, so that it is tested without an editor. */
-import type { ProgressResult, Recordable, RunRef } from "../shared/protocol";
+import type { ProgressResult, Recordable, RunGrew, RunRef } from "../shared/protocol";
 
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
 
@@ -33,6 +33,21 @@ export function progressTip(what: Recordable, now: ProgressResult | undefined, r
 export function resultText(what: Recordable, run: RunRef, exitCode: number | undefined): string {
   const how = exitCode === undefined ? "was stopped" : exitCode === 0 ? "ended" : `ended with exit code ${exitCode}`;
   return `clew: ${what.name} ${how}; recorded as ${run.id}.`;
+}
+
+/** `● watching shop, 12,345 events`, of a run that goes on */
+export function watchText(name: string, growth?: RunGrew): string {
+  return `● watching ${name}${growth ? `, ${counted(growth.events, "event")}` : ""}`;
+}
+
+/** The same in full, a line each. */
+export function watchTip(name: string, growth?: RunGrew): string {
+  const lines = [`Watching ${name} while it is recorded`];
+  if (growth) {
+    lines.push(`${elapsed(growth.elapsedNs)}, ${counted(growth.processes, "process", "processes")}`);
+    lines.push(`${counted(growth.calls, "call")}, ${counted(growth.errors, "error")} logged`);
+  }
+  return [...lines, "", "Click to show the panel."].join("\n");
 }
 
 /** The name of the terminal. */

@@ -4,7 +4,7 @@
  * Invariant: exactly one view is shown, the one of the store's place, and the saved state is always that place.
  */
 import { render } from "lit";
-import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
+import type { HostMessage, Location, Method, Methods, RunGrew } from "../shared/protocol";
 import { Asking } from "./asking";
 import { Copying } from "./copying";
 import { type KeyActions, Keys } from "./keys";
@@ -49,6 +49,8 @@ export class Panel implements PageActions, KeyActions {
   });
   private readonly views = new Map<string, View>();
   private readonly asking: Asking;
+  /** Who is told of runs that go on. */
+  private readonly growing = new Set<(growth: RunGrew) => void>();
   /** How often something was asked: what goes wrong with an earlier question is of no interest. */
   private asked = 0;
   /** Did the host or the user name a place already? Then the saved one is not asked for. */
@@ -276,6 +278,10 @@ export class Panel implements PageActions, KeyActions {
       look: (change) => {
         this.look(change);
       },
+      followRuns: (listener) => {
+        this.growing.add(listener);
+        return () => this.growing.delete(listener);
+      },
     };
   }
 
@@ -342,6 +348,9 @@ export class Panel implements PageActions, KeyActions {
         break;
       case "runsChanged":
         await this.runsChanged();
+        break;
+      case "runGrew":
+        for (const listener of this.growing) listener(message.growth);
     }
   }
 

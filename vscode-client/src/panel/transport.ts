@@ -3,7 +3,7 @@
  *
  * Invariant: a request either answers or throws an error whose message is for the user.
  */
-import type { HostMessage, Location, Method, Methods } from "../shared/protocol";
+import type { HostMessage, Location, Method, Methods, RunGrew } from "../shared/protocol";
 import { AddressBar } from "./address";
 import { savedTrail, type Trail } from "./model/trail";
 import type { Walk } from "../shared/walk";
@@ -181,6 +181,9 @@ class BrowserTransport implements Transport {
     const events = new EventSource(`events?token=${encodeURIComponent(this.token)}`);
     events.addEventListener("runsChanged", () => {
       listener({ type: "runsChanged" });
+    });
+    events.addEventListener("runGrew", (event: MessageEvent<string>) => {
+      listener({ type: "runGrew", growth: JSON.parse(event.data) as RunGrew });
     });
   }
 

@@ -10,8 +10,11 @@
 
 export const PROTOCOL_VERSION = 1;
 
-/** The server's only notification of its own, without data. */
+/** A notification of the server's, without data. */
 export const RUNS_CHANGED = "clew/runsChanged";
+
+/** A notification of the server's, with a `RunGrew`: at most one a second and run. */
+export const RUN_GREW = "clew/runGrew";
 
 /**
  * Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
@@ -551,6 +554,29 @@ export interface RevealMessage {
 /** From the panel: it listens now. */
 export interface ReadyMessage {
   type: "ready";
+}
+
+/** A run that is being recorded, as it was found at the last look; told again only when there is more of it. */
+export interface RunGrew {
+  /** Its id. */
+  run: string;
+  name: string;
+  /** Since its start. */
+  elapsedNs: number;
+  processes: number;
+  events: number;
+  /** Those included that were only counted. */
+  calls: number;
+  /** Log lines of level ERROR and above. */
+  errors: number;
+  /** It is over: nothing more will be told of it, and all that is asked of it is of the whole run. */
+  finished: boolean;
+}
+
+/** To the panel: there is more of a run. */
+export interface RunGrewMessage {
+  type: "runGrew";
+  growth: RunGrew;
 }
 
 /** What evidence weighs; `LocalizeResult.explanation` says it in words. */
@@ -1774,7 +1800,7 @@ export interface WizardResult {
   message: string;
 }
 
-export type HostMessage = OpenMessage | CursorMessage | RunsChangedMessage;
+export type HostMessage = OpenMessage | CursorMessage | RunsChangedMessage | RunGrewMessage;
 
 export type PanelMessage = RevealMessage | ReadyMessage;
 

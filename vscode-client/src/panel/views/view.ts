@@ -5,7 +5,7 @@
  * nobody else knows.
  */
 import type { nothing, TemplateResult } from "lit";
-import type { Location, Method, Methods } from "../../shared/protocol";
+import type { Location, Method, Methods, RunGrew } from "../../shared/protocol";
 import type { Place } from "../model/place";
 import type { Question } from "../model/question";
 import type { Store } from "../store";
@@ -104,6 +104,8 @@ export interface Context<Q extends object = object> {
   readonly walker: Walker;
   /** Changes what all views share. */
   look(change: Partial<Pick<Place, "flow" | "search">>): void;
+  /** Calls `listener` whenever there is more of a run that is being recorded, at most once a second; gives what ends that. */
+  followRuns(listener: (growth: RunGrew) => void): () => void;
 }
 
 const registry = new Map<string, ViewKind>();

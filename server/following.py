@@ -1,0 +1,131 @@
+"""Follows the runs of a workspace that go on: every second, what was added to their record files since the last look.
+
+Invariant: looking takes at most a tenth of one processor, however much a program records; and whoever is told hears of the
+newest state, never of a queue of older ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.records import sources
+from clew.records.run import RunInfo, list_runs
+from clew.server.protocol import RunGrew
+from clew.server.session import Fingerprint, Session, run_ref
+
+if TYPE_CHECKING:
+    from clew.graph.tally import Counts, Tally
+
+INTERVAL = 1.0
+"""Seconds between two looks at a run, at least; or `REST` times what the last one took of the processor."""
+REST = 10
+MOST_RUNS = 8
+"""That are followed at once, the newest ones."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Followed:
+    folder: Path
+    info: RunInfo
+    tally: Tally
+    counts: Counts
+    due: float = 0.0
+    """Monotonic seconds of the next look."""
+    files: set[str] = field(default_factory=set)
+    """Source files whose text is kept."""
+
+
+class Following:
+    """Calls `grew` in a thread of its own until `stop`."""
+
+    def __init__(self, session: Session, grew: Callable[[RunGrew], None], interval: float = INTERVAL) -> None:
+        self._session = session
+        self._grew = grew
+        self._interval = interval
+        self._runs: dict[str, _Followed] = {}
+        self._state: Fingerprint | None = None
+        self._listed: list[tuple[Path, RunInfo]] = []
+        """Runs without an end, as they were when the state was `_state`."""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="clew-following", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def counts(self, run: str) -> Counts | None:
+        """Of a run that goes on, by id; None of others."""
+        followed = self._runs.get(run)
+        return followed.counts if followed else None
+
+    def _follow(self) -> None:
+        while not self._stopped.wait(self._interval):
+            try:
+                self._look()
+            except OSError as error:
+                # A folder that is being removed, or an unmounted disk: it may be back the next time.
+                log.info("runs cannot be followed now: %s", error)
+            except Exception:
+                log.exception("following runs failed")
+
+    def _look(self) -> None:
+        going = dict(self._going())
+        for folder, info in going.items():
+            known = self._runs.get(info.id) or self._begin(folder, info)
+            if time.monotonic() >= known.due:
+                self._look_at(known)
+        for followed in [one for one in self._runs.values() if one.folder not in going]:
+            if followed.folder.exists():
+                self._look_at(followed, finished=True)
+            del self._runs[followed.info.id]
+
+    def _going(self) -> list[tuple[Path, RunInfo]]:
+        """The newest runs that go on."""
+        state = self._session.state()
+        if state != self._state:
+            listed = list_runs(self._session.workspace)
+            self._listed = [
+                (folder, info) for folder, info in listed if isinstance(info, RunInfo) and info.finished is None
+            ]
+            self._state = state
+        return [(folder, info) for folder, info in self._listed if not run_ref(folder, info).finished][:MOST_RUNS]
+
+    def _begin(self, folder: Path, info: RunInfo) -> _Followed:
+        from clew.graph.tally import Counts, Tally  # which load numpy
+
+        found = self._runs[info.id] = _Followed(folder, info, Tally(folder), Counts())
+        return found
+
+    def _look_at(self, run: _Followed, *, finished: bool = False) -> None:
+        began = time.thread_time()
+        counts = run.tally.look()
+        files = {function.file for function in counts.functions}
+        if not files <= run.files:
+            # As long as they are as they were when they were loaded.
+            sources.keep(run.folder)
+            run.files |= files
+        run.due = time.monotonic() + max(self._interval, REST * (time.thread_time() - began)) - self._interval / 2
+        if finished or counts != run.counts:
+            run.counts = counts
+            self._grew(
+                RunGrew(
+                    run.info.id,
+                    run.info.name,
+                    time.time_ns() - run.info.started,
+                    counts.processes,
+                    counts.events,
+                    counts.calls,
+                    counts.errors,
+                    finished,
+                )
+            )

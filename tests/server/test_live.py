@@ -1,0 +1,155 @@
+"""Programs that are watched while they are recorded: what the server tells unasked, and lenses that count up."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_lsp
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig, LanguageClient
+
+from clew.records.run import list_runs, load_run
+from tests.server.lsp import begin, lenses_of, make_client, open_file
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+APP = """\
+import logging, pathlib, time
+
+def step(number):
+    if number % 2:
+        raise ValueError(number)
+
+def go():
+    number = 0
+    while not pathlib.Path("stop").exists():
+        if pathlib.Path(f"go-{number}").exists():
+            try:
+                step(number)
+            except ValueError:
+                logging.error("odd")
+            number += 1
+        time.sleep(0.01)
+
+go()
+"""
+
+
+def watching_client():
+    client = make_client()
+    client.grew = asyncio.Queue()
+
+    @client.feature("clew/runGrew")
+    def _(params):
+        client.grew.put_nowait(params)
+
+    return client
+
+
+@pytest_lsp.fixture(
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=watching_client),
+    loop_scope="module",
+    scope="module",
+)
+async def client(lsp_client: LanguageClient, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("watched") / "work space"
+    (folder / ".clew" / "runs").mkdir(parents=True)
+    (folder / "app.py").write_text(APP)
+    lsp_client.folder = folder
+    await begin(lsp_client, folder)
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest.fixture
+def start(client):
+    """Records the program in a folder, and ends it."""
+    programs = []
+
+    def begin_program(folder: Path):
+        for path in [*folder.glob("go-*"), folder / "stop"]:
+            path.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "clew", "run", "-q", "--budget", "none", "--", sys.executable, "app.py"]
+        programs.append(subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True))
+        return programs[-1]
+
+    while not client.grew.empty():
+        client.grew.get_nowait()
+    yield begin_program
+    for program in programs:
+        program.kill()
+        program.wait()
+
+
+async def told(client, matches):
+    """The first notification from now on that does."""
+    while True:
+        growth = await asyncio.wait_for(client.grew.get(), 60)
+        if matches(growth):
+            return growth
+
+
+async def titles(client):
+    """By line, without the offers to record."""
+    found = await lenses_of(client, (client.folder / "app.py").as_uri())
+    return {
+        lens.range.start.line + 1: lens.command.title
+        for lens in found
+        if lens.command and lens.command.command != "clew.record"
+    }
+
+
+async def test_lenses_count_up_while_the_program_runs_and_say_the_whole_once_it_has_ended(client, start):
+    folder = client.folder
+    open_file(client, folder / "app.py")
+    program = start(folder)
+    first = await told(client, lambda growth: growth.calls)
+    assert (first.calls, first.finished, first.processes) == (1, False, 1)
+    assert await titles(client) == {7: "● 1 call so far · 1 under way"}
+    for number in range(3):
+        before = client.refreshed
+        (folder / f"go-{number}").touch()
+        growth = await told(client, lambda growth, calls=number + 2: growth.calls == calls)
+        assert growth.errors == (number + 1) // 2 and growth.run == first.run
+        while client.refreshed == before:
+            await asyncio.wait_for(client.changed.wait(), 60)
+            client.changed.clear()
+    assert await titles(client) == {3: "● 3 calls so far · 1 raised", 7: "● 1 call so far · 1 under way"}
+    (folder / "stop").touch()
+    last = await told(client, lambda growth: growth.finished)
+    assert (last.run, last.calls, last.errors) == (first.run, 4, 1)
+    assert program.wait(60) == 0
+    (lens, *_) = await lenses_of(client, (folder / "app.py").as_uri())
+    assert lens.command is None  # with the figures of a run that is over
+    assert (await client.code_lens_resolve_async(lens)).command.title.startswith("3 calls · p50 ")
+
+
+async def test_a_run_that_nobody_ends_is_over_once_its_processes_are_gone(client, start):
+    program = start(client.folder)
+    growth = await told(client, lambda growth: growth.calls and not growth.finished)
+    os.killpg(program.pid, signal.SIGKILL)  # with the program that it started
+    program.wait()
+    last = await told(client, lambda one: one.finished)
+    assert last.run == growth.run
+    (folder, info), *_ = list_runs(client.folder)
+    assert info.id == growth.run and load_run(folder).finished is None
+
+
+async def test_counting_lenses_can_be_switched_off(client, start):
+    client.set_configuration({"clew": {"watch": {"codeLens": False}}})
+    client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
+    program = start(client.folder)
+    (client.folder / "go-0").touch()
+    await told(client, lambda growth: growth.calls == 2)
+    found = []
+    while not found:  # what was built of the run before is good enough for a while
+        assert await titles(client) == {}
+        found = [one for one in await lenses_of(client, (client.folder / "app.py").as_uri()) if one.command is None]
+        await asyncio.sleep(0.2)
+    assert (await client.code_lens_resolve_async(found[0])).command.title.startswith("1 call · ")
+    (client.folder / "stop").touch()
+    assert program.wait(60) == 0
