@@ -36,6 +36,7 @@ COMMANDS = {
     "runs": Entry("clew.cli.runs", "List the recorded runs."),
     "cluster": Entry("clew.cli.cluster", "Cut a run into parts, and ask it on many machines."),
     "view": Entry("clew.cli.view", "Open the panel in a browser."),
+    "relay": Entry("clew.cli.relay", "Pass on what recorded programs do now, to whoever watches."),
     "report": Entry("clew.cli.report", "Write a run's answers into one HTML file for others."),
     "check": Entry("clew.cli.check", "Check a spec against the source code."),
     "packs": Entry("clew.cli.packs", "List what `include` can add to a spec, and what it costs."),

@@ -1,0 +1,102 @@
+"""`clew relay`: passes on what all recorded programs do now, to whoever watches, until nothing is left to pass on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.common import json_option, print_json
+
+if TYPE_CHECKING:
+    from clew.server.relay.lifetime import Address
+
+TOKEN_VARIABLE = "CLEW_RELAY_TOKEN"
+
+
+@click.command()
+@click.option(
+    "--workspace", "workspaces", multiple=True, type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Runs of this folder, may be given several times. Default: of all of your programs on this machine, and of here.",
+)  # fmt: skip
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Elsewhere than on the loopback only with TLS and a token."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port.")
+@click.option("--cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate, a PEM file.")
+@click.option("--key", type=click.Path(path_type=Path, dir_okay=False), help="Its private key, a PEM file.")
+@click.option(
+    "--token-file", type=click.Path(path_type=Path, dir_okay=False),
+    help=f"File that only you can read; its first line is the token. Default: ${TOKEN_VARIABLE}, else a new one.",
+)  # fmt: skip
+@click.option(
+    "--grace", type=click.FloatRange(0), default=30.0, show_default=True, help="Ends after so many idle seconds."
+)
+@click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
+@json_option
+def relay(
+    *, workspaces: tuple[Path, ...], host: str, port: int, cert: Path | None, key: Path | None, token_file: Path | None,
+    grace: float, quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Pass on what recorded programs do now, to any number of viewers.
+
+    It reads the files that they write, so nothing is added to them. It ends when no program is recorded, nobody watches and
+    the grace period is over. `clew view --live` and the editor start one by themselves.
+
+    \b
+    Examples:
+      clew relay
+      clew relay --workspace ~/shop --port 8700
+      clew relay --host 0.0.0.0 --port 8700 --cert relay.pem --key relay.key --token-file ~/.relay-token
+    """
+    from clew.records.run import workspace_of
+    from clew.server.relay.lifetime import Address, Place
+    from clew.server.relay.listening import Listening, token_of
+    from clew.server.relay.relay import Relay
+
+    logging.basicConfig(level=logging.WARNING, format="clew: %(message)s")
+    given = token_of(token_file) if token_file else os.environ.get(TOKEN_VARIABLE, "")
+    listening = (
+        Listening(host, port, given, cert, key, given=True)
+        if given
+        else Listening(host, port, certificate=cert, key=key)
+    )
+    everywhere = not workspaces
+    folders = [folder.resolve() for folder in workspaces] or [workspace_of(Path.cwd())]
+    with contextlib.ExitStack() as left:
+        places = []
+        for folder in folders:
+            places.append(Place(folder))
+            left.callback(places[-1].leave)
+
+        async def serve() -> None:
+            one = Relay(folders, listening, everywhere=everywhere, grace=grace)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, one.stop)
+            ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            ready.add_done_callback(lambda done: begun(done.result()))
+            await one.run(ready)
+
+        def begun(port: int) -> None:
+            address = Address(listening.url(port), listening.token, os.getpid(), str(cert or ""))
+            for place in places:
+                place.write(address)
+            _say(address, quiet=quiet, as_json=as_json)
+
+        asyncio.run(serve())
+
+
+def _say(address: Address, *, quiet: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"url": address.url, "token": address.token, "pid": address.pid})
+    elif not quiet:
+        click.echo(f"the relay is at {address.url}; viewers of this user find it by themselves, others need its token")
+        click.echo("Ctrl-C ends it", err=True)
+    sys.stdout.flush()

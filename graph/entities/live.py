@@ -1,0 +1,203 @@
+"""The entities of a run that goes on: batches of events as they are read, and the state after the last one.
+
+What a batch says is put to the state in one place (`LiveState.apply`), also when batches that were kept are read back.
+Invariant: numbers of entities, channels and sites are never used again; what is known is bounded: the entities that were
+deleted longest ago are forgotten, and get another number when they come up again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.entities.events import Happening, bounded
+
+MOST_DELETED = 20_000
+"""Deleted entities that are known."""
+NOWHERE, OUTSIDE = -2, -1
+"""Instead of a container: of an entity that has no place (yet, or any more), and of one outside of any container."""
+
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("ns", "<i8"),
+    ("first", "<i4"),
+    ("other", "<i4"),
+    ("channel", "<u4"),
+    ("site", "<u4"),
+    ("kind", "u1"),
+)
+"""Of a batch, as they stand in bytes; see `EntityEvents`."""
+
+
+Row = tuple[int, int, int, int, int, int]
+"""An event, by `COLUMNS`."""
+
+
+class Entity(NamedTuple):
+    number: int
+    identity: str
+    """Names it among all of the run."""
+    name: str
+    kind: str
+    """Its class, or machine, process, thread, task; "" when nothing tells."""
+
+
+class Place(NamedTuple):
+    """In the source: what stands at a `site`."""
+
+    file: str
+    line: int
+    label: str
+
+
+@dataclass
+class Batch:
+    """Events that were read together, and what they name for the first time (or under another name than before)."""
+
+    begin: int
+    """How many events came before."""
+    columns: dict[str, npt.NDArray[Any]]
+    entities: list[Entity] = field(default_factory=list)
+    channels: dict[int, str] = field(default_factory=dict)
+    sites: dict[int, Place] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.columns["kind"])
+
+    @property
+    def end(self) -> int:
+        return self.begin + len(self)
+
+    @property
+    def says_something(self) -> bool:
+        return bool(len(self) or self.entities or self.channels or self.sites)
+
+
+class Standing(NamedTuple):
+    """What is known of an entity."""
+
+    container: int = NOWHERE
+    sent: int = 0
+    received: int = 0
+
+
+@dataclass
+class LiveState:
+    """After `moment` events."""
+
+    moment: int = 0
+    entities: dict[int, Entity] = field(default_factory=dict)
+    standing: dict[int, Standing] = field(default_factory=dict)
+    channels: dict[int, str] = field(default_factory=dict)
+    sites: dict[int, Place] = field(default_factory=dict)
+    deleted: OrderedDict[int, None] = field(default_factory=OrderedDict)
+
+    def apply(self, batch: Batch) -> list[Entity]:
+        """Gives the entities that are forgotten after it."""
+        for entity in batch.entities:
+            self.entities[entity.number] = entity
+            self.standing.setdefault(entity.number, Standing())
+        self.channels |= batch.channels
+        self.sites |= batch.sites
+        kind, first, other = (batch.columns[name] for name in ("kind", "first", "other"))
+        talks = kind == Happening.COMMUNICATION
+        for number, count in _counted(first[talks]):
+            standing = self.standing.get(number, Standing())
+            self.standing[number] = standing._replace(sent=standing.sent + count)
+        for number, count in _counted(other[talks]):
+            standing = self.standing.get(number, Standing())
+            self.standing[number] = standing._replace(received=standing.received + count)
+        moves = np.flatnonzero(~talks)
+        for what, number, container in zip(
+            kind[moves].tolist(), first[moves].tolist(), other[moves].tolist(), strict=True
+        ):
+            is_there = what == Happening.POSITION
+            where = container if is_there else NOWHERE
+            self.standing[number] = self.standing.get(number, Standing())._replace(container=where)
+            self.deleted.pop(number, None)
+            if not is_there:
+                self.deleted[number] = None
+        self.moment = batch.end
+        forgotten = []
+        while len(self.deleted) > MOST_DELETED:
+            number, _ = self.deleted.popitem(last=False)
+            self.standing.pop(number, None)
+            if number in self.entities:
+                forgotten.append(self.entities.pop(number))
+        return forgotten
+
+    def is_placed(self, number: int) -> bool:
+        standing = self.standing.get(number)
+        return standing is not None and standing.container != NOWHERE
+
+
+def _counted(numbers: npt.NDArray[Any]) -> list[tuple[int, int]]:
+    found, counts = np.unique(numbers, return_counts=True)
+    return list(zip(found.tolist(), counts.tolist(), strict=True))
+
+
+class Naming:
+    """Gives numbers to what has none yet, and notes what has to be told with the next batch."""
+
+    def __init__(self, state: LiveState, next_number: int = 0) -> None:
+        self.numbers = {entity.identity: entity.number for entity in state.entities.values()}
+        self.next_number = max(next_number, 1 + max(state.entities, default=-1))
+        self._entities = dict(state.entities)
+        self._channels = {text: number for number, text in state.channels.items()}
+        self._sites = {place: number for number, place in state.sites.items()}
+        self._new = Batch(0, {})
+
+    def entity(self, identity: str, name: str, kind: str) -> int:
+        """Its number; said anew where it is called otherwise than before."""
+        number = self.numbers.get(identity)
+        if number is None:
+            number = self.numbers[identity] = self.next_number
+            self.next_number += 1
+        self.call(Entity(number, identity, bounded(name), bounded(kind)))
+        return number
+
+    def call(self, entity: Entity) -> None:
+        if self._entities.get(entity.number) != entity:
+            self._entities[entity.number] = entity
+            self._new.entities.append(entity)
+
+    def known(self, number: int) -> Entity | None:
+        return self._entities.get(number)
+
+    def rename(self, old: str, new: str) -> None:
+        """The same entity has another identity."""
+        self.numbers[new] = self.numbers.pop(old)
+
+    def channel(self, text: str) -> int:
+        if not text:
+            return 0
+        number = self._channels.get(text)
+        if number is None:
+            number = self._channels[text] = len(self._channels) + 1
+            self._new.channels[number] = text
+        return number
+
+    def site(self, place: Place | None) -> int:
+        if place is None:
+            return 0
+        number = self._sites.get(place)
+        if number is None:
+            number = self._sites[place] = len(self._sites) + 1
+            self._new.sites[number] = place
+        return number
+
+    def forget(self, entities: list[Entity]) -> None:
+        for entity in entities:
+            self._entities.pop(entity.number, None)
+            if self.numbers.get(entity.identity) == entity.number:
+                del self.numbers[entity.identity]
+
+    def taken(self, begin: int, rows: list[tuple[int, int, int, int, int, int]]) -> Batch:
+        """A batch of events, each as `COLUMNS`, with all that is new since the last one."""
+        table = np.array(rows, np.int64).reshape(-1, len(COLUMNS))
+        columns = {name: table[:, place].astype(kind) for place, (name, kind) in enumerate(COLUMNS)}
+        new, self._new = self._new, Batch(0, {})
+        return Batch(begin, columns, new.entities, new.channels, new.sites)

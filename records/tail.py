@@ -1,0 +1,317 @@
+"""Follows one process's records while they are written: each look gives what is new, thread by thread.
+
+A thread has been read up to a `Place`, the number of a chunk and bytes of its data, which means the same whether the chunk lies
+in the trace file or was packed meanwhile. Invariant: whoever goes on from the places that an earlier look gave gets each record
+behind them once, and none before them; what was dropped for the quota is said, not guessed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from clew.records import header, pack, run
+from clew.records.alive import is_running
+from clew.records.chunks import CHUNK_MAGIC
+from clew.records.clocks import Pair
+from clew.records.definitions import MAX_NS, define
+from clew.records.event import RECORD_SIZE, Kind
+from clew.records.extents import NO_TICKS, find_end, records
+from clew.records.found import Header, Note, ProcessRecords
+from clew.records.header import CHUNK_HEADER, CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, ChunkKind, ChunkState, State
+
+MOST_BYTES = 4 << 20
+"""Of a look: who has fallen behind catches up in many of them."""
+_EVENT_KINDS = bytes(kind for kind in Kind if kind < Kind.SITE)
+_ALL_KINDS = bytes(range(1, 256))
+_READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})
+_MOST_PAIRS = 128
+_COUNTERS = (
+    slice(header.FLAGS_OFFSET, header.FLAGS_OFFSET + 2),
+    slice(header.CHUNKS_OFFSET, header.OVERWRITTEN_OFFSET + 16),
+)
+"""Of the header page: while these stand still, no chunk comes, goes, or is finished or packed."""
+
+_Key = tuple[int, int, int]
+"""Kind, thread's serial, number."""
+
+
+class Place(NamedTuple):
+    """The chunk that is to be read next, and how many bytes of its data have been."""
+
+    number: int = 0
+    offset: int = 0
+
+
+class Stretch(NamedTuple):
+    """Whole records of a thread that follow each other."""
+
+    serial: int
+    records: bytes
+    begin: Place
+    end: Place
+    lost: bool = False
+    """Records before them are lost."""
+
+
+class ProcessTail:
+    """One trace file and what was packed of it."""
+
+    def __init__(self, path: Path, places: Mapping[int, Place] | None = None) -> None:
+        self.path = path
+        self.places = dict(places or {})
+        """By thread's serial."""
+        self.found = ProcessRecords(str(path))
+        """Its header, description and definitions; no records."""
+        self.behind = False
+        """There was more than one look gives."""
+        self.pairs: list[Pair] = []
+        """Of ticks and monotonic ns."""
+        self.ended: set[int] = set()
+        """Threads of which all is read, and that have finished their last chunk."""
+        self._file = -1
+        self._counters = b""
+        self._changed = False
+        """Did they just change?"""
+        self._threads: list[int] = []
+        self._slots: dict[_Key, int] = {}
+        """Where in the trace file a chunk's header is."""
+        self._seen = 0
+        """Slots that need not be looked at again, where none is used again."""
+        self._packed = _Packed(path)
+        self._defined = Place()
+        self._notes: dict[Note, None] = {}
+
+    @property
+    def uid(self) -> int:
+        return self.found.header.uid
+
+    @property
+    def is_over(self) -> bool:
+        """Will nothing be written any more, as far as its file and this machine can tell?"""
+        head = self.found.header
+        here = self.found.info.get("host") == run.host_name()
+        return head.state == State.CLOSED or (here and not is_running(head.pid, head.start_wall_ns))
+
+    def prepare(self) -> None:
+        """Reads its header. Raises OSError."""
+        self._look_around(behind=False)
+        self.behind = True
+
+    def look(self, most: int = MOST_BYTES) -> list[Stretch]:
+        """What is new. Nothing of a file that is gone, or is none that can be read."""
+        behind, self.behind = self.behind, False
+        found: list[Stretch] = []
+        try:
+            if self._look_around(behind=behind):
+                for serial in self._threads:
+                    for stretch in self._of_thread(serial, most):
+                        self.places[serial] = stretch.end
+                        most -= len(stretch.records)
+                        found.append(stretch)
+                # After the records, so that all that they name is known.
+                self._read_definitions()
+        except OSError:
+            self.close()
+        return found
+
+    def go_back(self, serial: int, place: Place) -> None:
+        """The next look gives what is behind a place again."""
+        self.places[serial] = place
+        self.ended.discard(serial)
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+
+    def _look_around(self, *, behind: bool) -> bool:
+        """Reads the header page, and the headers of chunks if any changed. Raises OSError."""
+        status = os.stat(self.path)
+        if self._file >= 0 and os.fstat(self._file).st_ino != status.st_ino:
+            self.close()  # all of it was packed, and another file put in its place
+        if self._file < 0:
+            self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            self._counters, self._slots, self._seen = b"", {}, 0
+        page = os.pread(self._file, HEADER_SIZE, 0)
+        if not self._read_header(page):
+            return False
+        counters = b"".join(page[part] for part in _COUNTERS)
+        self._changed = counters != self._counters or behind
+        if self._changed:
+            self._find_chunks(page, status.st_size)
+            self._packed.look()
+            self._packed.forget(self.places)
+            events = {serial for kind, serial, _ in (*self._slots, *self._packed.frames) if kind == ChunkKind.EVENTS}
+            self._threads = sorted(events | self.places.keys())
+            self._counters = counters
+        return True
+
+    def _read_header(self, page: bytes) -> bool:
+        if len(page) < HEADER_SIZE:
+            return False
+        values = dict(zip(header.HEADER_FIELDS, header.HEADER.unpack_from(page), strict=True))
+        if values["magic"] != header.MAGIC or values["version"] > header.VERSION:
+            return False
+        found = self.found
+        found.header = Header(**{name: values[name] for name in Header._fields})
+        if not found.readable:
+            found.readable = True
+            length = int.from_bytes(page[header.INFO_OFFSET : header.INFO_OFFSET + 4], "little")
+            with contextlib.suppress(ValueError, RecursionError):
+                info = json.loads(page[header.INFO_OFFSET + 4 :][: min(length, header.INFO_MAX)])
+                found.info = info if isinstance(info, dict) else {}
+        return True
+
+    def _find_chunks(self, page: bytes, size: int) -> None:
+        recycled = any(page[header.RING_HEAD_OFFSET : header.RING_TAIL_OFFSET + 4])
+        claimed = int.from_bytes(page[header.CHUNKS_OFFSET : header.CHUNKS_OFFSET + 8], "little")
+        there = min(claimed, max(size - HEADER_SIZE, 0) // CHUNK_SIZE)
+        if recycled:
+            self._slots, self._seen = {}, 0
+        for slot in range(self._seen, there):
+            offset = HEADER_SIZE + slot * CHUNK_SIZE
+            key = _key(os.pread(self._file, CHUNK_HEADER_SIZE, offset))
+            if key is not None:
+                self._slots[key] = offset
+        head = self.found.header
+        self._add_pair(head.start_ticks, head.start_monotonic_ns)
+        self._add_pair(head.last_ticks, head.last_monotonic_ns)
+        self._seen = max(self._seen, there - 1)  # the last one may not have had its header yet
+
+    def _add_pair(self, ticks: int, ns: int) -> None:
+        if not (ticks and 0 < ns <= MAX_NS) or (ticks, ns) in self.pairs[-2:] or (ticks, ns) in self.pairs[:1]:
+            return
+        self.pairs.append((ticks, ns))
+        if len(self.pairs) > _MOST_PAIRS:
+            del self.pairs[1:-1:2]
+
+    def _of_thread(self, serial: int, most: int) -> Iterator[Stretch]:
+        place, lost = self.places.get(serial, Place()), False
+        while True:
+            if most <= 0:
+                self.behind = True
+                return
+            key = (int(ChunkKind.EVENTS), serial, place.number)
+            chunk = self._chunk(key, place.offset)
+            if chunk is None:
+                following = self._following(key) if self._changed else None
+                if following is None:
+                    if place.number and not place.offset:
+                        self.ended.add(serial)
+                    return
+                place, lost = Place(following), True
+                continue
+            data, is_whole = chunk
+            end, wrong = find_end(data, _EVENT_KINDS)
+            begin = place
+            place = Place(place.number + 1) if is_whole else Place(place.number, place.offset + end)
+            if end or is_whole:
+                self.ended.discard(serial)
+                most -= end
+                yield Stretch(serial, bytes(data[:end]), begin, place, lost)
+            lost = is_whole and bool(wrong)
+            if not is_whole:
+                return
+
+    def _following(self, key: _Key) -> int | None:
+        """The number of the next chunk that there is of a thread."""
+        kind, serial, number = key
+        numbers = (one[2] for one in (*self._slots, *self._packed.frames) if one[:2] == (kind, serial))
+        return min((one for one in numbers if one > number), default=None)
+
+    def _chunk(self, key: _Key, offset: int) -> tuple[memoryview | bytes, bool] | None:
+        """A chunk's data from an offset on, and whether that is all there will ever be; None when it is nowhere."""
+        slot = self._slots.get(key)
+        if slot is not None:
+            head = os.pread(self._file, CHUNK_HEADER_SIZE, slot)
+            if _key(head) == key:
+                kind, serial, number = key
+                is_whole = _state(head) == ChunkState.FINISHED or (kind, serial, number + 1) in self._slots
+                at = slot + CHUNK_HEADER_SIZE + offset
+                if not is_whole and os.pread(self._file, len(NO_TICKS), at) == NO_TICKS:
+                    return b"", False
+                data = os.pread(self._file, CHUNK_SIZE - CHUNK_HEADER_SIZE - offset, at)
+                again = os.pread(self._file, CHUNK_HEADER_SIZE, slot)
+                if _key(again) == key and _state(again) in _READABLE:
+                    self._add_pair(*CHUNK_HEADER.unpack_from(head)[-2:])
+                    return memoryview(data)[: len(data) // RECORD_SIZE * RECORD_SIZE], is_whole
+            self._packed.look()  # it went there
+        packed = self._packed.load(key)
+        return None if packed is None else (memoryview(packed)[CHUNK_HEADER_SIZE + offset :], True)
+
+    def _read_definitions(self) -> None:
+        while True:
+            key = (int(ChunkKind.DEFINITIONS), 0, self._defined.number)
+            chunk = self._chunk(key, self._defined.offset)
+            if chunk is None:
+                return
+            data, is_whole = chunk
+            end, _ = find_end(data, _ALL_KINDS)
+            for _, word, extension in records(memoryview(bytes(data[:end]))):
+                if extension is not None:
+                    define(self.found, self._notes, word & 0xFF, extension)
+            number, offset = self._defined
+            self._defined = Place(number + 1) if is_whole else Place(number, offset + end)
+            if not is_whole:
+                return
+
+
+class _Packed:
+    """Where each chunk is in a process's packed files, of which only what was added is looked through."""
+
+    def __init__(self, trace: Path) -> None:
+        self._trace = trace
+        self._ends: dict[Path, int] = {}
+        self.frames: dict[_Key, tuple[Path, int, int]] = {}
+        """File, offset and size."""
+
+    def look(self) -> None:
+        for path in run.packed_files(self._trace):
+            begin = self._ends.get(path, 0)
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size <= begin:
+                    continue
+                file.seek(begin)
+                for offset, frame in pack.frames(file.read()):
+                    if frame is None:
+                        continue
+                    key = _key(frame.header, packed=True) if frame.kind == pack.CHUNK else None
+                    if key is not None:
+                        self.frames[key] = (path, begin + offset, frame.size)
+                    self._ends[path] = begin + offset + frame.size
+
+    def forget(self, places: Mapping[int, Place]) -> None:
+        """What of the threads has been read."""
+        for key in [key for key in self.frames if key[1] and key[2] < places.get(key[1], Place()).number]:
+            del self.frames[key]
+
+    def load(self, key: _Key) -> bytes | None:
+        """None when it is in none of them, or cannot be unpacked."""
+        path, offset, size = self.frames.get(key, (None, 0, 0))
+        if path is None:
+            return None
+        try:
+            with path.open("rb") as file:
+                return pack.unpack(os.pread(file.fileno(), size, offset))
+        except FileNotFoundError:
+            del self.frames[key]  # it was the oldest, and the quota is reached
+        except ValueError:
+            pass
+        return None
+
+
+def _key(head: bytes, *, packed: bool = False) -> _Key | None:
+    """Of a chunk's header, if there is something to read."""
+    if len(head) < CHUNK_HEADER_SIZE or head[:4] != CHUNK_MAGIC or (not packed and _state(head) not in _READABLE):
+        return None
+    _, kind, _, _, serial, number, _, _ = CHUNK_HEADER.unpack_from(head)
+    return kind, serial, number
+
+
+def _state(head: bytes) -> int:
+    return int.from_bytes(head[header.CHUNK_STATE_OFFSET : header.CHUNK_STATE_OFFSET + 4], "little")

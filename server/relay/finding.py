@@ -1,0 +1,97 @@
+"""Which runs are being recorded now: in the workspaces that were named, or of all of the user's processes on this machine.
+
+Nothing has to be told to anyone: a run's folder says whether it is over, and a recorded process has its trace file mapped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from clew.records import control
+from clew.records.alive import is_abandoned
+from clew.records.errors import ClewError
+from clew.records.run import FOLDER, RUN_FILE, TRACE_SUFFIX, RunInfo, load_run
+from clew.server.relay.journal import FOLDER as JOURNAL
+
+EVERYWHERE_EVERY = 2.0
+"""Seconds between two looks at all processes."""
+JUST_NOW = 5.0
+"""A run that ended so many seconds before the relay began is passed on, too: whoever started both waits for it."""
+
+
+class Finder:
+    def __init__(self, workspaces: Sequence[Path], *, everywhere: bool) -> None:
+        self._workspaces = list(workspaces)
+        self._everywhere = everywhere
+        self._began = time.time_ns()
+        self._known: dict[Path, tuple[int, bool]] = {}
+        """By folder the time of its `run.json`, and whether there is nothing to be passed on."""
+        self._elsewhere: set[Path] = set()
+        self._looked = -EVERYWHERE_EVERY
+
+    def runs(self) -> list[Path]:
+        """Folders of runs that go on, or have gone on since this began, or were passed on by a relay that was killed."""
+        found = [folder for workspace in self._workspaces for folder in _folders(workspace)]
+        if self._everywhere:
+            now = time.monotonic()
+            if now - self._looked >= EVERYWHERE_EVERY:
+                self._looked = now
+                self._elsewhere = set(_mapped())
+                self._elsewhere |= {Path(entry.run) for _, entry in control.entries() if entry.run}
+            found += self._elsewhere
+        return [folder for folder in dict.fromkeys(found) if self._is_live(folder)]
+
+    def _is_live(self, folder: Path) -> bool:
+        try:
+            changed = (folder / RUN_FILE).stat().st_mtime_ns
+            known, nothing = self._known.get(folder, (-1, False))
+            if known == changed and nothing:
+                return False
+            info = load_run(folder)
+            nothing = not self._wanted(folder, info)
+            self._known[folder] = (changed, nothing)
+            return not nothing
+        except (ClewError, OSError):
+            return False
+
+    def _wanted(self, folder: Path, info: RunInfo) -> bool:
+        if info.imported:
+            return False
+        if (folder / JOURNAL).is_dir():
+            return True
+        if info.finished is not None:
+            return info.finished > self._began - JUST_NOW * 1e9
+        return not is_abandoned(folder, info)
+
+    def done(self, folder: Path) -> None:
+        """All of a run has been passed on."""
+        with contextlib.suppress(OSError):
+            self._known[folder] = ((folder / RUN_FILE).stat().st_mtime_ns, True)
+
+
+def _folders(workspace: Path) -> Iterator[Path]:
+    with contextlib.suppress(OSError), os.scandir(workspace / FOLDER / "runs") as entries:
+        for entry in entries:
+            yield Path(entry.path)
+
+
+def _mapped() -> Iterator[Path]:
+    """The folders of the trace files that the user's processes have mapped."""
+    me = os.getuid()
+    with contextlib.suppress(OSError), os.scandir("/proc") as processes:
+        for process in processes:
+            if not process.name.isdigit():
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                if process.stat().st_uid != me:
+                    continue
+                maps = Path(process.path, "maps").read_bytes()
+                for line in maps.splitlines():
+                    if line.endswith(TRACE_SUFFIX.encode()):
+                        path = Path(os.fsdecode(line.split(None, 5)[5]))
+                        if (path.parent / RUN_FILE).is_file():
+                            yield path.parent

@@ -1,0 +1,180 @@
+"""What a relay has told of a run, in its folder, so that the next one goes on after it.
+
+A few files, each beginning with all that is known at its beginning, followed by batches. A batch is told to viewers only when
+it is here, together with where its reader was then. Invariants: whatever kills a relay, a batch is here whole or not at all;
+one relay has a run's journal at a time; who finds damage begins a new journal, with another name, and never goes on in doubt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from clew.graph.entities.following import put
+from clew.graph.entities.live import LiveState
+from clew.records.errors import ClewError
+from clew.records.run import write_private
+from clew.server.relay import wire
+
+FOLDER = "relay"
+MOST_BYTES = 8 << 20
+"""Of a file; then there is a new one."""
+FILES = 4
+"""Kept at most, for viewers that come again."""
+FORMAT = 1
+_FRAME = struct.Struct("<4sIII")
+"""Magic, bytes of what is for readers, bytes of what is for viewers, crc32 of both."""
+_MAGIC = b"CLWJ"
+_SUFFIX = ".journal"
+
+
+class Taken(ClewError):
+    """Another relay has it."""
+
+
+class _Damaged(Exception):
+    """Or of another format."""
+
+
+class Told(NamedTuple):
+    """A batch as viewers get it."""
+
+    begin: int
+    end: int
+    message: bytes
+
+
+class Journal:
+    """Of one run; nobody else's until `close`."""
+
+    def __init__(self, run: Path) -> None:
+        """Raises `Taken`, or `OSError` where it cannot be kept."""
+        self.folder = run / FOLDER
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self._lock = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise Taken(f"{run}: another relay passes this run on already") from None
+        self.name = ""
+        self.state = LiveState()
+        self.kept: dict[str, Any] = {}
+        self.told: list[Told] = []
+        """What viewers that come again may have missed."""
+        self._number = 0
+        self._file = -1
+        self._size = 0
+        try:
+            self._read()
+        except (_Damaged, OSError, ValueError, KeyError, TypeError, ClewError):
+            self._begin_anew()
+
+    def begin_file(self, message: dict[str, Any], kept: dict[str, Any]) -> None:
+        """With a state, and what its reader keeps. Raises OSError."""
+        self._number += 1
+        path = self.folder / f"{self._number}{_SUFFIX}"
+        frame = _frame(_json({"format": FORMAT, **kept}), _json(message))
+        write_private(path, frame)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        self._size = len(frame)
+        for old in self._files()[:-FILES]:
+            old.unlink(missing_ok=True)
+
+    @property
+    def is_full(self) -> bool:
+        return self._file < 0 or self._size > MOST_BYTES
+
+    def add(self, reached: dict[str, Any], message: bytes) -> None:
+        """Raises OSError; then it is not there."""
+        frame = _frame(_json(reached), message)
+        try:
+            written = os.write(self._file, frame)
+            while written < len(frame):
+                written += os.write(self._file, frame[written:])
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(frame)
+
+    def close(self, *, remove: bool = False) -> None:
+        if remove:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        for file in (self._file, self._lock):
+            if file >= 0:
+                os.close(file)
+        self._file = self._lock = -1
+
+    def _files(self) -> list[Path]:
+        found = [path for path in self.folder.glob(f"*{_SUFFIX}") if path.stem.isdigit()]
+        return sorted(found, key=lambda path: int(path.stem))
+
+    def _begin_anew(self) -> None:
+        for path in self._files():
+            path.unlink(missing_ok=True)
+        self.name = secrets.token_hex(8)
+        self.state, self.kept, self.told = LiveState(), {}, []
+
+    def _read(self) -> None:
+        files = self._files()
+        if not files:
+            raise _Damaged
+        for path in files:
+            data = path.read_bytes()
+            frames = list(_frames(data))
+            (kept, message), size = frames[0], 0
+            if path is files[-1]:
+                self.kept = json.loads(kept)
+                said = wire.decode(message)
+                if self.kept.pop("format") != FORMAT:
+                    raise _Damaged
+                self.name, self.state = str(said["journal"]), wire.state_of(said)
+            for kept, message in frames[1:]:
+                _, batch = wire.decode_events(message)
+                self.told.append(Told(batch.begin, batch.end, message))
+                if path is files[-1]:
+                    self.state.apply(batch)
+                    put(self.kept, json.loads(kept))
+            size = sum(_FRAME.size + len(kept) + len(message) for kept, message in frames)
+            if size < len(data):  # its writer died
+                os.truncate(path, size)
+        self._number, self._size = int(files[-1].stem), size
+        self._file = os.open(files[-1], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _frame(kept: bytes, message: bytes) -> bytes:
+    return _FRAME.pack(_MAGIC, len(kept), len(message), zlib.crc32(message, zlib.crc32(kept))) + kept + message
+
+
+def _frames(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """What is whole. Raises `_Damaged` for what is not, but for the last one, which its writer may not have finished."""
+    at = 0
+    while at < len(data):
+        if len(data) - at < _FRAME.size:
+            break
+        magic, kept, message, crc = _FRAME.unpack_from(data, at)
+        body = data[at + _FRAME.size : at + _FRAME.size + kept + message]
+        if magic != _MAGIC or (len(body) == kept + message and zlib.crc32(body) != crc):
+            raise _Damaged
+        if len(body) < kept + message:
+            break
+        yield body[:kept], body[kept:]
+        at += _FRAME.size + kept + message
+    if not at:
+        raise _Damaged

@@ -1,0 +1,138 @@
+"""The relay itself: finds runs, reads them one after the other, serves who watches, and ends when there is nothing left to do.
+
+Invariant: what goes wrong with one run (it was removed, its disk is full, its files are garbage) ends that run's stream and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from websockets.asyncio.server import Server, serve
+
+from clew.records.errors import ClewError
+from clew.server.relay import wire
+from clew.server.relay.finding import Finder
+from clew.server.relay.journal import Taken
+from clew.server.relay.listening import Listening
+from clew.server.relay.stream import Stream
+from clew.server.relay.viewers import Viewers
+
+FIND_EVERY = 0.5
+BUSY, IDLE = 0.02, 0.1
+"""Seconds between two looks at the files."""
+LINGER = 10.0
+"""Seconds for which a run that is over is at hand for viewers that come again."""
+
+log = logging.getLogger(__name__)
+
+
+class Relay:
+    def __init__(
+        self, workspaces: Sequence[Path], listening: Listening, *, everywhere: bool = False, grace: float = 30.0
+    ) -> None:
+        self.listening = listening
+        self.streams: dict[str, Stream] = {}
+        self.viewers = Viewers(listening.token, self.streams)
+        self._finder = Finder(workspaces, everywhere=everywhere)
+        self._grace = grace
+        self._ended: dict[str, float] = {}
+        """When a run was seen to be over."""
+        self._skipped: set[Path] = set()
+        """Runs that cannot be passed on, or not by this relay."""
+        self._busy_at = time.monotonic()
+        self._stopped = asyncio.Event()
+        self.port = 0
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    async def run(self, ready: asyncio.Future[int] | None = None) -> None:
+        """Until `stop`, or until nothing was left to do for the grace period. Raises `ListenError`."""
+        server = await self._listen()
+        try:
+            if ready is not None:
+                ready.set_result(self.port)
+            await self._work()
+        finally:
+            server.close(close_connections=True)
+            await server.wait_closed()
+            for stream in self.streams.values():
+                stream.close(remove=stream.is_over)
+
+    async def _listen(self) -> Server:
+        with self.listening.refusing():
+            server = await serve(
+                self.viewers.serve, self.listening.host, self.listening.port, ssl=self.listening.tls(),
+                process_request=self.viewers.check, compression=None, max_size=wire.MOST_MESSAGE,
+            )  # fmt: skip
+        self.port = next(iter(server.sockets)).getsockname()[1]
+        return server
+
+    async def _work(self) -> None:
+        looked = -FIND_EVERY
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            if began - looked >= FIND_EVERY:
+                looked = began
+                await self._find()
+                self._let_go()
+            told = False
+            for stream in list(self.streams.values()):
+                told |= await self._step(stream)
+            if self.viewers.count or any(not stream.is_over for stream in self.streams.values()):
+                self._busy_at = began
+            if began - self._busy_at > self._grace:
+                return
+            pause = 0.0 if any(one.is_behind for one in self.streams.values()) else BUSY if told else IDLE
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), max(pause, 0.001))
+
+    async def _find(self) -> None:
+        changed = False
+        known = {stream.folder for stream in self.streams.values()} | self._skipped
+        for folder in await asyncio.to_thread(self._finder.runs):
+            if folder in known:
+                continue
+            try:
+                stream = await asyncio.to_thread(Stream, folder)
+            except Taken as error:
+                log.info("%s", error)
+                continue  # its relay may end
+            except (ClewError, OSError) as error:
+                log.warning("%s cannot be passed on: %s", folder, error)
+                self._skipped.add(folder)
+                continue
+            self.streams[stream.run] = stream
+            changed = True
+        if changed:
+            await self.viewers.listed()
+
+    async def _step(self, stream: Stream) -> bool:
+        if stream.is_over:
+            return False
+        try:
+            told, is_over = await asyncio.to_thread(stream.step)
+        except (OSError, ClewError) as error:
+            log.info("run %s ends here: %s", stream.run, error)
+            told, is_over = None, True
+        if told is not None:
+            stream.tell(told)
+        if is_over:
+            stream.is_over = True
+            stream.wake()
+            self._ended[stream.run] = time.monotonic()
+            self._finder.done(stream.folder)
+            await self.viewers.listed()
+        return told is not None
+
+    def _let_go(self) -> None:
+        for run, at in list(self._ended.items()):
+            if time.monotonic() - at > LINGER:
+                del self._ended[run]
+                self.streams.pop(run).close(remove=True)

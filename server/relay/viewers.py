@@ -1,0 +1,155 @@
+"""Serves viewers over WebSocket: each at its own pace, from what is at hand of the runs that it watches.
+
+Invariants: a connection that does not show the token within some seconds gets nothing and is closed; nothing is kept for a
+viewer but how far it is, so that one which is slow, dead or lies costs nobody else anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from clew.server.relay import wire
+from clew.server.relay.stream import Stream
+
+TOKEN_SECONDS = 5.0
+PATIENCE = 2.0
+"""Seconds by which a viewer may be behind before it skips to the newest state, unless it says otherwise."""
+TRY_AGAIN_LATER = 1013
+POLICY = 1008
+
+log = logging.getLogger(__name__)
+
+
+class Viewers:
+    def __init__(self, token: str, streams: dict[str, Stream]) -> None:
+        self._token = token
+        self._streams = streams
+        """By run; whoever changes it says so by `listed`."""
+        self._connections: dict[ServerConnection, None] = {}
+        self._sending: set[asyncio.Future[None]] = set()
+        self._takers: dict[str, Callable[[ServerConnection, dict[str, Any]], Any]] = {}
+
+    @property
+    def count(self) -> int:
+        """Connections that have shown the token."""
+        return len(self._connections)
+
+    def taking(self, kind: str, taker: Callable[[ServerConnection, dict[str, Any]], Any]) -> None:
+        """Messages of another kind than viewers' go to `taker`."""
+        self._takers[kind] = taker
+
+    def check(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Refuses whoever shows another token; who shows none has to send it first."""
+        given = request.headers.get("Authorization")
+        if given is not None and not self._is_token(given.partition(" ")[2].strip()):
+            return connection.respond(HTTPStatus.UNAUTHORIZED, "the token is wrong\n")
+        return None
+
+    async def serve(self, connection: ServerConnection) -> None:
+        request = connection.request
+        if request is None or "Authorization" not in request.headers:
+            try:
+                async with asyncio.timeout(TOKEN_SECONDS):
+                    first = wire.decode(await connection.recv())
+                is_known = first["type"] == "token" and self._is_token(str(first.get("token", "")))
+            except (TimeoutError, wire.WireError, ConnectionClosed):
+                is_known = False
+            if not is_known:
+                await connection.close(POLICY, "the token is missing or wrong")
+                return
+        await self._serve(connection)
+
+    async def listed(self) -> None:
+        """Tells everyone which runs there are."""
+        message = self._runs()
+        for connection in list(self._connections):
+            # Whoever does not read is not waited for.
+            sending = asyncio.ensure_future(self._send(connection, message))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)
+
+    def _runs(self) -> str:
+        return wire.encode({"type": "runs", "runs": [stream.about() for stream in self._streams.values()]})
+
+    async def _send(self, connection: ServerConnection, message: str) -> None:
+        with contextlib.suppress(ConnectionClosed):
+            await connection.send(message)
+
+    async def _serve(self, connection: ServerConnection) -> None:
+        watched: dict[str, asyncio.Task[None]] = {}
+        self._connections[connection] = None
+        try:
+            await connection.send(wire.encode({"type": "hello", "version": wire.VERSION}))
+            await connection.send(self._runs())
+            async for data in connection:
+                await self._answer(connection, wire.decode(data), watched)
+        except wire.WireError as error:
+            await self._send(connection, wire.encode({"type": "error", "message": str(error)}))
+            await connection.close(POLICY, "what you sent is not understood")
+        except ConnectionClosed:
+            pass
+        finally:
+            del self._connections[connection]
+            for task in watched.values():
+                task.cancel()
+
+    async def _answer(
+        self, connection: ServerConnection, message: dict[str, Any], watched: dict[str, asyncio.Task[None]]
+    ) -> None:
+        kind, run = message["type"], message.get("run", "")
+        if kind in self._takers:
+            await self._takers[kind](connection, message)
+        elif kind == "watch":
+            stream = self._streams.get(run) if isinstance(run, str) else None
+            if stream is None:
+                await self._send(connection, wire.encode({"type": "unknown", "run": str(run)}))
+                return
+            if run in watched:
+                watched[run].cancel()
+            watched[run] = asyncio.ensure_future(self._watch(connection, stream, message))
+        elif kind == "leave" and run in watched:
+            watched.pop(run).cancel()
+        elif kind != "leave":
+            raise wire.WireError(f"a viewer says token, watch or leave, not {kind!r}")
+
+    async def _watch(self, connection: ServerConnection, stream: Stream, message: dict[str, Any]) -> None:
+        """From where it was on, if that can be believed and is at hand; else from the newest state on."""
+        patience = message.get("patience", PATIENCE)
+        patience = float(patience) if isinstance(patience, int | float) else PATIENCE
+        moment, since = -1, message.get("since")
+        if message.get("journal") == stream.journal and type(since) is int and 0 <= since <= stream.end:
+            moment = since
+        known, may_be_behind = moment >= 0, 0.0  # who comes back wants what there is
+        try:
+            while True:
+                batches = stream.after(moment, may_be_behind) if moment >= 0 else None
+                may_be_behind = patience
+                if batches is None:
+                    newest, state = await asyncio.to_thread(stream.state)
+                    state["missed"] = newest - moment if known else -1
+                    await connection.send(wire.encode(state))
+                    moment, known = newest, True
+                    continue
+                for batch in batches:
+                    await connection.send(batch.message)
+                    moment = batch.end
+                if moment >= stream.end:
+                    if stream.is_over:
+                        await connection.send(wire.encode({"type": "over", "run": stream.run, "moment": moment}))
+                        return
+                    await stream.change()
+        except ConnectionClosed:
+            pass
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())

@@ -1,0 +1,120 @@
+"""A relay passes on what real recorded programs do: all of it, once, to whoever shows the token."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from clew.server.relay import wire
+from clew.server.relay.lifetime import Address, RelayError, ensure_relay, running
+from clew.server.relay.watcher import watch
+from tests.server.relay.programs import NODES, NODES_SPEC, PROCESSES, TASKS, Seen, finish, recorded, run_folder, start
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    yield tmp_path
+    there = running(tmp_path)
+    if there is not None:
+        os.kill(there.pid, signal.SIGTERM)
+        while running(tmp_path) is not None:
+            time.sleep(0.02)
+
+
+def _watched(workspace):
+    return Seen().watch(watch(lambda: ensure_relay(workspace), patience=0))
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "spec"),
+    [(TASKS, (50,), ""), (PROCESSES, (), ""), (NODES, (30, 20, 0.01), NODES_SPEC)],
+    ids=["tasks", "processes", "spec"],
+)
+def test_viewers_are_told_what_the_recording_says(workspace, text, arguments, spec):
+    ensure_relay(workspace)
+    program = start(workspace, text, *arguments, name="nodes", spec=spec)
+    seen = _watched(workspace)
+    finish(program)
+    assert seen.missed == [-1]
+    expected = recorded(run_folder(workspace))
+    assert seen.events == expected
+    assert seen.state.moment == expected.total()
+
+
+def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(workspace):
+    ensure_relay(workspace)
+    program = start(workspace, NODES, 0, 40, 0.01, name="nodes", spec=NODES_SPEC)
+    seen, kills = Seen(), 0
+    for news in watch(lambda: ensure_relay(workspace), patience=0):
+        seen.take(news)
+        there = running(workspace)
+        if there is not None and len(seen.batches) > 5 * (kills + 1) and kills < 4:
+            os.kill(there.pid, signal.SIGKILL)
+            kills += 1
+        if kills == 4:
+            (workspace / "stop").touch()
+        if seen.over:
+            break
+    finish(program)
+    assert kills == 4
+    assert seen.missed == [-1]
+    assert all(begin == end for (_, end), (begin, _) in zip(seen.batches, seen.batches[1:], strict=False))
+    assert seen.events == recorded(run_folder(workspace))
+
+
+def test_nobody_is_told_anything_without_the_token(workspace):
+    there = ensure_relay(workspace)
+    with pytest.raises(RelayError, match="refuses the token"):
+        next(watch(lambda: Address(there.url, "wrong")))
+    with pytest.raises(InvalidStatus) as refused:
+        connect(there.url, additional_headers={"Authorization": f"Bearer {there.token}x"})
+    assert refused.value.response.status_code == 401
+    for first in ('{"type": "token", "token": "wrong"}', '{"type": "watch"}', "[]", "nonsense", b"\xff\xfe"):
+        with connect(there.url) as connection:
+            connection.send(first)
+            with pytest.raises(ConnectionClosed):
+                connection.recv()
+    with connect(there.url) as connection:
+        connection.send(wire.encode({"type": "token", "token": there.token}))
+        assert wire.decode(connection.recv()) == {"type": "hello", "version": wire.VERSION}
+    assert there.token not in repr(there)
+
+
+@pytest.mark.parametrize("since", [10**9, -1, 7, "12", None, True, 1.5, {"a": 1}])
+def test_a_viewer_that_lies_about_where_it_was_gets_the_newest_state(workspace, since):
+    there = ensure_relay(workspace)
+    program = start(workspace, NODES, 3, 20, 0.2, name="nodes", spec=NODES_SPEC)
+    with connect(there.url, additional_headers={"Authorization": f"Bearer {there.token}"}) as connection:
+        runs = []
+        while not runs:
+            runs = wire.decode(connection.recv()).get("runs", [])
+        connection.send(wire.encode({"type": "watch", "run": runs[0]["run"], "journal": "0123", "since": since}))
+        state = wire.decode(connection.recv())
+    assert (state["type"], state["missed"]) == ("state", -1)
+    finish(program)
+
+
+def test_it_ends_by_itself_and_takes_its_address_with_it(workspace):
+    there = ensure_relay(workspace, grace=0.2)
+    assert running(workspace) == there
+    deadline = time.monotonic() + 60
+    while running(workspace) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not (workspace / ".clew" / "relay.json").exists()
+
+
+def test_one_workspace_has_one_relay(workspace):
+    there = ensure_relay(workspace)
+    assert ensure_relay(workspace) == there
+    second = subprocess.run(
+        [sys.executable, "-m", "clew", "relay", "--workspace", workspace], capture_output=True, text=True, timeout=60
+    )
+    assert second.returncode == 2
+    assert "there is a relay already" in second.stderr
+    assert "Traceback" not in second.stderr
