@@ -19,104 +19,14 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+
+from packs_data import OPERATIONS, Operation
 
 ROOT = Path(__file__).resolve().parents[1]
 COSTS = ROOT / "esl" / "packs" / "costs.json"
 ROUNDS = 7
 
 
-class Operation(NamedTuple):
-    name: str
-    times: int
-    setup: str
-    """What defines `once()`, and `end()` where something has to be waited for."""
-
-
-OPERATIONS = {
-    "sqlite3": Operation(
-        "`execute` and `fetchone`",
-        20_000,
-        """
-        import sqlite3
-        cursor = sqlite3.connect(":memory:").cursor()
-        def once(): cursor.execute("select 1 where 2 = 2").fetchone()
-        """,
-    ),
-    "sqlalchemy": Operation(
-        "a `select` by SQLite",
-        3_000,
-        """
-        from sqlalchemy import create_engine, text
-        engine = create_engine("sqlite://")
-        statement = text("select 1 where 2 = 2")
-        def once():
-            with engine.connect() as connection:
-                connection.execute(statement).scalar()
-        """,
-    ),
-    "logging": Operation(
-        "a line, by a `QueueHandler`",
-        5_000,
-        """
-        import logging, logging.handlers, queue
-        lines = queue.Queue()
-        listener = logging.handlers.QueueListener(lines, logging.NullHandler())
-        listener.start()
-        logger = logging.getLogger("measured")
-        logger.addHandler(logging.handlers.QueueHandler(lines))
-        logger.propagate = False
-        def once(): logger.warning("a line of %s", "words")
-        end = listener.stop
-        """,
-    ),
-    "subprocess": Operation(
-        "`run` of `true`",
-        100,
-        """
-        import subprocess
-        def once(): subprocess.run(["/bin/true"])
-        """,
-    ),
-    "redis": Operation(
-        "`rpush` and `lpop`",
-        3_000,
-        """
-        import os, redis
-        client = redis.Redis(unix_socket_path=os.environ["REDIS"])
-        def once():
-            client.rpush("measured", "value")
-            client.lpop("measured")
-        """,
-    ),
-    "celery": Operation(
-        "`delay`, in memory",
-        1_000,
-        """
-        import celery
-        app = celery.Celery("measured", broker="memory://")
-        @app.task
-        def work(number): pass
-        def once(): work.delay(1)
-        """,
-    ),
-    "grpc": Operation(
-        "a unary call, both sides",
-        2_000,
-        """
-        from concurrent.futures import ThreadPoolExecutor
-        import grpc
-        server = grpc.server(ThreadPoolExecutor(1))
-        handler = grpc.unary_unary_rpc_method_handler(lambda request, context: request)
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("a", {"b": handler}),))
-        port = server.add_insecure_port("127.0.0.1:0")
-        server.start()
-        call = grpc.insecure_channel(f"127.0.0.1:{port}").unary_unary("/a/b")
-        def once(): call(b"x")
-        def end(): server.stop(None).wait()
-        """,
-    ),
-}
 PROGRAM = """
 {setup}
 import time

@@ -34,7 +34,8 @@ def test_a_library_is_named_with_its_version_or_as_missing_and_not_imported(shel
     assert "wrapt" not in sys.modules
 
 
-def test_costs_are_of_packs_that_there_are(shell):
+def test_every_pack_but_those_that_only_add_others_has_its_cost(shell):
+    assert set(packs.known()) - set(packs.costs()) == {"standard", "redis_values"}
     assert set(packs.costs()) <= set(packs.known())
     assert all(cost["us"] > 0 for cost in packs.costs().values())
 

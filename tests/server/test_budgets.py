@@ -50,8 +50,15 @@ BUDGETS = {
         "clew/wizard", {**ERRORS, "step": 1}, "", "wizards.analysis.MAX_ROWS", "step.rows", "step.hiddenRows"
     ),
 }  # fmt: skip
-TESTED_BELOW = {"clew/timelineTile", "clew/timelineSearch", "clew/walk"}
-"""What they leave out is not counted in a column: it is asked for next, or counted by direction."""
+TESTED_BELOW = {
+    "clew/timelineTile",
+    "clew/timelineSearch",
+    "clew/walk",
+    "clew/entities",
+    "clew/entityEvents",
+    "clew/entity",
+}
+"""What they leave out is not counted in a column: it is asked for next, or counted by direction or by box."""
 OF_ONE_THING = {
     "clew/whatIf": "figures of one label",
     "clew/timelineCall": "one call",
@@ -152,6 +159,35 @@ def test_a_walk_has_the_nearest_of_each_direction_and_counts_all(session, monkey
         (bounded,) = (one for one in few["ways"] if one["step"] == way["step"])
         assert bounded["count"] == way["count"] > 1
         assert bounded["ends"] == way["ends"][:1]
+
+
+@pytest.mark.parametrize("size", [1, 10**9])
+def test_boxes_of_entities_count_what_is_in_them(session, monkeypatch, size):
+    whole = answer(session, "clew/entities", {"run": "before", "moment": 100})
+    assert len(whole["boxes"]) == whole["entities"] > 1
+    monkeypatch.setattr("clew.server.panel.entities.MAX_BOXES", 1)
+    few = answer(session, "clew/entities", {"run": "before", "moment": 100, "most": size})
+    (box,) = few["boxes"]
+    inside = sum(one["container"] == box["entity"] for one in whole["boxes"])
+    outermost = sum(one["container"] == -1 for one in whole["boxes"])
+    assert (box["hidden"], few["hidden"]) == (inside, outermost - 1)
+
+
+def test_lines_between_entities_are_counted_with_those_left_out(session, monkeypatch):
+    asked = {"run": "before", "fromMoment": 0, "toMoment": 100, "mostLines": 10**9}
+    assert len(answer(session, "clew/entityEvents", asked)["lines"]) == 1
+    monkeypatch.setattr("clew.server.panel.entities.MAX_LINES", 0)
+    few = answer(session, "clew/entityEvents", asked)
+    assert (few["lines"], few["hiddenLines"]) == ([], 1)
+
+
+def test_an_entity_tells_the_last_of_its_events(session, monkeypatch):
+    boxes = answer(session, "clew/entities", {"run": "before", "moment": 100})["boxes"]
+    entity = max(boxes, key=lambda box: box["sent"])["entity"]
+    whole = answer(session, "clew/entity", {"run": "before", "entity": entity})["happenings"]
+    monkeypatch.setattr("clew.server.panel.entities.MAX_HAPPENINGS", 1)
+    few = answer(session, "clew/entity", {"run": "before", "entity": entity, "most": 10**9})["happenings"]
+    assert few == whole[:1] and len(whole) > 1
 
 
 def test_a_row_of_a_comparison_names_what_tells_most_and_counts_the_rest(session, monkeypatch):
