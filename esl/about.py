@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from clew.esl.ast import Act, Entity, EntityEvent, LevelMap, Pattern, Scope, Spec
+from clew.esl.ast import Act, Entity, EntityEvent, Include, LevelMap, Pattern, Scope, Spec
 from clew.esl.completion import signature
 from clew.esl.functions import FunctionInfo
 from clew.esl.help import help_of
@@ -85,6 +85,19 @@ def pattern_at(spec: Spec, offset: int, root: str = "") -> Meant | None:
     return next((each for each in found if each.span.start <= offset <= each.span.end), None)
 
 
+def rules_at(spec: Spec, offset: int, root: str = "") -> list[Meant]:
+    """The patterns of the statement, or the entity's line, of which a word before all of them stands at an offset."""
+    found = [each for each in _patterns(mean(spec).spec.around(offset), root) if each.role in ("rule", "label")]
+    found = [each for each in found if each.statement.start <= offset <= each.statement.end]
+    return found if all(offset < each.span.start for each in found) else []
+
+
+def pack_at(spec: Spec, offset: int) -> str:
+    """The name of the pack that an `include` has there, "" for none."""
+    words = [word for each in spec.around(offset).statements if isinstance(each, Include) for word in each.packs]
+    return next((word.text for word in words if word.span.start <= offset <= word.span.end), "")
+
+
 def name_at(names: Iterable[Occurrence], offset: int) -> Occurrence | None:
     return next((each for each in names if each.written and each.span.start <= offset <= each.span.end), None)
 
@@ -124,7 +137,8 @@ def about_name(name: Occurrence, everywhere: Iterable[tuple[str, Occurrence]]) -
             verbs.get(each.verb or ("given" if each.given else "used"), 0) + 1
         )
     counted = ", ".join(f"{count} × `{verb}`" if name.verb else f"{verb} {count} ×" for verb, count in verbs.items())
-    owner = f" of `{name.owner}`" if name.owner else ""
+    whose = Path(name.owner).name if name.kind == "parameter" else name.owner
+    owner = f" of `{whose}`" if whose else ""
     rows = [
         f"- [{Path(path).name}:{each.span.line}]({Path(path).absolute().as_uri()}#L{each.span.line})"
         for path, each in same[:NAMED]

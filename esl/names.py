@@ -1,22 +1,43 @@
-"""The names that a spec gives: entities, levels, channels, requests, watched values; where each is given and where it is used.
+"""The names that a spec gives: entities, levels, channels, requests, watched values, parameters; where each is given and where
+it is used.
 
-Invariant: two occurrences of one kind and text mean the same thing, in whichever spec of the workspace they stand.
+Invariant: two occurrences of one kind, owner and text mean the same thing, in whichever spec of the workspace they stand.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from clew.esl.ast import Act, Entity, EntityEvent, LevelMap, Name, Spec, Statement, Unit, Watch, Word
+from clew.esl import packs
+from clew.esl.ast import (
+    Act,
+    Default,
+    Entity,
+    EntityEvent,
+    Include,
+    LevelMap,
+    Name,
+    Node,
+    Pattern,
+    Setting,
+    Spec,
+    Statement,
+    Unit,
+    Watch,
+    Word,
+)
 from clew.esl.channels import channel_of
 from clew.esl.expression import names_in
 from clew.esl.span import Span
 from clew.esl.words import NAMING
 
-Kind = Literal["entity", "level", "channel", "request", "watch", "label"]
+Kind = Literal["entity", "level", "channel", "request", "watch", "label", "parameter"]
+_SETTING = re.compile(r"\$([^\W\d]\w*)")
 CHANNELS = {
     "send": ("receive", "join", "handle"),
     "receive": ("send",),
@@ -39,7 +60,7 @@ class Occurrence:
     verb: str = ""
     """Of a channel."""
     owner: str = ""
-    """Of a watched value its entity, of a label its level."""
+    """Of a watched value its entity, of a label its level, of a parameter the file of its spec."""
     given: bool = True
     """Here it is given, and not only used."""
     written: bool = True
@@ -53,16 +74,21 @@ class Occurrence:
         return (self.kind, self.owner, self.name)
 
 
-def names_of(spec: Spec) -> Iterator[Occurrence]:
+def names_of(spec: Spec, file: str = "") -> Iterator[Occurrence]:
+    """`file` is what tells parameters of this spec from those of others."""
     for part in spec.parts:
         for each in _names_in(part.unit):
-            yield each.moved(part.lines, part.offset)
+            here = each.moved(part.lines, part.offset)
+            if here.kind == "parameter":
+                here = dataclasses.replace(here, owner=packs.path_of(here.owner) if here.owner else file)
+            yield here
 
 
 @functools.lru_cache(maxsize=8192)
 def _names_in(unit: Unit) -> tuple[Occurrence, ...]:
     """Kept, because an editor asks for the whole file at every keystroke."""
-    return tuple(_given(unit.statement))
+    settings = _settings(unit.statement) if unit.has_setting else ()
+    return (*_given(unit.statement), *settings)
 
 
 def _given(statement: Statement) -> Iterator[Occurrence]:
@@ -72,7 +98,13 @@ def _given(statement: Statement) -> Iterator[Occurrence]:
         case LevelMap():
             yield Occurrence("level", statement.name.text, inner(statement.name))
             for label in statement.labels:
-                yield Occurrence("label", label.name.text, inner(label.name), owner=statement.name.text)
+                if not label.name.setting:
+                    yield Occurrence("label", label.name.text, inner(label.name), owner=statement.name.text)
+        case Default():
+            yield Occurrence("parameter", statement.name.text, statement.name.span)
+        case Include():
+            for pack in statement.given:
+                yield Occurrence("parameter", pack.name.text, pack.name.span, owner=pack.pack, given=False)
         case Entity():
             given = statement.extended is None
             yield Occurrence("entity", statement.name.text, inner(statement.name), given=given)
@@ -80,6 +112,33 @@ def _given(statement: Statement) -> Iterator[Occurrence]:
                 if clause.name is not None:
                     yield Occurrence("entity", clause.name.text, inner(clause.name), given=False)
             yield from _watched(statement)
+
+
+def _settings(node: Any) -> Iterator[Occurrence]:
+    """Every `$name`, without its sign. Of an `include`, owners are packs."""
+    match node:
+        case tuple():
+            for item in node:
+                yield from _settings(item)
+        case Setting(id=name) | Word(text=name, setting=True):
+            yield _used(name.removeprefix("$"), node.span, 1)
+        case Pattern():
+            written = [
+                (node.text, node.span),
+                *((name.text, name.span) for each in node.filters for name in each.names),
+            ]
+            for text, span in written:
+                for match in _SETTING.finditer(text):
+                    yield _used(match[1], span, match.start(1))
+        case Node():
+            for each in dataclasses.fields(node):
+                yield from _settings(getattr(node, each.name))
+
+
+def _used(name: str, around: Span, at: int) -> Occurrence:
+    start, column = around.start + at, around.column + at
+    span = Span(around.line, column, around.line, column + len(name), start, start + len(name))
+    return Occurrence("parameter", name, span, given=False)
 
 
 def inner(word: Word) -> Span:
@@ -96,6 +155,8 @@ def _act(act: Act) -> Iterator[Occurrence]:
         return
     clause = act.clause("as")
     if clause is not None and clause.name is not None:
+        if clause.name.setting:
+            return
         yield Occurrence(kind, clause.name.text, inner(clause.name), act.verb.text)
     elif channel_of(act) and act.verb.text != "name":
         end = act.span

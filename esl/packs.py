@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from importlib.resources import files
+from pathlib import Path
 from typing import TypedDict
 
 ADAPTERS = {
@@ -57,6 +58,12 @@ def shipped() -> dict[str, str]:
         for entry in sorted(folder.iterdir(), key=lambda entry: (entry.name != "standard.esl", entry.name))
         if entry.name.endswith(".esl")
     }
+
+
+@functools.cache
+def path_of(name: str) -> str:
+    """The file of a pack that is a spec, whether or not there is one."""
+    return str(Path(str(files("clew.esl").joinpath("packs", f"{name}.esl"))).resolve())
 
 
 @functools.cache

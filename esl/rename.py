@@ -1,5 +1,5 @@
-"""Gives a name of specs another one wherever it stands: an entity's, a level's, a channel's, a request's, a watched value's, a
-label's; and a parameter's in all rules about the same functions, after it was renamed in the program.
+"""Gives a name of specs another one wherever it stands: that of an entity, level, channel, request, watched value, label or
+`$parameter`; and of a parameter of functions in all rules about them, after it was renamed in the program.
 
 Invariant: what a name meant is what the new one means; where it was not written, a function's own name, it is written out.
 """
@@ -24,7 +24,7 @@ _RESERVED = ("and", "as", "from", "in", "is", "not", "or")
 Edit = tuple[int, int, str]
 
 
-def why_not(name: Occurrence, new: str, all_names: Iterable[Occurrence]) -> str:
+def why_not(name: Occurrence, new: str, all_names: Collection[Occurrence]) -> str:
     """A sentence that says why the name cannot be given; "" when it can."""
     if not new.strip() or "\n" in new or '"' in new:
         return f"`{new}` is no name; write letters, digits and `_`"
@@ -35,6 +35,8 @@ def why_not(name: Occurrence, new: str, all_names: Iterable[Occurrence]) -> str:
         )
     if name.kind == "level" and new in BUILT_IN_LEVELS:
         return f"`{new}` is a level that clew has itself"
+    if name.kind == "parameter" and not any(each.given and each.meaning == name.meaning for each in all_names):
+        return f"no spec of the workspace declares the parameter `{name.name}`"
     if any(each.kind == name.kind and each.owner == name.owner and each.name == new for each in all_names):
         return f"there is {_an(name.kind)} `{new}` already; the two would become one"
     return ""

@@ -118,18 +118,25 @@ class ClewServer(LanguageServer):
 
     async def show_recorded(self, place: protocol.Location, run: str) -> None:
         """Moves the editor to where a place of a run stands now, where the client can; says so where it is gone."""
-        window = self.client_capabilities.window
-        if not (window and window.show_document and window.show_document.support):
+        if not self._shows:
             return
         params = protocol.PresentParams(place, run)
         now = await self.work("clew", lambda _: present(self.session, params))
         if now.state == "stale" and now.message:
             self.tell(now.message)
-        await self.window_show_document_async(
-            types.ShowDocumentParams(
-                uri=uri_of(place.path), take_focus=True, selection=line_range(now.location.line, 0, 0)
+        await self.show(types.Location(uri_of(place.path), line_range(now.location.line, 0, 0)))
+
+    async def show(self, place: types.Location) -> None:
+        """Moves the editor to a place, where the client can."""
+        if self._shows:
+            await self.window_show_document_async(
+                types.ShowDocumentParams(uri=place.uri, take_focus=True, selection=place.range)
             )
-        )
+
+    @property
+    def _shows(self) -> bool:
+        window = self.client_capabilities.window
+        return bool(window and window.show_document and window.show_document.support)
 
     def text_of(self, path: str) -> str | None:
         """The unsaved text of an open file."""

@@ -102,14 +102,20 @@ class Specs:
     def names(self, path: str = "", text: str = "") -> Iterator[tuple[str, str, tuple[Occurrence, ...]]]:
         """Path, text and names of each spec of the workspace, as the editor has it; the one at `path` first."""
         if path:
-            yield path, text, names_in(text)
+            yield path, text, names_in(text, same_file_key(path))
         seen = {same_file_key(path)} if path else set()
         for other in (*self._opened(), *map(str, self.specs())):
             if same_file_key(other) not in seen:
                 seen.add(same_file_key(other))
                 content = self._session().text(other)
                 if content is not None:
-                    yield other, content, names_in(content)
+                    yield other, content, names_in(content, same_file_key(other))
+
+    def names_of_pack(self, path: str) -> Iterator[tuple[str, str, tuple[Occurrence, ...]]]:
+        """As `names` has it of a spec, of the file of one that is shipped with clew; nothing where there is none."""
+        text = self._session().text(path)
+        if text is not None:
+            yield path, text, names_in(text, same_file_key(path))
 
     def functions_of(self, rule: Rule) -> tuple[FunctionInfo, ...]:
         from clew.esl.matcher import functions_of
@@ -189,8 +195,8 @@ class Specs:
 
 
 @functools.lru_cache(maxsize=64)
-def names_in(text: str) -> tuple[Occurrence, ...]:
+def names_in(text: str, file: str) -> tuple[Occurrence, ...]:
     from clew.esl.names import names_of
     from clew.esl.parser import parse
 
-    return tuple(names_of(parse(text).tree))
+    return tuple(names_of(parse(text).tree, file))

@@ -11,7 +11,10 @@ from lsprotocol import types
 
 from clew.records.errors import ClewError
 from clew.server.codec import decode
+from clew.server.features.esl import navigation
+from clew.server.features.esl.spec_text import SpecText
 from clew.server.handlers import HANDLERS
+from clew.server.positions import path_of
 from clew.server.protocol import (
     METHODS,
     ChooseBaselineParams,
@@ -50,6 +53,10 @@ def register(server: ClewServer) -> None:
     @server.command("clew.selectRun")
     async def select_run(*arguments: Any) -> None:
         await _select(server, arguments)
+
+    @server.command("clew.showFunctions")
+    async def show_functions(*arguments: Any) -> None:
+        await _show_functions(server, arguments)
 
     @server.command("clew.chooseBaseline")
     async def choose_baseline(*arguments: Any) -> None:
@@ -120,6 +127,24 @@ async def _select(server: ClewServer, arguments: tuple[Any, ...]) -> None:
         _tell(server, error)
     else:
         server.runs_changed()
+
+
+async def _show_functions(server: ClewServer, arguments: tuple[Any, ...]) -> None:
+    """Shows the only function that a spec's rule matches, tells the places of several."""
+    if len(arguments) != 2 or not isinstance(arguments[0], str) or not isinstance(arguments[1], dict):
+        return server.tell("clew.showFunctions takes the uri of a spec and a position in it", types.MessageType.Warning)
+    document = server.open_document(arguments[0])
+    if document is None:
+        return None
+    spec = SpecText.of(document)
+    at = types.Position(int(arguments[1].get("line", 0)), int(arguments[1].get("character", 0)))
+    found = await server.work("clew: functions", lambda _: navigation.definition(server.specs, spec, spec.offset(at)))
+    if len(found) == 1:
+        await server.show(found[0])
+        return None
+    rows = [f"{path_of(one.uri)}:{one.range.start.line + 1}" for one in found[:MAX_CHOICES]]
+    rows += [f"… and {len(found) - MAX_CHOICES:,} more"] if len(found) > MAX_CHOICES else []
+    return server.tell("\n".join(rows))
 
 
 async def _choose_baseline(server: ClewServer, arguments: tuple[Any, ...]) -> None:

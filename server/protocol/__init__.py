@@ -200,9 +200,11 @@ COMMANDS = (
     "clew.recordAgain",
     "clew.stopRecording",
     "clew.walk.start",
+    "clew.showFunctions",
 )
 """Commands that code lenses and hovers name. Arguments: openSlice and why take one `SliceParams`, openCompare one
 `CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
 `ChooseBaselineParams`, or nothing: they ask. record takes one `RecordableParams`, whose `kind` says what of it is recorded
 without asking, or nothing; the next two take nothing;
-walk.start takes one `WalkParams`."""
+walk.start takes one `WalkParams`. showFunctions takes the uri of a spec and a position in front of a rule's patterns: what
+`textDocument/definition` leads to there."""

@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from pathlib import Path
 
 import pytest
 import pytest_lsp
@@ -333,6 +334,23 @@ async def test_a_channel_leads_to_its_other_end_in_any_spec(editor, open_spec):
     assert places(found) == [(spec.path.name, 1), ("other.esl", 2)]
 
 
+@pytest.mark.parametrize(
+    ("marked", "found"),
+    [
+        ('parameter part = "app";\nscope shop.$pa|rt;', [("{}", 1)]),
+        ("include requests(ur|ls = True);", [("requests.esl", 2)]),
+        ("include requ|ests;", [("requests.esl", 1)]),
+        ("sco|pe shop.audit, shop.app:order;", [("audit.py", 1), ("app.py", 25)]),
+        ("include stan|dard, threads;", [("standard.esl", 1)]),
+        ("include thre|ads;", []),
+    ],
+)
+async def test_words_lead_to_what_they_stand_for(editor, open_spec, marked, found):
+    spec = open_spec(marked)
+    told = await editor.text_document_definition_async(types.DefinitionParams(**spec.at))
+    assert places(told) == [(name.format(spec.path.name), line) for name, line in found]
+
+
 async def test_the_references_of_a_function_are_the_rules_that_name_it(editor, open_spec):
     open_spec("include standard;\nscope shop.**;\nrequest shop.app:order;\nscope shop.audit;\n", "rules.esl")
     before, after = APP.split("order(", 1)
@@ -424,6 +442,12 @@ async def test_above_each_rule_stands_what_it_matches(editor, open_spec):
     assert [(lens.range.start.line, lens.command.title) for lens in found] == [
         (1, "matches 7 functions"), (1, "record"), (2, "matches no function"),
     ]  # fmt: skip
+    shown = found[0].command
+    assert (shown.command, list(shown.arguments)) == ("clew.showFunctions", [spec.uri, {"line": 1, "character": 0}])
+    place = types.Position(shown.arguments[1]["line"], shown.arguments[1]["character"])
+    functions = await editor.text_document_definition_async(types.DefinitionParams(spec.document, place))
+    assert [name for name, _ in places(functions)] == ["app.py"] * 6 + ["audit.py"]
+    assert found[2].command.command == ""
     hints = await editor.text_document_inlay_hint_async(types.InlayHintParams(spec.document, spec.whole))
     assert [(hint.position.line, hint.position.character, hint.label) for hint in hints] == [
         (1, len("scope shop.app"), "6"), (1, len("scope shop.app, shop.audit"), "1"),
@@ -442,6 +466,13 @@ async def test_above_each_rule_stands_what_it_matches(editor, open_spec):
         ('request a:f as "o|ld one" when x;', "new", "request a:f as new when x;"),
         ("request a:f as o|ld;", "new one", 'request a:f as "new one";'),
         ("level par|t = { desk: a };", "place", "level place = { desk: a };"),
+        ('parameter pa|rt = "a";\nscope shop.$part.x, $partner decorated by $part.y;\npayload a:$part value ("$part", $part);',
+         "piece", 'parameter piece = "a";\nscope shop.$piece.x, $partner decorated by $piece.y;\n'
+                  'payload a:$piece value ("$part", $piece);'),
+        ("parameter most = 3;\npayload a:f value x as most limit $most at most $mo|st/s;", "many",
+         "parameter many = 3;\npayload a:f value x as most limit $many at most $many/s;"),
+        ('parameter who = "A";\nlevel part = { $wh|o: a.b };\nsend a:f key x as $who; send a:g key x as who;', "name",
+         'parameter name = "A";\nlevel part = { $name: a.b };\nsend a:f key x as $name; send a:g key x as who;'),
         ("entity O|ld is a:B { watch n is this.n; }\nentity Old is a:B { when start f() -> position(this, n); }", "New",
          "entity New is a:B { watch n is this.n; }\nentity New is a:B { when start f() -> position(this, n); }"),
         ("entity A is a:B { watch n|o is this.n; when start f(x) -> position(no, x); when start g(no) -> position(no); }",
@@ -467,9 +498,32 @@ async def test_other_specs_are_renamed_too(editor, open_spec):
     assert other.edited(answer.changes[other.uri]) == "// é\nreceive a:g key x as near;\n"
 
 
+async def test_a_parameter_of_another_spec_is_another_one(editor, open_spec):
+    other = open_spec('parameter part = "a";\nscope shop.$part;', "own.esl")
+    spec = open_spec('parameter part = "a";\nscope shop.$pa|rt;')
+    answer = await editor.text_document_rename_async(types.RenameParams(new_name="piece", **spec.at))
+    assert set(answer.changes) == {spec.uri} and other.uri not in answer.changes
+
+
+async def test_a_packs_parameter_is_renamed_where_the_pack_is_declared_and_included(editor, open_spec):
+    from clew.esl.packs import path_of
+
+    path = Path(path_of("requests"))
+    pack = open_spec(path.read_text().replace("parameter ur", "parameter ur|", 1), path)
+    using = open_spec('include requests(urls = True), urllib3(urls = False);\nredact "urls";', "using.esl")
+    answer = await editor.text_document_rename_async(types.RenameParams(new_name="addresses", **pack.at))
+    assert "urls = $addresses" in pack.edited(answer.changes[pack.uri])
+    assert using.edited(answer.changes[using.uri]) == (
+        'include requests(addresses = True), urllib3(urls = False);\nredact "urls";'
+    )
+
+
 @pytest.mark.parametrize(
     ("marked", "new", "words"),
     [
+        ("include requests(ur|ls = True);", "links", "no spec of the workspace declares the parameter `urls`"),
+        ("parameter a|b = 1;\nparameter c = 2;\nbudget $ab; sample $c;", "c", "there is a parameter `c` already"),
+        ("parameter a|b = 1;", "b c", "cannot be the name of a parameter"),
         ("level par|t = { a: b };", "module", "a level that clew has itself"),
         ("level par|t = { a: b };", "a b", "cannot be the name of a level"),
         ("send a:f key x as o|ne;\nreceive a:g key x as two;", "two", "there is a channel `two` already"),

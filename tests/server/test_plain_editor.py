@@ -38,6 +38,17 @@ async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_
     assert (await ask(plain_editor, "clew/runs"))["selected"].endswith("-before")
 
 
+async def test_without_the_panel_the_functions_of_a_rule_are_told_by_their_places(plain_editor, shop, line_of):
+    text = "scope shop.app:check, shop.app:order;\n"
+    uri = open_file(plain_editor, shop / "told.esl", text)
+    at = {"line": 0, "character": 0}
+    lines = [line_of("shop/app.py", f"def {name}(") for name in ("check", "order")]
+    assert await execute(plain_editor, "clew.showFunctions", uri, at) == "\n".join(
+        f"{shop / 'shop/app.py'}:{line}" for line in lines
+    )
+    assert "takes the uri of a spec" in await execute(plain_editor, "clew.showFunctions")
+
+
 async def test_without_markdown_a_hover_is_plain_text(plain_editor, shop, line_of):
     uri = open_file(plain_editor, shop / "shop/app.py")
     found = await plain_editor.text_document_hover_async(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from clew.server.session import Task
     from clew.server.specs import Specs
 
+SHOW = "clew.showFunctions"
+
 
 def lenses(specs: Specs, spec: SpecText, task: Task, *, record: bool) -> list[types.CodeLens]:
     checked = specs.checked(spec.path, spec.text)
@@ -29,8 +31,11 @@ def lenses(specs: Specs, spec: SpecText, task: Task, *, record: bool) -> list[ty
     made = []
     for start, matches in sorted(by_statement.items()):
         functions = list(dict.fromkeys(function for each in matches for function in each.functions))
-        place = types.Range(spec.position(start), spec.position(start))
-        made.append(types.CodeLens(place, types.Command(title(functions, figures), "")))
+        at = spec.position(start)
+        command = types.Command(title(functions, figures), "")
+        if functions:
+            command.command, command.arguments = SHOW, [spec.uri, {"line": at.line, "character": at.character}]
+        made.append(types.CodeLens(types.Range(at, at), command))
     if made and record:
         params = RecordableParams(spec=spec.path)
         made.insert(

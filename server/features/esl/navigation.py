@@ -54,20 +54,26 @@ def register(server: ClewServer) -> None:
 
 
 def definition(specs: Specs, spec: SpecText, offset: int) -> list[types.Location]:
-    """Of a pattern its functions, of a name the places that give it, of an included pack its text."""
+    """Of a pattern its functions, of a rule's first words those of all its patterns, of a name the places that give it, of an
+    included pack its text."""
     from clew.esl import about
+    from clew.esl.packs import path_of, shipped
     from clew.esl.parser import parse
 
-    meant = about.pattern_at(parse(spec.text).tree, offset, str(specs.workspace))
+    tree = parse(spec.text).tree
     name = about.name_at(_names_in(specs, spec), offset)
     if name is not None:
         found = [(path, text, each) for path, text, each in _everywhere(specs, spec, name) if each.given]
         # The other ends of a channel, where it has some.
         others = [one for one in found if one[2].verb != name.verb] or found
         return [_location(spec, path, text, each) for path, text, each in others]
-    if meant is None:
-        return []
-    return [_of_function(function) for function in specs.functions_of(meant.rule)[:MOST]]
+    pack = about.pack_at(tree, offset)
+    if pack in shipped():
+        return [location_of(path_of(pack), 1)]
+    meant = about.pattern_at(tree, offset, str(specs.workspace))
+    rules = [meant] if meant is not None else about.rules_at(tree, offset, str(specs.workspace))
+    functions = dict.fromkeys(function for each in rules for function in specs.functions_of(each.rule))
+    return [_of_function(function) for function in list(functions)[:MOST]]
 
 
 def spec_references(specs: Specs, spec: SpecText, offset: int, *, given: bool) -> list[types.Location]:
@@ -125,12 +131,11 @@ def _names_in(specs: Specs, spec: SpecText) -> tuple[Occurrence, ...]:
 
 
 def _everywhere(specs: Specs, spec: SpecText, name: Occurrence) -> list[tuple[str, str, Occurrence]]:
-    return [
-        (path, text, each)
-        for path, text, names in specs.names(spec.path, spec.text)
-        for each in names
-        if each.meaning == name.meaning
-    ]
+    """A pack's parameter in its text, too, which is none of the workspace."""
+    known = list(specs.names(spec.path, spec.text))
+    if name.kind == "parameter" and all(same_file_key(path) != name.owner for path, _, _ in known):
+        known += specs.names_of_pack(name.owner)
+    return [(path, text, each) for path, text, names in known for each in names if each.meaning == name.meaning]
 
 
 def _location(spec: SpecText, path: str, text: str, name: Occurrence) -> types.Location:

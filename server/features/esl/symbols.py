@@ -27,6 +27,7 @@ KINDS = {
     "watch": types.SymbolKind.Field,
     "event": types.SymbolKind.Event,
     "channel": types.SymbolKind.Event,
+    "parameter": types.SymbolKind.Constant,
 }
 
 

@@ -54,6 +54,7 @@ export function registerCommands(
     "clew.showPatterns": async () => {
       if (await server.start(false)) panel.open({ type: "open", view: "patterns", params: {} });
     },
+    "clew.showFunctions": showFunctions,
     "clew.chooseBaseline": (params?: ChooseBaselineParams) => chooseBaseline(server, params),
     "clew.selectRun": (params?: SelectRunParams) => selectRun(server, params),
     "clew.compareRuns": () => compareRuns(server, panel),
@@ -91,6 +92,14 @@ async function analyse(server: Server, panel: PanelHost, analysis: WizardParams[
   if (!(await server.start(false))) return;
   const params = await askQuestions(server, analysis);
   if (params) panel.open({ type: "open", view: "wizard", params });
+}
+
+/** What a rule of a spec matches: one function is shown, of several the editor shows a list. */
+async function showFunctions(uri: string, at: { line: number; character: number }): Promise<void> {
+  const spec = vscode.Uri.parse(uri);
+  const position = new vscode.Position(at.line, at.character);
+  const found = await vscode.commands.executeCommand("vscode.executeDefinitionProvider", spec, position);
+  await vscode.commands.executeCommand("editor.action.goToLocations", spec, position, found, "peek");
 }
 
 async function selectRun(server: Server, params: SelectRunParams | undefined): Promise<void> {

@@ -21,9 +21,10 @@ export const RUN_GREW = "clew/runGrew";
  * `CompareParams`, findSuspects one `LocalizeParams`; selectRun takes one `SelectRunParams` and chooseBaseline one
  * `ChooseBaselineParams`, or nothing: they ask. record takes one `RecordableParams`, whose `kind` says what of it is recorded
  * without asking, or nothing; the next two take nothing;
- * walk.start takes one `WalkParams`.
+ * walk.start takes one `WalkParams`. showFunctions takes the uri of a spec and a position in front of a rule's patterns: what
+ * `textDocument/definition` leads to there.
  */
-export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording", "clew.walk.start"] as const;
+export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording", "clew.walk.start", "clew.showFunctions"] as const;
 
 export interface AggregateParams {
   run?: string;
