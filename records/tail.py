@@ -81,7 +81,9 @@ class ProcessTail:
         self._slots: dict[_Key, int] = {}
         """Where in the trace file a chunk's header is."""
         self._seen = 0
-        """Slots that need not be looked at again, where none is used again."""
+        """Slots that were looked at; where none is used again they need not be,"""
+        self._unknown: set[int] = set()
+        """but for these, whose header was not there yet."""
         self._packed = _Packed(path)
         self._defined = Place()
         self._notes: dict[Note, None] = {}
@@ -136,12 +138,12 @@ class ProcessTail:
             self.close()  # all of it was packed, and another file put in its place
         if self._file < 0:
             self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-            self._counters, self._slots, self._seen = b"", {}, 0
+            self._counters, self._slots, self._seen, self._unknown = b"", {}, 0, set()
         page = os.pread(self._file, HEADER_SIZE, 0)
         if not self._read_header(page):
             return False
         counters = b"".join(page[part] for part in _COUNTERS)
-        self._changed = counters != self._counters or behind
+        self._changed = counters != self._counters or behind or bool(self._unknown)
         if self._changed:
             self._find_chunks(page, status.st_size)
             self._packed.look()
@@ -173,15 +175,20 @@ class ProcessTail:
         there = min(claimed, max(size - HEADER_SIZE, 0) // CHUNK_SIZE)
         if recycled:
             self._slots, self._seen = {}, 0
-        for slot in range(self._seen, there):
+        slots = [*self._unknown, *range(self._seen, there)]
+        self._seen = max(self._seen, there)
+        self._unknown = set()
+        for slot in slots:
             offset = HEADER_SIZE + slot * CHUNK_SIZE
-            key = _key(os.pread(self._file, CHUNK_HEADER_SIZE, offset))
+            head = os.pread(self._file, CHUNK_HEADER_SIZE, offset)
+            key = _key(head)
             if key is not None:
                 self._slots[key] = offset
-        head = self.found.header
-        self._add_pair(head.start_ticks, head.start_monotonic_ns)
-        self._add_pair(head.last_ticks, head.last_monotonic_ns)
-        self._seen = max(self._seen, there - 1)  # the last one may not have had its header yet
+            elif not head[: len(CHUNK_MAGIC)].strip(b"\0"):
+                self._unknown.add(slot)
+        times = self.found.header
+        self._add_pair(times.start_ticks, times.start_monotonic_ns)
+        self._add_pair(times.last_ticks, times.last_monotonic_ns)
 
     def _add_pair(self, ticks: int, ns: int) -> None:
         if not (ticks and 0 < ns <= MAX_NS) or (ticks, ns) in self.pairs[-2:] or (ticks, ns) in self.pairs[:1]:

@@ -57,6 +57,7 @@ class Following:
             self._strands.messages.put(kept.get("messages", {"sends": [], "streams": []}))
         self._tails: dict[str, ProcessTail] = {}
         self._stacks: dict[str, dict[int, Stack]] = {}
+        self._left: dict[str, dict[int, int]] = {}
         self._places: dict[str, dict[int, Place]] = {}
         for name, threads in kept.get("threads", {}).items():
             self._places[name] = {int(serial): Place(*place) for serial, (place, _) in threads.items()}
@@ -103,7 +104,8 @@ class Following:
             before = dict(tail.places)
             stacks = self._stacks.setdefault(name, {})
             clock = self._clock(tail)
-            new = decoded(tail, clock, began + clock.since, stacks, most)
+            left = self._left.setdefault(name, {})
+            new = decoded(tail, clock, began + clock.since, stacks, left, most=most)
             self.behind |= tail.behind
             for part in new:
                 stacks[part.serial] = part.stack
@@ -112,7 +114,8 @@ class Following:
             moved = [serial for serial, place in tail.places.items() if before.get(serial) != place]
             if moved:
                 threads[name] = {serial: (tail.places[serial], stacks.get(serial, ())) for serial in moved}
-            self._quiet[name] = 0 if moved or not self._seems_over(name, tail) else self._quiet.get(name, 0) + 1
+            is_quiet = not moved and not left and self._seems_over(tail)
+            self._quiet[name] = self._quiet.get(name, 0) + 1 if is_quiet else 0
         rows = (self._recorded or self._strands).happenings(parts)  # type: ignore[union-attr]  # one of them is there
         rows += self._ends()
         batch = self._naming.taken(self.state.moment, rows)
@@ -174,7 +177,7 @@ class Following:
             self._clocks[tail.found.boot_id] = (len(pairs), clock)
         return clock
 
-    def _seems_over(self, name: str, tail: ProcessTail) -> bool:
+    def _seems_over(self, tail: ProcessTail) -> bool:
         if tail.behind:
             return False
         return tail.is_over if tail.found.readable else self._run_is_over()

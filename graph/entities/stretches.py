@@ -1,7 +1,8 @@
 """Stretches of threads that go on being written, decoded: with the strand and the time of every record.
 
 Invariant: of what is decoded together nothing is later than what is left for the next time, so that a cause is met before its
-effect whichever thread is read first.
+effect whichever thread is read first. What was left once is decoded the next time, even if the clock, of which little is known
+at first, has it in the future.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ from clew.records.found import ProcessRecords
 from clew.records.tail import Place, ProcessTail, Stretch
 
 I64 = npt.NDArray[np.int64]
-
-NONSENSE_NS = 500_000_000
-"""What seems to lie further in the future says that the clock is not known well yet."""
 
 Stack = tuple[int, ...]
 """Keys of the strands that are under way on a thread, the outermost first; its own, 0, is not said."""
@@ -55,19 +53,26 @@ class Decoded(NamedTuple):
     """Behind them."""
 
 
-def decoded(tail: ProcessTail, clock: Clock, horizon: int, stacks: Mapping[int, Stack], most: int) -> list[Decoded]:
-    """What is new of a process, up to the horizon: ns since the run's start. `stacks` are by thread."""
+def decoded(
+    tail: ProcessTail, clock: Clock, horizon: int, stacks: Mapping[int, Stack], left: dict[int, int], *, most: int
+) -> list[Decoded]:
+    """What is new of a process, up to the horizon: ns since the run's start. `stacks` are by thread, and so is what is `left`:
+    ticks up to which there are records that have been seen."""
     found: list[Decoded] = []
     held: set[int] = set()
-    now = dict(stacks)
+    now, seen = dict(stacks), dict(left)
+    left.clear()
     for stretch in tail.look(most):
-        if stretch.serial in held:
-            continue
         columns = decode([stretch.records])
-        ns = clock.ns(columns.ticks)
+        ticks, ns = columns.ticks, clock.ns(columns.ticks)
+        if stretch.serial in held:
+            left[stretch.serial] = int(ticks[-1]) if len(ticks) else left[stretch.serial]
+            continue
         later = int(np.searchsorted(ns, horizon, "right"))
-        if later < len(ns) and ns[-1] < horizon + NONSENSE_NS:
+        later = max(later, int(np.searchsorted(ticks, np.uint64(seen.get(stretch.serial, 0)), "right")))
+        if later < len(ns):
             held.add(stretch.serial)
+            left[stretch.serial] = int(ticks[-1])
             offset = _offset(stretch, columns, later)
             tail.go_back(stretch.serial, Place(stretch.begin.number, stretch.begin.offset + offset))
             if not offset:
