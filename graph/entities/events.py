@@ -69,6 +69,24 @@ class EntityEvents:
         """How many events have happened by then."""
         return int(np.searchsorted(self.ns, ns, "right"))
 
+    @cached_property
+    def fullest(self) -> int:
+        """The last moment when most entities are there."""
+        there = np.zeros(len(self) + 1, np.int8)
+        before = np.where(self.before >= 0, self.kind[self.before], Happening.DELETION)
+        there[1:][(self.kind == Happening.POSITION) & (before == Happening.DELETION)] = 1
+        there[1:][(self.kind == Happening.DELETION) & (before == Happening.POSITION)] = -1
+        count = np.cumsum(there, dtype=np.int32)
+        return len(self) - int(np.argmax(count[::-1]))
+
+    def activity(self, parts: int) -> I64:
+        """How many events happened in each of so many equal parts of the time from the first to the last."""
+        if not len(self):
+            return np.zeros(parts, np.int64)
+        edges = self.ns[0] + (int(self.ns[-1] - self.ns[0]) * np.arange(1, parts)) // parts
+        bounds = np.searchsorted(self.ns, edges, "left")
+        return np.diff(np.concatenate([[0], bounds, [len(self)]]))
+
     def about(self, entity: int, moment: int, most: int) -> list[int]:
         """The last events that name an entity, the newest first."""
         found: list[int] = []

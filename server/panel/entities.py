@@ -28,6 +28,7 @@ from clew.server.protocol import (
     EntityEventsResult,
     EntityHappening,
     EntityLine,
+    EntityName,
     EntityParams,
     EntityResult,
     Location,
@@ -37,6 +38,8 @@ from clew.server.session import Session, Task
 MAX_BOXES = 1000
 MAX_LINES = 2000
 MAX_HAPPENINGS = 200
+PARTS = 240
+"""Of the run's time, in which events are counted."""
 _PRESENCE: dict[int, Literal["there", "unplaced", "gone"]] = {
     Presence.THERE: "there",
     Presence.UNPLACED: "unplaced",
@@ -68,6 +71,10 @@ class _Found(NamedTuple):
     def moment(self, moment: int) -> int:
         return len(self.events) if moment < 0 else min(moment, len(self.events))
 
+    def reached(self, moment: int, ns: float) -> int:
+        """What either says: -1 for nothing, and both for the end."""
+        return self.events.moment_at(int(ns)) if moment < 0 <= ns else self.moment(moment)
+
     def known(self, entity: int) -> int:
         if not 0 <= entity < self.events.entities:
             raise ClewError(f"there is no entity number {entity}; the run has {self.events.entities:,}")
@@ -89,9 +96,7 @@ _LOCK = threading.Lock()
 def entities_view(session: Session, params: EntitiesParams, task: Task) -> EntitiesResult:
     """Raises `ClewError` for an entity or a source that is not there."""
     found = _found(session, params.run, params.source, task)
-    moment = found.moment(params.moment)
-    if params.moment < 0 and params.ns >= 0:
-        moment = found.events.moment_at(int(params.ns))
+    moment = found.events.fullest if params.fullest else found.reached(params.moment, params.ns)
     shown = _shown(found, moment, params.inside, params.most)
     boxes = _boxes(found.events, shown)
     among, outermost = _counts(shown.nesting, params.inside)
@@ -107,6 +112,8 @@ def entities_view(session: Session, params: EntitiesParams, task: Task) -> Entit
         entities=among,
         boxes=boxes,
         hidden=outermost - sum(box.container == params.inside for box in boxes),
+        around=[_named(found.events, one) for one in _around(shown.nesting, params.inside)],
+        activity=found.events.activity(PARTS).tolist(),
         failed=found.events.failed,
         message=message,
     )
@@ -115,7 +122,7 @@ def entities_view(session: Session, params: EntitiesParams, task: Task) -> Entit
 def entity_events(session: Session, params: EntityEventsParams, task: Task) -> EntityEventsResult:
     """Raises `ClewError` for an entity or a source that is not there."""
     found = _found(session, params.run, params.source, task)
-    begin, end = found.moment(params.fromMoment), found.moment(params.toMoment)
+    begin, end = found.moment(params.fromMoment), found.reached(params.toMoment, params.toNs)
     before = {box.entity: box for box in _boxes(found.events, _shown(found, begin, params.inside, params.most))}
     shown = _shown(found, end, params.inside, params.most)
     after = {box.entity: box for box in _boxes(found.events, shown)}
@@ -193,6 +200,14 @@ def _shown(found: _Found, moment: int, inside: int, most: int) -> _Shown:
     state = found.fold.at(moment)
     nested = nesting(found.events, state)
     return _Shown(state, nested, nested.chosen(max(1, min(most, MAX_BOXES)), inside).tolist())
+
+
+def _around(nested: Nesting, inside: int) -> list[int]:
+    return [*nested.path(inside), inside] if inside >= 0 else []
+
+
+def _named(events: EntityEvents, entity: int) -> EntityName:
+    return EntityName(entity, events.names[entity], events.classes[entity])
 
 
 def _counts(nested: Nesting, inside: int) -> tuple[int, int]:

@@ -34,6 +34,7 @@ from clew.server.protocol.entities import EntityEventsParams as EntityEventsPara
 from clew.server.protocol.entities import EntityEventsResult as EntityEventsResult
 from clew.server.protocol.entities import EntityHappening as EntityHappening
 from clew.server.protocol.entities import EntityLine as EntityLine
+from clew.server.protocol.entities import EntityName as EntityName
 from clew.server.protocol.entities import EntityParams as EntityParams
 from clew.server.protocol.entities import EntityResult as EntityResult
 from clew.server.protocol.hosts import ClientOptions as ClientOptions

@@ -20,9 +20,18 @@ class EntitiesParams:
     """-1: what `ns` says."""
     ns: float = -1.0
     """Since the run's start; -1 for the end."""
+    fullest: bool = False
+    """Instead, when most entities are there: at the end all may be gone."""
     inside: int = -1
     """Only what is in this entity; -1 for all."""
     most: int = 300
+
+
+@dataclass(frozen=True)
+class EntityName:
+    entity: int
+    name: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,10 @@ class EntitiesResult:
     """In the order in which they came up; with each its containers, up to `inside`."""
     hidden: int
     """How many outermost ones are not among them; those that hold least are left out first."""
+    around: list[EntityName]
+    """`inside` and its containers, the outermost first; empty for all."""
+    activity: list[int]
+    """How many events happened in each of as many equal parts of the time from `fromNs` to `toNs`."""
     failed: int
     """Events that could not be recorded whole."""
     message: str = ""
@@ -73,8 +86,10 @@ class EntitiesResult:
 @dataclass(frozen=True)
 class EntityEventsParams:
     fromMoment: int
-    toMoment: int
-    """Where to go; before `fromMoment` to go back."""
+    toMoment: int = -1
+    """Where to go; before `fromMoment` to go back. -1: where `toNs` says."""
+    toNs: float = -1.0
+    """Since the run's start; -1 for the end."""
     run: str = ""
     source: Literal["", "spec", "strands"] = ""
     inside: int = -1

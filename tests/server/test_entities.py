@@ -203,3 +203,35 @@ def test_what_is_not_there_is_named(session):
     ):
         with pytest.raises(ClewError, match=words):
             answer(session, method, params)
+
+
+def test_the_fullest_moment_is_the_last_one_when_most_are_there(session):
+    numbers = [len(naive(moment)[0]) for moment in range(SIZE + 1)]
+    found = at(session, 0, fullest=True)
+    assert found["moment"] == max(moment for moment in range(SIZE + 1) if numbers[moment] == max(numbers))
+    assert answer(session, "clew/entities", {"run": "empty", "fullest": True})["moment"] == 0
+
+
+def test_parts_of_the_time_have_all_events(session):
+    found = at(session, SIZE)
+    times = [at(session, moment)["ns"] for moment in range(1, SIZE + 1)]
+    begin, length = int(times[0]), int(times[-1] - times[0])
+    parts = len(found["activity"])
+    begins = [begin + length * part // parts for part in range(parts)]
+    expected = Counter(max(part for part in range(parts) if begins[part] <= ns) for ns in times)
+    assert found["activity"] == [expected[part] for part in range(parts)]
+    assert sum(answer(session, "clew/entities", {"run": "empty"})["activity"]) == 0
+
+
+def test_a_way_leads_to_a_time_as_well_as_to_a_moment(session):
+    asked = {"run": "told", "fromMoment": 50}
+    there = answer(session, "clew/entityEvents", asked | {"toMoment": 200})
+    assert answer(session, "clew/entityEvents", asked | {"toNs": at(session, 200)["ns"]}) == there
+    end = answer(session, "clew/entityEvents", asked)
+    assert end["toMoment"] == SIZE
+
+
+def test_what_is_around_is_named_from_the_outside(session):
+    found = answer(session, "clew/entities", {"run": "plain", "moment": 4, "inside": 1})
+    assert [(one["entity"], one["name"]) for one in found["around"]] == [(0, "host"), (1, "server")]
+    assert at(session, SIZE)["around"] == []

@@ -7,11 +7,25 @@ import { csv } from "./model/csv";
 
 export type What = "csv" | "svg" | "png";
 
+interface Vector {
+  text: string;
+  width: number;
+  height: number;
+}
+
+const writers = new WeakMap<Element, () => Vector>();
+
+/** Canvases in an element can be had as SVG, too. */
+export function canBeSvg(element: Element, write: () => Vector): void {
+  element.classList.add("can-be-svg");
+  writers.set(element, write);
+}
+
 /** What there is to copy of what is seen. */
 export function copyable(root: ParentNode): What[] {
   const found: What[] = [];
   if (root.querySelector("table")) found.push("csv");
-  if (drawing(root)) found.push("svg", "png");
+  if (drawing(root) ?? writer(root)) found.push("svg", "png");
   else if (root.querySelector("canvas")) found.push("png");
   return found;
 }
@@ -23,8 +37,10 @@ export async function copy(root: ParentNode, what: What, name: string): Promise<
     return "The table is on the clipboard, as CSV.";
   }
   const svg = drawing(root);
-  if (what === "svg" && svg) {
-    await navigator.clipboard.writeText(standalone(svg).text);
+  if (what === "svg") {
+    const vector = svg ? standalone(svg) : writer(root)?.();
+    if (!vector) throw new Error("There is no drawing here.");
+    await navigator.clipboard.writeText(vector.text);
     return "The drawing is on the clipboard, as SVG.";
   }
   const image = svg ? await painted(svg) : await pictured(root);
@@ -50,6 +66,11 @@ function drawing(root: ParentNode): SVGSVGElement | undefined {
   return found.filter((one) => area(one) > 0).sort((a, b) => area(b) - area(a))[0];
 }
 
+function writer(root: ParentNode): (() => Vector) | undefined {
+  const element = root.querySelector(".can-be-svg");
+  return element ? writers.get(element) : undefined;
+}
+
 const STYLES = [
   "fill",
   "fill-opacity",
@@ -73,7 +94,7 @@ const STYLES = [
 const MARGIN = 16;
 
 /** A copy with its styles in it, as large as its content; lengths in px. */
-function standalone(svg: SVGSVGElement): { text: string; width: number; height: number } {
+function standalone(svg: SVGSVGElement): Vector {
   const copied = svg.cloneNode(true) as SVGSVGElement;
   const originals = [svg, ...svg.querySelectorAll<SVGElement>("*")];
   const copies = [copied, ...copied.querySelectorAll<SVGElement>("*")];

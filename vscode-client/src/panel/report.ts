@@ -54,7 +54,7 @@ class ReportTransport implements Transport {
 
 async function start(): Promise<void> {
   const data = JSON.parse(document.getElementById("clew-report")?.textContent ?? "") as ReportData;
-  setLayoutSource({ text: () => Promise.resolve(data.layout), module: () => import("./layout/layered") });
+  setLayoutSource({ text: () => Promise.resolve(data.layout), module: () => import("./layout/worker") });
   registerContents(data);
   await import("./kinds/all");
   keepViews(new Set(["contents", ...data.answers.map((answer) => answer.view)]));

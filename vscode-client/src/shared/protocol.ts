@@ -384,9 +384,17 @@ export interface EntitiesParams {
   moment?: number;
   /** Since the run's start; -1 for the end. */
   ns?: number;
+  /** Instead, when most entities are there: at the end all may be gone. */
+  fullest?: boolean;
   /** Only what is in this entity; -1 for all. */
   inside?: number;
   most?: number;
+}
+
+export interface EntityName {
+  entity: number;
+  name: string;
+  kind: string;
 }
 
 export interface EntityBox {
@@ -426,6 +434,10 @@ export interface EntitiesResult {
   boxes: EntityBox[];
   /** How many outermost ones are not among them; those that hold least are left out first. */
   hidden: number;
+  /** `inside` and its containers, the outermost first; empty for all. */
+  around: EntityName[];
+  /** How many events happened in each of as many equal parts of the time from `fromNs` to `toNs`. */
+  activity: number[];
   /** Events that could not be recorded whole. */
   failed: number;
   /** A sentence when there is nothing to show, with what to do. */
@@ -434,8 +446,10 @@ export interface EntitiesResult {
 
 export interface EntityEventsParams {
   fromMoment: number;
-  /** Where to go; before `fromMoment` to go back. */
-  toMoment: number;
+  /** Where to go; before `fromMoment` to go back. -1: where `toNs` says. */
+  toMoment?: number;
+  /** Since the run's start; -1 for the end. */
+  toNs?: number;
   run?: string;
   source?: "" | "spec" | "strands";
   inside?: number;

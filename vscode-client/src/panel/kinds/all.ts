@@ -9,3 +9,4 @@ import "./suspects";
 import "./patterns";
 import "./wizard";
 import "./timeline";
+import "./entities";

@@ -49,7 +49,8 @@ export class LayoutClient {
   }
 }
 
-async function startWorker(source: string): Promise<Worker> {
+/** Throws where none may be started. */
+export async function startWorker(source: string): Promise<Worker> {
   const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   const worker = new Worker(address, { type: "module" });
   await new Promise<void>((resolve, reject) => {

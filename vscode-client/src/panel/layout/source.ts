@@ -1,11 +1,17 @@
 /** Where the built layout comes from, which only the page that shows the panel knows. */
+import type { Arranging } from "./entities/arranging";
 import type { Layout, LayoutInput } from "./types";
+
+export interface LayoutModule {
+  layered: (input: LayoutInput) => Layout;
+  Arranging: typeof Arranging;
+}
 
 export interface LayoutSource {
   /** The script that a worker is made of. */
   text(): Promise<string>;
   /** The same in the page itself, where no worker may be started. */
-  module(): Promise<{ layered: (input: LayoutInput) => Layout }>;
+  module(): Promise<LayoutModule>;
 }
 
 let known: LayoutSource | undefined;

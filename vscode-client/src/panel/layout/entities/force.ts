@@ -47,7 +47,11 @@ export class ForceLayout {
   private mixed = MIXED;
   private downhill = 0;
 
-  constructor(private readonly input: EntityInput) {
+  /** `from`: where entities are already, as `places` gave them; the others begin as the lines spread them. */
+  constructor(
+    private readonly input: EntityInput,
+    from: readonly Place[] = [],
+  ) {
     const paths = pathsOf(input);
     const holders = new Set([...paths.values()].flatMap((path) => path.slice(0, -1)));
     this.ids = input.entities.map(({ id }) => id).filter((id) => !holders.has(id));
@@ -72,14 +76,37 @@ export class ForceLayout {
     const spots = spread(this.ids.length, links);
     this.x = Float64Array.from(spots, (spot) => spot.x * LENGTH);
     this.y = Float64Array.from(spots, (spot) => spot.y * LENGTH);
+    this.begin(from);
     [this.fx, this.fy, this.vx, this.vy] = [this.zeros(), this.zeros(), this.zeros(), this.zeros()];
+  }
+
+  /** Goes on from where entities are, new ones beside those that they talk to. */
+  private begin(from: readonly Place[]): void {
+    const known = new Map(from.map((place) => [this.particle.get(place.id) ?? -1, place]));
+    known.delete(-1);
+    if (known.size === 0) return;
+    // What there was had room for as many as were there.
+    const unit = Math.max(1, Math.sqrt(known.size)) * LENGTH * 0.7;
+    const scale = unit / this.input.radius;
+    const near = new Map<number, number>();
+    for (const { from: a, to: b } of this.springs) {
+      const [one = -1, other = -1] = [a[0], b[0]];
+      if (known.has(one)) near.set(other, one);
+      if (known.has(other)) near.set(one, other);
+    }
+    for (let i = 0; i < this.ids.length; i++) {
+      const place = known.get(i) ?? known.get(near.get(i) ?? -1);
+      if (!place) continue;
+      const aside = known.has(i) ? 0 : LENGTH / 2;
+      [this.x[i], this.y[i]] = [place.x * scale + aside * Math.cos(i), place.y * scale + aside * Math.sin(i)];
+    }
   }
 
   private zeros(): Float64Array {
     return new Float64Array(this.ids.length);
   }
 
-  /** Holds an entity where it is put, until it is let go. */
+  /** Holds an entity where it is put, in the layout's own px, until it is let go. */
   pin(id: number, spot: { x: number; y: number } | undefined): void {
     const index = this.particle.get(id);
     if (index === undefined) return;
@@ -167,10 +194,13 @@ export class ForceLayout {
     return { x: x / members.length, y: y / members.length };
   }
 
-  /** As large as was asked for. */
-  places(): Place[] {
+  /** With which the picture is as large as was asked for. */
+  get scale(): number {
     const far = this.ids.reduce((most, _, i) => Math.max(most, Math.hypot(this.x[i] ?? 0, this.y[i] ?? 0)), 0);
-    const scale = this.input.radius / (far + RADIUS);
+    return this.input.radius / (far + RADIUS);
+  }
+
+  places(scale = this.scale): Place[] {
     return this.input.entities.map(({ id }) => {
       const { x, y } = this.middle(this.inside.get(id) ?? [0]);
       return { id, x: x * scale, y: y * scale, radius: this.particle.has(id) ? RADIUS * scale : 0 };

@@ -1,0 +1,57 @@
+/**
+ * The colours of entities: what the theme says, and a scale for how busy they are.
+ *
+ * Invariant: the scale goes from the ground's side of grey to the other one without turning, so that who sees no colours sees it too.
+ */
+import { type Rgb } from "../../model/hue";
+import { css } from "../scene";
+import { coloursOf as themeOf, type Colours as Theme } from "../tiles";
+
+export const SHADES = 9;
+
+export interface EntityColours extends Theme {
+  dark: boolean;
+  /** From idle to busiest, `SHADES` of them. */
+  load: readonly string[];
+  /** Of communication. */
+  line: string;
+  /** Of lines that are not used at the moment. */
+  known: string;
+  edge: string;
+  paper: string;
+  selected: string;
+}
+
+const LIGHT: readonly Rgb[] = [
+  [232, 236, 241], [205, 228, 224], [150, 206, 205], [88, 172, 193], [44, 131, 176], [31, 92, 152], [20, 58, 110], [10, 32, 72],
+]; // prettier-ignore
+const DARK: readonly Rgb[] = [
+  [52, 59, 69], [42, 79, 108], [34, 109, 143], [41, 146, 160], [85, 182, 158], [150, 212, 150], [212, 233, 152], [255, 250, 190],
+]; // prettier-ignore
+
+export function entityColours(body: HTMLElement): EntityColours {
+  const theme = themeOf(body);
+  const dark = lightness(theme.ground) < 128;
+  return {
+    ...theme,
+    dark,
+    load: Array.from({ length: SHADES }, (_, at) => css(between(dark ? DARK : LIGHT, at / (SHADES - 1)))),
+    line: dark ? "#ffb454" : "#c2540a",
+    known: dark ? "#5a6573" : "#b4bcc7",
+    edge: dark ? "#8e99a8" : "#5d6876",
+    paper: css(theme.ground),
+    selected: theme.focus,
+  };
+}
+
+export function lightness([r, g, b]: Rgb): number {
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+function between(scale: readonly Rgb[], share: number): Rgb {
+  const at = share * (scale.length - 1);
+  const low = Math.min(scale.length - 2, Math.floor(at));
+  const [a, b] = [scale[low] ?? [0, 0, 0], scale[low + 1] ?? [0, 0, 0]];
+  const part = at - low;
+  return [a[0] + (b[0] - a[0]) * part, a[1] + (b[1] - a[1]) * part, a[2] + (b[2] - a[2]) * part];
+}

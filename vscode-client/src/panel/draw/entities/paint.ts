@@ -1,0 +1,210 @@
+/** What all drawings of entities paint alike: the entities themselves, their names, the lines that there are, and what is selected. */
+import { placeNames } from "../../layout/entities/names";
+import { SHADES } from "./colours";
+import type { Frame, Pen, Seen } from "./module";
+
+const ROUND = 2 * Math.PI;
+const DIMMED = 0.22;
+const NAME_PX = 11;
+/** Circles smaller than this have names only where they are asked for. */
+const NAMED_FROM = 2.2;
+/** Of more lines each is fainter. */
+const MANY_LINES = 250;
+
+export function isHolder({ shape: { box } }: Seen): boolean {
+  return box.holds > 0;
+}
+
+export function isLit(frame: Frame, entity: number): boolean {
+  return frame.lit?.has(entity) ?? true;
+}
+
+/** Where a line between two leaves the one and meets the other: their borders, where these are apart. */
+export function ends(a: Seen, b: Seen): [number, number, number, number] {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const far = Math.hypot(dx, dy);
+  if (far <= a.radius + b.radius + 1) return [a.x, a.y, b.x, b.y];
+  const [from, to] = [a.radius / far, b.radius / far];
+  return [a.x + dx * from, a.y + dy * from, b.x - dx * to, b.y - dy * to];
+}
+
+/** All lines that were ever used, thin. */
+export function paintKnown(pen: Pen, frame: Frame): void {
+  pen.beginPath();
+  let count = 0;
+  for (const { source, target } of frame.talks) {
+    const [a, b] = [frame.byId.get(source), frame.byId.get(target)];
+    if (!a || !b) continue;
+    const [x, y, toX, toY] = ends(a, b);
+    pen.moveTo(x, y);
+    pen.lineTo(toX, toY);
+    count++;
+  }
+  pen.strokeStyle = frame.colours.known;
+  pen.lineWidth = 1;
+  pen.globalAlpha = count > MANY_LINES ? Math.max(0.25, 0.8 * Math.sqrt(MANY_LINES / count)) : 0.8;
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+/** Those that hold nothing that is seen: circles, or squares of what they hold, by how busy they are. */
+export function paintEntities(pen: Pen, frame: Frame, leaves: readonly Seen[]): void {
+  const { colours } = frame;
+  const shades = new Map<number, Seen[]>();
+  const special: Seen[] = [];
+  for (const one of leaves) {
+    const { box, alpha } = one.shape;
+    if (alpha < 0.98 || box.presence !== "there" || !isLit(frame, box.entity)) {
+      special.push(one);
+      continue;
+    }
+    const shade = shadeOf(frame.load(box.entity));
+    const list = shades.get(shade);
+    if (list) list.push(one);
+    else shades.set(shade, [one]);
+  }
+  pen.strokeStyle = colours.edge;
+  pen.lineWidth = 1;
+  for (const [shade, list] of shades) {
+    pen.beginPath();
+    for (const one of list) outline(pen, one);
+    pen.fillStyle = colours.load[shade] ?? colours.quiet;
+    pen.fill();
+    pen.stroke();
+  }
+  for (const one of special) {
+    const { box, alpha } = one.shape;
+    pen.globalAlpha = alpha * (isLit(frame, box.entity) ? 1 : DIMMED);
+    pen.beginPath();
+    outline(pen, one);
+    pen.fillStyle = box.presence === "gone" ? colours.paper : (colours.load[shadeOf(frame.load(box.entity))] ?? "");
+    pen.fill();
+    if (box.presence !== "there") pen.setLineDash([3, 2.5]);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+  pen.globalAlpha = 1;
+}
+
+export function shadeOf(load: number): number {
+  return Math.max(0, Math.min(SHADES - 1, Math.round(load * (SHADES - 1))));
+}
+
+function outline(pen: Pen, one: Seen): void {
+  const { x, y, radius } = one;
+  if (isHolder(one)) {
+    const half = radius * 0.86;
+    pen.roundRect(x - half, y - half, 2 * half, 2 * half, Math.min(5, half * 0.35));
+    return;
+  }
+  pen.moveTo(x + radius, y);
+  pen.arc(x, y, radius, 0, ROUND);
+}
+
+/** What is selected, what the mouse is over, and the lines of the one that is selected. */
+export function paintSelected(pen: Pen, frame: Frame): void {
+  const { colours, byId, selected, hovered } = frame;
+  const chosen = byId.get(selected);
+  if (chosen) {
+    pen.strokeStyle = colours.selected;
+    pen.globalAlpha = 0.85;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    for (const { source, target } of frame.talks) {
+      if (source !== selected && target !== selected) continue;
+      const [a, b] = [byId.get(source), byId.get(target)];
+      if (!a || !b) continue;
+      const [x, y, toX, toY] = ends(a, b);
+      pen.moveTo(x, y);
+      pen.lineTo(toX, toY);
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+  for (const [one, width] of [
+    [byId.get(hovered), 1.5],
+    [chosen, 3],
+  ] as const) {
+    // prettier-ignore
+    if (!one) continue;
+    pen.strokeStyle = colours.selected;
+    pen.lineWidth = width;
+    pen.beginPath();
+    const apart = { ...one, radius: one.radius + 2 + width / 2 };
+    outline(pen, apart);
+    pen.stroke();
+  }
+}
+
+/** Names where they have room; those of what is selected, searched for or large go first. */
+export function paintNames(pen: Pen, frame: Frame, all: readonly Seen[] = frame.seen): void {
+  const { colours, selected, hovered } = frame;
+  const weight = (one: Seen): number => {
+    const { entity } = one.shape.box;
+    if (entity === hovered) return 5;
+    if (entity === selected) return 4;
+    if (frame.lit?.has(entity)) return 3;
+    return holdsSeen(frame, one) ? 2 : frame.load(entity);
+  };
+  const shown = all.filter((one) => one.shape.alpha > 0.5 && isLit(frame, one.shape.box.entity));
+  const weighed = shown.map((one) => ({ one, weight: weight(one) }));
+  weighed.sort(
+    (a, b) => b.weight - a.weight || b.one.radius - a.one.radius || a.one.shape.box.entity - b.one.shape.box.entity,
+  );
+  const texts = new Map<number, { text: string; strong: boolean }>();
+  const named = weighed.flatMap(({ one, weight: of }) => {
+    const { box } = one.shape;
+    const strong = holdsSeen(frame, one);
+    if (!strong && one.radius < NAMED_FROM && of < 3) return [];
+    const text = nameOf(one, frame);
+    texts.set(box.entity, { text, strong });
+    pen.font = fontOf(frame, strong);
+    const width = widthOf(pen, text, strong) + 4;
+    const { x, y, radius } = one;
+    return [{ id: box.entity, x, y, radius, width, height: NAME_PX + 4, holds: strong, must: of >= 4 }];
+  });
+  pen.textBaseline = "middle";
+  pen.textAlign = "left";
+  pen.lineJoin = "round";
+  for (const { id, x, y } of placeNames(named, frame.width, frame.height)) {
+    const { text, strong } = texts.get(id) ?? { text: "", strong: false };
+    pen.font = fontOf(frame, strong);
+    // A halo, so that lines below it leave the name readable.
+    pen.strokeStyle = colours.paper;
+    pen.lineWidth = 3;
+    pen.strokeText(text, x + 2, y + 0.5);
+    pen.fillStyle = colours.text;
+    pen.fillText(text, x + 2, y + 0.5);
+  }
+}
+
+/** Is any of what it holds drawn in it? */
+export function holdsSeen(frame: Frame, { shape: { box } }: Seen): boolean {
+  return box.holds > 0 && frame.holders.has(box.entity);
+}
+
+function nameOf(one: Seen, frame: Frame): string {
+  const { name, hidden, holds } = one.shape.box;
+  const short = name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+  if (hidden > 0 && holdsSeen(frame, one)) return `${short} · ${hidden} more`;
+  return holds > 0 && !holdsSeen(frame, one) ? `${short} · ${holds}` : short;
+}
+
+const LONGEST = 28;
+
+function fontOf({ font }: Frame, strong: boolean): string {
+  return `${strong ? "600" : "400"} ${NAME_PX}px ${font}`;
+}
+
+const widths = new Map<string, number>();
+
+function widthOf(pen: Pen, text: string, strong: boolean): number {
+  const key = `${strong ? "1" : "0"}${text}`;
+  let width = widths.get(key);
+  if (width === undefined) {
+    if (widths.size > 5000) widths.clear();
+    width = pen.measureText(text).width;
+    widths.set(key, width);
+  }
+  return width;
+}

@@ -1,0 +1,151 @@
+/** Beside the picture of entities: the one that is selected with its last events, or the busiest ones. */
+import { html, nothing, type TemplateResult } from "lit";
+import type { EntityBox, EntityHappening, EntityResult, Location } from "../../shared/protocol";
+import { count, duration, thousands } from "../model/format";
+import { placeLink } from "./parts";
+
+export interface CardActions {
+  readonly workspace: string;
+  reveal(location: Location): void;
+  select(entity: number): void;
+  enter(entity: number): void;
+  goTo(moment: number): void;
+  walk(event: number): void;
+  why(event: number): void;
+  close(): void;
+}
+
+const TOLD = 12;
+
+export function entityCard(about: EntityResult, entity: number, fromNs: number, act: CardActions): TemplateResult {
+  const { box, name, kind, path, happenings, event, location } = about;
+  const facts = [
+    kind,
+    box?.presence === "unplaced" ? "nobody said where it is" : "",
+    box?.presence === "gone" ? "deleted, but not empty" : "",
+    box?.insideItself ? "was put into itself" : "",
+    box ? "" : "not there at this moment",
+  ].filter(Boolean);
+  return html`<section class="entity-card" aria-label="The entity that is selected">
+    <h3>${name}</h3>
+    ${path.length > 0 ? html`<p class="muted">in ${path.join(" › ")}</p>` : nothing}
+    <p class="numbers">${facts.join(" · ")}</p>
+    ${
+      box
+        ? html`<p class="numbers">
+            ${box.holds > 0 ? html`holds ${thousands(box.holds)} · ` : nothing}sent ${thousands(box.sent)} · received
+            ${thousands(box.received)}
+          </p>`
+        : nothing
+    }
+    <p class="ways">
+      ${placeLink(location, act.workspace, (place) => {
+        act.reveal(place);
+      })}
+      ${
+        event >= 0
+          ? link("Walk from here", () => {
+              act.walk(event);
+            })
+          : nothing
+      }
+      ${
+        event >= 0
+          ? link("What led to it", () => {
+              act.why(event);
+            })
+          : nothing
+      }
+      ${
+        box && box.holds > 0
+          ? link("Look inside", () => {
+              act.enter(entity);
+            })
+          : nothing
+      }
+    </p>
+    <h4>Last events</h4>
+    <ol class="happenings">
+      ${happenings.slice(0, TOLD).map(
+        (one) =>
+          html`<li>
+            ${link(
+              duration(one.ns - fromNs),
+              () => {
+                act.goTo(one.moment);
+              },
+              "The moment after it",
+            )}
+            <span>${sentence(one, entity, act)}</span>
+          </li>`,
+      )}
+    </ol>
+    ${happenings.length === 0 ? html`<p class="muted">None by now.</p>` : nothing}
+  </section>`;
+}
+
+export function busiest(boxes: readonly EntityBox[], act: CardActions): TemplateResult {
+  return html`<section aria-label="The busiest entities">
+    <table class="entity-rows">
+      <thead>
+        <tr>
+          <th scope="col">Entity</th>
+          <th scope="col" class="number">Sent</th>
+          <th scope="col" class="number">Received</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${boxes.map(
+          (box) =>
+            html`<tr>
+              <th scope="row">
+                ${link(box.name, () => {
+                  act.select(box.entity);
+                })}
+              </th>
+              <td class="number">${thousands(box.sent)}</td>
+              <td class="number">${thousands(box.received)}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </section>`;
+}
+
+/** What happened, in words without links. */
+export function happening({ what, name, otherName, channel }: EntityHappening): string {
+  if (what === "communication") return `${name} → ${otherName}${channel ? ` (${channel})` : ""}`;
+  if (what === "deletion") return `${name} ends`;
+  return otherName ? `${name} moves into ${otherName}` : `${name} is there`;
+}
+
+function sentence(one: EntityHappening, entity: number, act: CardActions): TemplateResult {
+  const { what, entity: first, other, name, otherName, channel } = one;
+  const named = (id: number, text: string): TemplateResult =>
+    id === entity
+      ? html`${text}`
+      : link(text, () => {
+          act.select(id);
+        });
+  const way = channel ? html` <small>${channel}</small>` : nothing;
+  if (what === "communication") return html`${named(first, name)} → ${named(other, otherName)}${way}`;
+  if (what === "deletion") return html`${named(first, name)} ends`;
+  return other >= 0
+    ? html`${named(first, name)} moves into ${named(other, otherName)}`
+    : html`${named(first, name)} is there`;
+}
+
+function link(text: string, run: () => void, title = ""): TemplateResult {
+  return html`<button type="button" class="link" title=${title || nothing} @click=${run}>${text}</button>`;
+}
+
+/** How many there are of what, for those who hear the page. */
+export function summary(boxes: ReadonlyMap<number, EntityBox>, lines: number): string {
+  const holders = [...boxes.values()].filter((box) => box.holds > 0).length;
+  const parts = [
+    count(boxes.size - holders, "entity"),
+    holders > 0 ? count(holders, "container") : "",
+    count(lines, "line"),
+  ];
+  return parts.filter(Boolean).join(", ");
+}

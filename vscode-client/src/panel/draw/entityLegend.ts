@@ -1,0 +1,52 @@
+/** What colours, widths and outlines in the picture of entities mean. */
+import { html, nothing, svg, type TemplateResult } from "lit";
+import type { EntityBox } from "../../shared/protocol";
+import { thousands } from "../model/format";
+import { entityColours, SHADES } from "./entities/colours";
+
+export function entityLegend(busiest: number, boxes: ReadonlyMap<number, EntityBox>): TemplateResult {
+  const { load, line, known, edge } = entityColours(document.body);
+  const has = (presence: EntityBox["presence"]): boolean =>
+    [...boxes.values()].some((box) => box.presence === presence);
+  const sample = (picture: unknown): TemplateResult =>
+    html`<svg class="sample" viewBox="0 0 34 12" aria-hidden="true">${picture}</svg>`;
+  return html`<details class="legend entities-legend">
+    <summary>Legend</summary>
+    <ul>
+      <li>
+        <svg class="scale" viewBox="0 0 ${SHADES} 1" preserveAspectRatio="none" aria-hidden="true">
+          ${load.map((colour, at) => svg`<rect x=${at} width="1.02" height="1" fill=${colour} />`)}
+        </svg>
+        <span>busy lately: 0 to ${thousands(busiest)} communications</span>
+      </li>
+      <li>
+        ${sample(svg`<path d="M2 6H32" stroke=${line} stroke-width="1.25" /><path d="M18 6H32" stroke=${line} stroke-width="5" />`)}
+        <span>communication, which fades; the wider, the more of it</span>
+      </li>
+      <li>${sample(svg`<path d="M2 6H32" stroke=${known} />`)} <span>they talk at some time</span></li>
+      <li>
+        ${sample(svg`<circle cx="17" cy="6" r="5" fill=${load[2] ?? ""} stroke=${edge} />`)} <span>an entity</span>
+      </li>
+      <li>
+        ${sample(svg`<rect x="11.5" y=".5" width="11" height="11" rx="3" fill="none" stroke=${edge} />`)}
+        <span>a container, with a number where what it holds is not drawn</span>
+      </li>
+      ${
+        has("unplaced")
+          ? html`<li>
+              ${sample(svg`<circle cx="17" cy="6" r="5" fill="none" stroke=${edge} stroke-dasharray="3 2" />`)}
+              <span>heard of, but nobody said where it is</span>
+            </li>`
+          : nothing
+      }
+      ${
+        has("gone")
+          ? html`<li>
+              ${sample(svg`<rect x="11.5" y=".5" width="11" height="11" rx="3" fill="none" stroke=${edge} stroke-dasharray="3 2" />`)}
+              <span>deleted, but something is still in it</span>
+            </li>`
+          : nothing
+      }
+    </ul>
+  </details>`;
+}

@@ -1,0 +1,107 @@
+/**
+ * Where the names of entities stand: beside, below or above each, on nothing else.
+ *
+ * Invariant: names cover neither each other nor the circle of another entity; one without room is left out, the less important first.
+ */
+
+export interface Named {
+  id: number;
+  x: number;
+  y: number;
+  radius: number;
+  width: number;
+  height: number;
+  /** Names of containers stand at their top. */
+  holds: boolean;
+  /** Shown wherever it is, by the others' leave. */
+  must: boolean;
+}
+
+export interface NamePlace {
+  id: number;
+  /** The left end and the middle of the line. */
+  x: number;
+  y: number;
+}
+
+interface Rect {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+  of: number;
+}
+
+const GAP = 3;
+const CELL = 48;
+
+/** The most important first. Only those within the frame. */
+export function placeNames(named: readonly Named[], width: number, height: number): NamePlace[] {
+  const grid = new Grid();
+  for (const { id, x, y, radius, holds } of named) {
+    if (!holds) grid.add({ left: x - radius, top: y - radius, right: x + radius, bottom: y + radius, of: id });
+  }
+  const found: NamePlace[] = [];
+  for (const one of named) {
+    const spot = candidates(one).find(
+      (rect) => rect.left >= 0 && rect.top >= 0 && rect.right <= width && rect.bottom <= height && !grid.hits(rect),
+    );
+    const chosen = spot ?? (one.must ? candidates(one)[0] : undefined);
+    if (!chosen) continue;
+    grid.add({ ...chosen, of: -1 });
+    found.push({ id: one.id, x: chosen.left, y: (chosen.top + chosen.bottom) / 2 });
+  }
+  return found;
+}
+
+function candidates({ id, x, y, radius, width, height, holds }: Named): Rect[] {
+  const at = (left: number, top: number): Rect => ({ left, top, right: left + width, bottom: top + height, of: id });
+  if (holds) {
+    const inside = Math.max(2, radius * 0.06);
+    const places = [at(x - width / 2, y - radius - height - 1), at(x - width / 2, y + radius + 1)];
+    // Within a large one there is room in the corners, which a ring leaves free.
+    if (width < radius * 1.7) places.unshift(at(x - width / 2, y - radius + inside));
+    return places;
+  }
+  const beside = radius + GAP;
+  const inside = width <= radius * 1.8 ? [at(x - width / 2, y - height / 2)] : [];
+  return [
+    ...inside,
+    at(x - width / 2, y + beside),
+    at(x + beside, y - height / 2),
+    at(x - width / 2, y - beside - height),
+    at(x - beside - width, y - height / 2),
+  ];
+}
+
+/** Rectangles by squares of the screen. */
+class Grid {
+  private readonly cells = new Map<number, Rect[]>();
+
+  add(rect: Rect): void {
+    for (const cell of cellsOf(rect)) {
+      const list = this.cells.get(cell);
+      if (list) list.push(rect);
+      else this.cells.set(cell, [rect]);
+    }
+  }
+
+  hits(rect: Rect): boolean {
+    for (const cell of cellsOf(rect)) {
+      for (const other of this.cells.get(cell) ?? []) {
+        // A name may stand in its own circle.
+        if (other.of === rect.of) continue;
+        if (rect.left < other.right && other.left < rect.right && rect.top < other.bottom && other.top < rect.bottom) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+}
+
+function* cellsOf({ left, top, right, bottom }: Rect): Iterable<number> {
+  for (let row = Math.floor(top / CELL); row * CELL < bottom; row++) {
+    for (let column = Math.floor(left / CELL); column * CELL < right; column++) yield row * 65_536 + column;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Who talked to whom lately: how much of each line is to be seen, how often it is used, and how busy each entity is.
+ *
+ * Time is that of playing, in ms: it stands still while nothing is played. Invariant: what is told of a line depends only on what was
+ * said and how long ago.
+ */
+import type { EntityLine } from "../../../shared/protocol";
+
+/** After which a third of a line is left to be seen, */
+export const FADE_MS = 900;
+/** and of what counts as lately. */
+export const LATELY_MS = 2000;
+/** Less is not seen. */
+export const FAINT = 0.04;
+
+export interface Talk {
+  source: number;
+  target: number;
+  /** Since the run's start, as far as it was told. */
+  count: number;
+  /** How many lately, older ones counting less. */
+  lately: number;
+  at: number;
+  channel: string;
+}
+
+export class Activity {
+  now = 0;
+  private readonly known = new Map<string, Talk>();
+  private readonly loads = new Map<number, { lately: number; at: number }>();
+
+  forget(): void {
+    this.known.clear();
+    this.loads.clear();
+  }
+
+  /** As if nothing had happened lately. */
+  rest(): void {
+    this.loads.clear();
+    for (const talk of this.known.values()) [talk.lately, talk.at] = [0, -Infinity];
+  }
+
+  pass(ms: number): void {
+    this.now += ms;
+  }
+
+  talk({ source, target, count, channel }: EntityLine): Talk {
+    const one = this.of(source, target);
+    one.lately = decayed(one.lately, this.now - one.at) + count;
+    one.at = this.now;
+    one.channel = channel;
+    for (const entity of [source, target]) {
+      const load = this.loads.get(entity) ?? { lately: 0, at: this.now };
+      this.loads.set(entity, { lately: decayed(load.lately, this.now - load.at) + count, at: this.now });
+    }
+    one.count += count;
+    return one;
+  }
+
+  /** Notes that there is such a line, without showing it. */
+  know({ source, target, count, channel }: EntityLine): void {
+    const one = this.of(source, target);
+    one.count = Math.max(one.count, count);
+    one.channel ||= channel;
+  }
+
+  private of(source: number, target: number): Talk {
+    const pair = `${source} ${target}`;
+    let one = this.known.get(pair);
+    if (!one) {
+      one = { source, target, count: 0, lately: 0, at: -Infinity, channel: "" };
+      this.known.set(pair, one);
+    }
+    return one;
+  }
+
+  get lines(): IterableIterator<Talk> {
+    return this.known.values();
+  }
+
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** From 1 when it is used down to 0. */
+  seen(talk: Talk): number {
+    return Math.exp((talk.at - this.now) / FADE_MS);
+  }
+
+  lately(talk: Talk): number {
+    return decayed(talk.lately, this.now - talk.at);
+  }
+
+  load(entity: number): number {
+    const load = this.loads.get(entity);
+    return load ? decayed(load.lately, this.now - load.at) : 0;
+  }
+}
+
+function decayed(count: number, ms: number): number {
+  return count === 0 ? 0 : count * Math.exp(-ms / LATELY_MS);
+}
+
+/** Of a line, in px, by how often it is used lately. */
+export function widthOf(lately: number): number {
+  return Math.min(9, 1.25 + 0.9 * Math.log2(1 + lately));
+}
+
+/** From 0 (idle) to 1 (as busy as the busiest), on a scale in which a few are told from none. */
+export function loadShare(load: number, most: number): number {
+  return load < 0.05 ? 0 : Math.min(1, Math.log1p(load) / Math.log1p(Math.max(most, 1)));
+}

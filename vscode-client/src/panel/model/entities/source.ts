@@ -1,0 +1,71 @@
+/**
+ * Where the states of entities come from: a recording, or a program that still runs, which tells more as it goes on.
+ *
+ * Invariant: an entity has the same number in all answers of a source.
+ */
+import type { EntitiesResult, EntityEventsResult, EntityResult } from "../../../shared/protocol";
+import type { Context } from "../../views/view";
+import type { EntitiesQuestion } from "../../kinds/entities";
+
+/** A moment by its number, or all that happened by a time, or at all. */
+export type Goal = { moment: number } | { ns: number } | "end";
+
+export interface EntitySource {
+  /** "fullest": when most are there. */
+  state(when: { moment: number } | "end" | "fullest"): Promise<EntitiesResult>;
+  /** From a moment to another, forward or back. */
+  way(from: number, to: Goal): Promise<EntityEventsResult>;
+  about(entity: number, moment: number): Promise<EntityResult>;
+  /** Calls `listener` whenever more has happened, which `way` then tells; gives what ends that. */
+  follow(listener: (isOver: boolean) => void): () => void;
+}
+
+/** What a run recorded. Nothing happens in it anew. */
+export class RecordedEntities implements EntitySource {
+  constructor(
+    protected readonly context: Context<EntitiesQuestion>,
+    protected readonly asked: EntitiesQuestion,
+  ) {}
+
+  state(when: Parameters<EntitySource["state"]>[0]): Promise<EntitiesResult> {
+    const at = when === "fullest" ? { fullest: true } : when === "end" ? {} : when;
+    return this.context.request("clew/entities", { ...this.shown(), ...at });
+  }
+
+  way(from: number, to: Goal): Promise<EntityEventsResult> {
+    const at = to === "end" ? {} : "moment" in to ? { toMoment: to.moment } : { toNs: Math.max(0, Math.round(to.ns)) };
+    return this.context.quietly("clew/entityEvents", { ...this.shown(), fromMoment: from, ...at });
+  }
+
+  about(entity: number, moment: number): Promise<EntityResult> {
+    const { run, source } = this.asked;
+    return this.context.quietly("clew/entity", {
+      ...(run ? { run } : {}),
+      ...(source ? { source } : {}),
+      entity,
+      moment,
+    });
+  }
+
+  follow: EntitySource["follow"] = () => {
+    return () => undefined;
+  };
+
+  private shown(): Pick<EntitiesQuestion, "run" | "source" | "inside" | "most"> {
+    const { run, source, inside, most } = this.asked;
+    return {
+      ...(run ? { run } : {}),
+      ...(source ? { source } : {}),
+      ...(inside === undefined ? {} : { inside }),
+      ...(most === undefined ? {} : { most }),
+    };
+  }
+}
+
+/** What a program that still runs has recorded so far; the host says when there is more. */
+export class LiveEntities extends RecordedEntities {
+  override follow: EntitySource["follow"] = (listener) =>
+    this.context.followRuns(({ run, name, finished }) => {
+      if ([run, name].includes(this.asked.run ?? this.context.store.state.selectedRun)) listener(finished);
+    });
+}

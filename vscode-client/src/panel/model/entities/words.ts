@@ -1,0 +1,41 @@
+/** What is seen of entities in plain words: how clear their picture is, and what happened in a step. */
+import type { Clarity } from "../../layout/entities/clarity";
+import type { EntityBox } from "../../../shared/protocol";
+import { count, thousands } from "../format";
+import type { Step } from "./state";
+
+/** The paper's three measures, and what they come to. */
+export function clarityWords({ ratio, lines, clear, crossings, passed, cleared }: Clarity): {
+  short: string;
+  long: string;
+} {
+  if (lines === 0) return { short: "no communication yet", long: "No line can be unclear." };
+  const measures = [
+    `${round(ratio)} lines for each entity`,
+    `${round((2 * crossings) / lines)} crossings on a line`,
+    passed === 0 ? "over nobody" : `${thousands(passed)} times over somebody else`,
+  ];
+  const verdict = cleared ? "all lines are clear" : `${thousands(clear)} of ${count(lines, "line")} are clear`;
+  return {
+    short: `${verdict} · ${measures.join(" · ")}`,
+    long: "A line is clear when fewer than 3 others cross it and it passes over no entity that it does not concern.",
+  };
+}
+
+function round(value: number): string {
+  return value >= 9.95 ? thousands(value) : value.toFixed(1).replace(/\.0$/, "");
+}
+
+/** All that happened where it is one thing, else how much. */
+export function stepWords({ from, to, boxes, lines }: Step, known: ReadonlyMap<number, EntityBox>): string {
+  const name = (entity: number): string =>
+    known.get(entity)?.name ?? boxes.find(({ before }) => before?.entity === entity)?.before?.name ?? "somebody";
+  if (to - from > 1) return `${count(to - from, "event")}: now at event ${thousands(to)}`;
+  const [line] = lines;
+  if (line) return `${name(line.source)} → ${name(line.target)}${line.channel ? ` (${line.channel})` : ""}`;
+  const moved = boxes.find(({ before, after }) => before?.container !== after?.container);
+  const box = moved?.after ?? moved?.before;
+  if (!box) return "something that is not shown";
+  if (!moved?.after) return `${box.name} ends`;
+  return box.container >= 0 ? `${box.name} moves into ${name(box.container)}` : `${box.name} is there`;
+}

@@ -1,0 +1,90 @@
+/** What hand and wheel do on the picture of entities, as wishes to whoever shows it. Places are in px from the canvas' top left. */
+import type { Spot } from "../layout/entities/clarity";
+
+export interface EntityHands {
+  hover(spot: Spot | undefined): void;
+  click(spot: Spot): void;
+  doubleClick(spot: Spot): void;
+  dragBegins(spot: Spot): void;
+  drag(spot: Spot, dx: number, dy: number): void;
+  zoom(factor: number, at: Spot): void;
+}
+
+/** So far a hand moves without meaning to drag. */
+const STILL = 4;
+const WHEEL = 0.0016;
+/** Of a line that a wheel turns, in px, where it does not count in px. */
+const LINE = 18;
+
+export function listenToEntities(canvas: HTMLCanvasElement, hands: EntityHands, signal: AbortSignal): void {
+  let held: { at: Spot; start: Spot; moved: boolean } | undefined;
+  const options = { signal };
+  const place = (event: MouseEvent): Spot => {
+    const box = canvas.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const unit = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : LINE;
+      hands.zoom(Math.exp(-event.deltaY * unit * WHEEL), place(event));
+    },
+    { passive: false, signal },
+  );
+  canvas.addEventListener(
+    "pointerdown",
+    (event) => {
+      if (event.button !== 0) return;
+      const at = place(event);
+      held = { at, start: at, moved: false };
+      hands.dragBegins(at);
+      canvas.setPointerCapture(event.pointerId);
+    },
+    options,
+  );
+  canvas.addEventListener(
+    "pointermove",
+    (event) => {
+      const at = place(event);
+      if (!held) {
+        hands.hover(at);
+        return;
+      }
+      if (Math.abs(at.x - held.start.x) + Math.abs(at.y - held.start.y) > STILL) held.moved = true;
+      if (held.moved) hands.drag(at, at.x - held.at.x, at.y - held.at.y);
+      held = { ...held, at };
+    },
+    options,
+  );
+  canvas.addEventListener(
+    "pointerup",
+    (event) => {
+      const was = held;
+      held = undefined;
+      if (was && !was.moved) hands.click(place(event));
+    },
+    options,
+  );
+  canvas.addEventListener(
+    "pointercancel",
+    () => {
+      held = undefined;
+    },
+    options,
+  );
+  canvas.addEventListener(
+    "pointerleave",
+    () => {
+      if (!held) hands.hover(undefined);
+    },
+    options,
+  );
+  canvas.addEventListener(
+    "dblclick",
+    (event) => {
+      hands.doubleClick(place(event));
+    },
+    options,
+  );
+}

@@ -1,0 +1,260 @@
+/**
+ * Plays entities: goes from moment to moment by time, by single events or anywhere at once, forward and back, and follows what still
+ * happens.
+ *
+ * Invariant: the state is always that of one moment of the source; what is fetched ahead becomes part of it step by step.
+ */
+import type { EntitiesResult } from "../../shared/protocol";
+import { Playback } from "../model/entities/playback";
+import type { EntitySource, Goal } from "../model/entities/source";
+import { EntityState, type Step } from "../model/entities/state";
+
+/** What is shown while one plays. */
+export interface Shown {
+  handle(step: Step): void;
+  unhandle(step: Step): void;
+  /** Another moment, far away: what happened between is known, but not to be seen. `recent` is. */
+  jump(step: Step, forward: boolean, recent: Step | undefined): void;
+  changed(): void;
+  failed(error: unknown): void;
+}
+
+/** Of watching, that is fetched at once: as long as an answer takes, but not less, in ms. */
+const LEAST_PART = 100;
+const MOST_PART = 2000;
+/** Events before a moment that are still seen when one comes there from afar: a part of all, but not less. */
+const RECENT = 0.01;
+const LEAST_RECENT = 60;
+
+export class EntityPlayer {
+  readonly state = new EntityState();
+  readonly playback = new Playback();
+  moments = 0;
+  following = false;
+  private source: EntitySource | undefined;
+  /** What comes next, and where in time each part begins and ends. */
+  private parts: { step: Step; begin: number; end: number }[] = [];
+  /** The state behind the last part. */
+  private readonly ahead = new EntityState();
+  private aheadNs = 0;
+  private fetching = false;
+  private part = LEAST_PART;
+  /** What is asked of an earlier way is of no interest. */
+  private way = 0;
+  private doing: Promise<void> = Promise.resolve();
+  private wanted: Exclude<Goal, "end"> | undefined;
+  /** Which way it was played when one went elsewhere. */
+  private resume: 1 | 0 | -1 = 0;
+  private unfollow: (() => void) | undefined;
+
+  constructor(private readonly shown: Shown) {}
+
+  begin(source: EntitySource, result: EntitiesResult): void {
+    this.end();
+    this.source = source;
+    this.moments = result.moments;
+    this.state.begin(result);
+    this.playback.begin(result.fromNs, result.toNs);
+    this.playback.goTo(result.ns);
+  }
+
+  end(): void {
+    this.halt();
+    this.unfollow?.();
+    this.unfollow = undefined;
+    this.following = false;
+    this.source = undefined;
+  }
+
+  get playing(): 1 | 0 | -1 {
+    return this.playback.direction;
+  }
+
+  play(direction: 1 | -1 = 1): void {
+    if (!this.source || this.moments === 0) return;
+    this.halt();
+    this.follow(false);
+    const from = this.playback.ns;
+    this.playback.play(direction);
+    const { ns } = this.playback;
+    const begin = ns === from ? Promise.resolve() : this.goTo(direction > 0 ? { moment: 0 } : { moment: this.moments });
+    void begin.then(() => {
+      this.playback.direction = direction;
+      this.playback.goTo(ns);
+      this.ahead.begin({ boxes: [...this.state.boxes.values()], moment: this.state.moment, ns: this.state.ns });
+      this.aheadNs = ns;
+      this.shown.changed();
+    });
+  }
+
+  pause(): void {
+    const was = this.playing;
+    this.resume = 0;
+    this.halt();
+    if (was !== 0) this.playback.goTo(this.state.ns);
+    this.shown.changed();
+  }
+
+  private get isWanted(): boolean {
+    return this.wanted !== undefined;
+  }
+
+  private halt(): void {
+    this.playback.pause();
+    this.parts = [];
+    this.way += 1;
+    this.fetching = false;
+  }
+
+  /** So many events on, or back; gives what happened between, undefined at the end. */
+  async step(by: number): Promise<Step | undefined> {
+    if (this.playing !== 0) this.pause();
+    this.follow(false);
+    let found: Step | undefined;
+    await this.later(async () => {
+      const to = Math.min(this.moments, Math.max(0, this.state.moment + by));
+      if (to === this.state.moment || !this.source) return;
+      found = this.state.stepOf(await this.source.way(this.state.moment, { moment: to }));
+      this.take(found, by > 0);
+      this.playback.goTo(this.state.ns);
+    });
+    return found;
+  }
+
+  /** Anywhere at once; while it is on its way somewhere, only the last wish counts. */
+  async goTo(to: Exclude<Goal, "end">): Promise<void> {
+    this.resume ||= this.playing;
+    this.halt();
+    this.follow(false);
+    if ("ns" in to) this.playback.goTo(to.ns);
+    this.wanted = to;
+    await this.later(async () => {
+      const wanted = this.wanted;
+      this.wanted = undefined;
+      const { source, state } = this;
+      if (!wanted || !source) return;
+      const before = state.moment;
+      const result = await source.way(before, wanted);
+      const step = state.stepOf(result);
+      const forward = result.toMoment >= before;
+      if (forward) state.handle(step);
+      else state.unhandle(step);
+      const recent = await this.recent();
+      this.shown.jump(step, forward, recent);
+      if (!("ns" in wanted)) this.playback.goTo(state.ns);
+      const { resume } = this;
+      if (this.isWanted) return;
+      this.resume = 0;
+      if (resume !== 0) this.play(resume);
+    });
+  }
+
+  /** What happened right before the present moment. */
+  async recent(): Promise<Step | undefined> {
+    const { source, state } = this;
+    const events = Math.max(LEAST_RECENT, Math.round(this.moments * RECENT));
+    if (!source || state.moment === 0) return undefined;
+    const answer = await source.way(Math.max(0, state.moment - events), { moment: state.moment });
+    return { ...new EntityState().stepOf(answer), boxes: [] };
+  }
+
+  /** Shows whatever happens as it does, or no more. */
+  follow(on: boolean): void {
+    if (on === this.following) return;
+    this.following = on;
+    if (!on) {
+      this.unfollow?.();
+      this.unfollow = undefined;
+      return;
+    }
+    this.unfollow = this.source?.follow((isOver) => {
+      void this.later(() => this.catchUp(isOver));
+    });
+    void this.later(() => this.catchUp(false));
+  }
+
+  /** Goes to the newest moment. */
+  private async catchUp(isOver: boolean): Promise<void> {
+    const { state, source, playback } = this;
+    if (!this.following || !source) return;
+    const answer = await source.way(state.moment, "end");
+    this.moments = Math.max(this.moments, answer.toMoment);
+    playback.begin(playback.span.from, Math.max(playback.span.to, answer.toNs));
+    if (answer.toMoment > state.moment) this.take(state.stepOf(answer), true);
+    playback.goTo(state.ns);
+    if (isOver) this.follow(false);
+  }
+
+  /** Before each frame; is anything played? */
+  frame(ms: number): boolean {
+    const { playback } = this;
+    const { direction } = playback;
+    if (this.following) return true;
+    if (direction === 0) return false;
+    const wished = playback.after(ms);
+    // Not beyond what is known.
+    const ns = direction > 0 ? Math.min(wished, this.aheadNs) : Math.max(wished, this.aheadNs);
+    playback.goTo(ns);
+    for (let next = this.parts[0]; next; next = this.parts[0]) {
+      if ((ns - next.begin) * direction < 0) break;
+      this.parts.shift();
+      this.take(next.step, direction > 0);
+    }
+    if (playback.atEnd && this.parts.length === 0 && !this.fetching) {
+      this.pause();
+      return true;
+    }
+    if (Math.abs(this.aheadNs - ns) < 2 * this.part * playback.nsPerMs) void this.fetch();
+    return true;
+  }
+
+  private take(step: Step, forward: boolean): void {
+    if (forward) {
+      this.state.handle(step);
+      this.shown.handle(step);
+    } else {
+      this.state.unhandle(step);
+      this.shown.unhandle(step);
+    }
+    this.shown.changed();
+  }
+
+  private async fetch(): Promise<void> {
+    const { playback, source, way } = this;
+    const { from, to } = playback.span;
+    if (this.fetching || !source || this.aheadNs === (playback.direction > 0 ? to : from)) return;
+    this.fetching = true;
+    const begun = performance.now();
+    const begin = this.aheadNs;
+    const end = Math.min(to, Math.max(from, begin + playback.direction * this.part * playback.nsPerMs));
+    try {
+      // The beginning is before what happened first: a time is all that happened by then.
+      const answer = await source.way(this.ahead.moment, end <= from ? { moment: 0 } : { ns: end });
+      if (way !== this.way) return;
+      const step = this.ahead.stepOf(answer);
+      if (playback.direction > 0) this.ahead.handle(step);
+      else this.ahead.unhandle(step);
+      this.parts.push({ step, begin, end });
+      this.aheadNs = end;
+      this.part = Math.min(MOST_PART, Math.max(LEAST_PART, 1.5 * (performance.now() - begun)));
+      this.fetching = false;
+    } catch (error) {
+      if (way !== this.way) return;
+      this.halt();
+      this.shown.failed(error);
+    }
+  }
+
+  /** One after the other. */
+  private later(work: () => Promise<void>): Promise<void> {
+    this.doing = this.doing.then(work).then(
+      () => {
+        this.shown.changed();
+      },
+      (error: unknown) => {
+        this.shown.failed(error);
+      },
+    );
+    return this.doing;
+  }
+}
