@@ -108,7 +108,8 @@ def _own(units: Units, which: I64) -> tuple[dict[int, float], dict[int, int]]:
         times = call_times(flows, np.array([request]))
         # A fixture that yields is suspended while others run: what it waits after its set-up is not its.
         root = units.call[unit] - at.start
-        outlasts = (times.begin + times.total)[0] > times.begin[0, root] + times.total[0, root]
+        ended = times.begin[0, root] + times.total[0, root]
+        outlasts = (times.begin[0] < ended) & ((times.begin + times.total)[0] > ended)
         own = np.where(outlasts, times.work[0], times.own[0])
         for place, time in zip((mine + at.start).tolist(), own[mine].tolist(), strict=True):
             context = int(units.call_context[place])

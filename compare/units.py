@@ -1,13 +1,16 @@
 """What of test sessions is compared with each other: each test's own call, its fixtures, and the fixtures that tests share.
 
-A shared fixture is set up within whichever test comes first, so its calls are no test's. Invariant: every call belongs to one
-unit at most; a function of which some calls were only counted is left out on all sides, as if its callees had been called by
-its caller.
+A test's fixtures are one unit, from their set-up to their teardown. A shared fixture is set up in the test that comes first and
+torn down in the last one, so its calls are no test's; the two are apart, as a session that ends early tears down after all
+tests. What it goes on with in between (a server that tests ask) depends on which tests there are, and is of none.
+Invariant: every call belongs to one unit at most; a function of which some calls were only counted is left out on all sides, as
+if its callees had been called by its caller.
 """
 
 from __future__ import annotations
 
 import bisect
+import math
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,9 +27,9 @@ I64 = npt.NDArray[np.int64]
 
 # As the pytest plugin names them.
 _TEST = re.compile(r" \(test\)$")
-_SHARED = re.compile(r" \((class|module|package|session) fixture\)$")
-_FIXTURE = re.compile(r" \(fixture\)$")
-_SETUP, _CALL = "pytest:setup", "pytest:call"
+_SHARED = re.compile(r" \((class|module|package|session) fixture( teardown)?\)$")
+_FIXTURE = re.compile(r" \(fixture( teardown)?\)$")
+_SETUP, _CALL, _TEARDOWN = "pytest:setup", "pytest:call", "pytest:teardown"
 _OUTCOME, _PROCESSOR = "outcome", "processor_ns"
 PASSED = "passed"
 TEST, FIXTURES, SHARED = "test", "fixtures", "shared fixture"
@@ -38,7 +41,7 @@ class Subject(NamedTuple):
     kind: str
     """"test", "fixtures" (of a test, without shared ones) or "shared fixture"."""
     name: str
-    """Of a test its id, of a shared fixture `module:name`."""
+    """Of a test its id, of a shared fixture what it is called in the trace."""
 
     def __str__(self) -> str:
         return f"fixtures of {self.name}" if self.kind == FIXTURES else self.name
@@ -55,7 +58,7 @@ class Units:
     run: I64
     request: I64
     call: I64
-    """Place of the call that it is."""
+    """Place of the call that it begins with."""
     time_ns: npt.NDArray[np.float64]
     processor_ns: npt.NDArray[np.float64]
     """NaN where it is not known."""
@@ -122,10 +125,14 @@ class _Walk:
         self.requests: list[int] = []
         self.contexts: list[tuple[int, int]] = [(-1, -1)]
         self._begun: list[I64] = []
+        self._over: list[float] = []
+        """Per unit when what else it does is its no longer, since its request began, ns."""
+        self.torn_down = np.zeros(0, np.int64)
+        """The calls that are the second part of a unit: tests' teardowns."""
         self._known: dict[int, int] = {}
         self._flows, self._owner = flows, owner
         shared = _which(flows, _SHARED)
-        phases = [np.array([label == name for label in flows.labels], bool) for name in (_CALL, _SETUP)]
+        phases = [np.array([label == name for label in flows.labels], bool) for name in (_CALL, _SETUP, _TEARDOWN)]
         order = np.argsort(above, kind="stable")
         parents = above[order]
         level = np.flatnonzero(above < 0)
@@ -136,11 +143,15 @@ class _Walk:
             )
             label, parent = flows.label[level], above[level]
             self.unit[level] = self.unit[parent]
+            late = self.unit[level] >= 0
+            late[late] = flows.begin_ns[level[late]] > np.array(self._over)[self.unit[level[late]]]
+            self.unit[level[late]] = -1
             self.context[level] = self.context[parent]
             begun = np.zeros(len(level), bool)
             if top:
-                for is_phase, kind in zip(phases, (TEST, FIXTURES), strict=True):
+                for is_phase, kind in zip(phases, (TEST, FIXTURES), strict=False):
                     begun |= self._begin(level, is_phase[label], kind)
+                begun |= self._go_on_with_fixtures(level, phases[-1][label])
             begun |= self._begin(level, shared[label], SHARED)
             self._go_on(level[~begun & ~counted[label] & (self.unit[level] >= 0)], above)
             top = False
@@ -161,6 +172,16 @@ class _Walk:
         self.subjects += [Subject(kind, name) for name in names]
         self.requests += requests
         self._begun.append(calls)
+        ends = flows.begin_ns[calls] + flows.total_ns[calls]
+        self._over += ends.tolist() if kind == SHARED else [math.inf] * len(calls)
+        return those
+
+    def _go_on_with_fixtures(self, level: I64, those: Mask) -> Mask:
+        """A test's teardown is of the unit that its setup is, if that was recorded."""
+        set_up = {request: unit for unit, request in enumerate(self.requests) if self.subjects[unit].kind == FIXTURES}
+        calls = level[those]
+        self.unit[calls] = [set_up.get(request, -1) for request in self._owner[calls].tolist()]
+        self.torn_down = calls[self.unit[calls] >= 0]
         return those
 
     def _go_on(self, calls: I64, above: I64) -> None:
@@ -178,12 +199,11 @@ class _Walk:
 def _times(flows: Flows, above: I64, walk: _Walk) -> npt.NDArray[np.float64]:
     """Of a test's call and a shared fixture all of it, of fixtures theirs alone; without units inside."""
     time = np.zeros(len(walk.subjects))
-    setup = np.array([label == _SETUP for label in flows.labels], bool)
-    is_setup = setup[flows.label]
-    mine = walk.begun[~is_setup[walk.begun]]
+    around_test = np.array([label in (_SETUP, _TEARDOWN) for label in flows.labels], bool)[flows.label]
+    mine = walk.begun[~around_test[walk.begun]]
     time[walk.unit[mine]] = flows.total_ns[mine]
     inside = above >= 0
-    inside[inside] = is_setup[above[inside]]
+    inside[inside] = around_test[above[inside]]
     fixtures = np.flatnonzero(inside & _which(flows, _FIXTURE)[flows.label] & (walk.unit >= 0))
     np.add.at(time, walk.unit[fixtures], flows.total_ns[fixtures])
     nested = mine[~inside[mine]]
@@ -215,18 +235,22 @@ def _outcomes(flows: Flows) -> list[str]:
 
 
 def _processor(flows: Flows, above: I64, walk: _Walk) -> npt.NDArray[np.float64]:
-    """Per unit the processor time of its call, without units inside."""
-    time = np.full(len(walk.subjects), np.nan)
-    begun = walk.begun
-    run_of = flows.run[walk.requests] if walk.requests else np.zeros(0, np.int32)
+    """Per unit the processor time of its calls, without units inside."""
+    calls = np.concatenate((walk.begun, walk.torn_down))
+    unit = walk.unit[calls]
+    took = np.full(len(calls), np.nan)
+    run_of = flows.run[flows.of_call(calls)]
     for number, run in enumerate(flows.runs):
         mine = np.flatnonzero(run_of == number)
         rows = _payloads(run, _PROCESSOR)
-        for place, row in zip(_last_before(run, flows.event[begun[mine]].astype(np.int64), rows), rows, strict=True):
+        for place, row in zip(_last_before(run, flows.event[calls[mine]].astype(np.int64), rows), rows, strict=True):
             if place >= 0:
-                time[mine[place]] = float(run.graph.text(row))
-    nested = np.flatnonzero(walk.unit[above[begun]] >= 0)
-    np.subtract.at(time, walk.unit[above[begun[nested]]], np.nan_to_num(time[nested]))
+                took[mine[place]] = float(run.graph.text(row))
+    time = np.zeros(len(walk.subjects))
+    np.add.at(time, unit, np.nan_to_num(took))
+    time[unit[: len(walk.begun)][np.isnan(took[: len(walk.begun)])]] = np.nan
+    nested = np.flatnonzero(walk.unit[above[calls]] >= 0)
+    np.subtract.at(time, walk.unit[above[calls[nested]]], np.nan_to_num(took[nested]))
     return time
 
 

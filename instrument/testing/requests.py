@@ -1,6 +1,7 @@
 """Each test as a request: a call scope named by the test's id, with its phases and fixtures as calls in it.
 
-A fixture that several tests may use says so in its name: it is set up in whichever test comes first, so that it is of no test.
+A fixture that several tests may use says so in its name: it is set up in whichever test comes first and torn down in whichever
+comes last, so that it is of no test.
 Invariant: a test's outcome, output and traceback are as without.
 """
 
@@ -59,11 +60,16 @@ class Tests:
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_teardown(self) -> Wrapper:
-        yield from _scope(_phase("teardown"))
+        yield from _scope(_phase("teardown"), measured=True)
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Wrapper:
-        yield from _scope(_site_of_fixture(fixturedef), measured=fixturedef.scope != "function")
+        shared = fixturedef.scope != "function"
+        # Finalizers run the latest first: those that the fixture adds run between this one's two.
+        torn_down = functools.partial(next, _scope(_site_of_fixture(fixturedef, " teardown"), measured=shared), None)
+        fixturedef.addfinalizer(torn_down)
+        yield from _scope(_site_of_fixture(fixturedef), measured=shared)
+        fixturedef.addfinalizer(torn_down)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Leaves in the trace how a phase ended, and how the test itself did even if it passed."""
@@ -100,14 +106,14 @@ def _phase(name: str) -> int:
     return _registered("pytest", name, pytest.__file__, 1)
 
 
-def _site_of_fixture(fixture: pytest.FixtureDef[Any]) -> int:
+def _site_of_fixture(fixture: pytest.FixtureDef[Any], part: str = "") -> int:
     shared = "" if fixture.scope == "function" else f"{fixture.scope} "
     function: Any = inspect.unwrap(fixture.func)
     code = getattr(function, "__code__", None)
     module = getattr(function, "__module__", None)
     return _registered(
         module if type(module) is str else "tests",
-        f"{fixture.argname} ({shared}fixture)",
+        f"{fixture.argname} ({shared}fixture{part})",
         code.co_filename if code else pytest.__file__,
         code.co_firstlineno if code else 1,
     )
