@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from clew.records import sources
 from clew.records.alive import died, is_abandoned
@@ -29,6 +29,7 @@ from clew.server.task import Cancelled, Task
 __all__ = ["Cancelled", "Fingerprint", "Session", "Task", "fingerprint_of", "run_ref"]
 
 if TYPE_CHECKING:
+    from clew.graph.entities.growing import GrowingEntities
     from clew.graph.ops.drill import Leaves
     from clew.graph.ops.savings import Savings
     from clew.graph.query import Run
@@ -45,6 +46,15 @@ PAUSES = 10
 
 Fingerprint = tuple[tuple[str, int, int], ...]
 """(path, modified ns, size) of every file that counts."""
+
+
+@dataclass(frozen=True)
+class Growing:
+    """The entities of a run that goes on."""
+
+    folder: Path
+    ref: RunRef
+    entities: GrowingEntities
 
 
 @dataclass
@@ -81,6 +91,8 @@ class Session:
         """Whether the user trusts what the workspace says to run; an editor starts no server where they do not."""
         self._selected = ""
         self._open: OrderedDict[Path, _Open] = OrderedDict()
+        self._growing: OrderedDict[tuple[Path, str], GrowingEntities] = OrderedDict()
+        """By what their source shall be."""
         self._folder_locks: dict[Path, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -163,6 +175,26 @@ class Session:
         except ClewError:
             return None
         return None if run_ref(folder, info).finished else folder
+
+    def growing(self, which: str, source: Literal["", "spec", "strands"]) -> Growing | None:
+        """The entities of a run that goes on, read as far as somebody asked for them; None of one that is over. Raises
+        `ClewError` when there is no such run, or no such source."""
+        from clew.graph.entities.growing import GrowingEntities
+
+        folder = self.folder(which)
+        info = load_run(folder)
+        ref = run_ref(folder, info)
+        key = (folder, source)
+        with self._lock:
+            if ref.finished:
+                gone = [one for one in self._growing if one[0] == folder]
+            else:
+                found = self._growing[key] = self._growing.get(key) or GrowingEntities(folder, source)
+                self._growing.move_to_end(key)
+                gone = list(self._growing)[:-OPEN_RUNS]
+            for one in gone:
+                self._growing.pop(one).close()
+        return None if ref.finished else Growing(folder, ref, found)
 
     def folder(self, which: str = "") -> Path:
         """The folder of a run by id, name or path; without one the selected, else the newest. Raises `RunError`."""

@@ -24,6 +24,8 @@ def entities_of(graph: ExecutionGraph, source: str = "") -> tuple[EntityEvents, 
             return found, "spec"
         if source != "spec":
             return of_strands(graph), "strands"
-    raise ClewError(
-        f"run {graph.info.name} recorded no event of an entity; a spec with `entity` rules records them (docs/esl.md)"
-    )
+    raise no_such_entities(graph.info.name)
+
+
+def no_such_entities(run: str) -> ClewError:
+    return ClewError(f"run {run} recorded no event of an entity; a spec with `entity` rules records them (docs/esl.md)")

@@ -35,6 +35,16 @@ class State:
     def copy(self) -> State:
         return State(self.moment, self.last.copy(), self.sent.copy(), self.received.copy())
 
+    def grown(self, entities: int) -> State:
+        """A copy, with room for entities that have come up since."""
+        missing = entities - len(self.last)
+        return State(
+            self.moment,
+            np.concatenate([self.last, np.full(missing, -1, np.int32)]),
+            np.concatenate([self.sent, np.zeros(missing, np.int32)]),
+            np.concatenate([self.received, np.zeros(missing, np.int32)]),
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self.moment == other.moment and all(
             np.array_equal(mine, its)
@@ -82,12 +92,16 @@ class State:
 class Fold:
     """States at any moment of some events."""
 
-    def __init__(self, events: EntityEvents) -> None:
+    _snapshots: list[State]
+
+    def __init__(self, events: EntityEvents, before: Fold | None = None) -> None:
+        """`before` is that of the same events as far as there were such before."""
         self.events = events
-        self.every = max(NEAR, events.entities)
-        self._snapshots: list[State] = []
-        state = State.empty(events.entities)
-        for moment in range(0, len(events), self.every):
+        self.every: int = before.every if before and 2 * before.every > events.entities else max(NEAR, events.entities)
+        known = before._snapshots if before and before.every == self.every else []
+        self._snapshots = list(known)
+        state = known[-1].grown(events.entities) if known else State.empty(events.entities)
+        for moment in range(len(known) * self.every, len(events), self.every):
             state.advance(events, moment)
             self._snapshots.append(state.copy())
 
@@ -101,6 +115,6 @@ class Fold:
         moment = min(max(0, moment), len(self.events))
         if not self._snapshots:
             return State.empty(self.events.entities)
-        state = self._snapshots[min(moment // self.every, len(self._snapshots) - 1)].copy()
+        state = self._snapshots[min(moment // self.every, len(self._snapshots) - 1)].grown(self.events.entities)
         state.advance(self.events, moment)
         return state

@@ -7,6 +7,7 @@ between two moments, put to the boxes of the one, gives those of the other.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -32,8 +33,9 @@ from clew.server.protocol import (
     EntityParams,
     EntityResult,
     Location,
+    RunRef,
 )
-from clew.server.session import Session, Task
+from clew.server.session import Growing, Session, Task
 
 MAX_BOXES = 1000
 MAX_LINES = 2000
@@ -45,6 +47,7 @@ _PRESENCE: dict[int, Literal["there", "unplaced", "gone"]] = {
     Presence.UNPLACED: "unplaced",
     Presence.GONE: "gone",
 }
+Source = Literal["", "spec", "strands"]
 _WHAT: dict[int, Literal["position", "deletion", "communication"]] = {
     Happening.POSITION: "position",
     Happening.DELETION: "deletion",
@@ -53,9 +56,16 @@ _WHAT: dict[int, Literal["position", "deletion", "communication"]] = {
 
 
 class _Found(NamedTuple):
-    run: Run
+    """The entities of a run that is over, or of one that goes on up to now."""
+
+    run: RunRef
     source: Literal["spec", "strands"]
     fold: Fold
+    channels: Sequence[str] | Mapping[int, str]
+    place: Callable[[int], Location | None]
+    """Of an event, in the source."""
+    message: str
+    """Where nothing was recorded."""
 
     @property
     def events(self) -> EntityEvents:
@@ -100,9 +110,8 @@ def entities_view(session: Session, params: EntitiesParams, task: Task) -> Entit
     shown = _shown(found, moment, params.inside, params.most)
     boxes = _boxes(found.events, shown)
     among, outermost = _counts(shown.nesting, params.inside)
-    message = "" if len(found.events) else nothing_recorded(found.run)
     return EntitiesResult(
-        run=session.ref(found.run),
+        run=found.run,
         source=found.source,
         moment=moment,
         moments=len(found.events),
@@ -115,7 +124,7 @@ def entities_view(session: Session, params: EntitiesParams, task: Task) -> Entit
         around=[_named(found.events, one) for one in _around(shown.nesting, params.inside)],
         activity=found.events.activity(PARTS).tolist(),
         failed=found.events.failed,
-        message=message,
+        message=found.message,
     )
 
 
@@ -131,12 +140,12 @@ def entity_events(session: Session, params: EntityEventsParams, task: Task) -> E
     lifted = shown.nesting.lifted(entities)
     most = max(0, min(params.mostLines, MAX_LINES))
     between = lines(found.events, min(begin, end), max(begin, end), lifted, shown=len(entities), most=most)
-    events, strings = found.events, found.run.graph.strings
+    events = found.events
     rows = zip(
         between.source.tolist(), between.target.tolist(), between.count.tolist(), between.last.tolist(), strict=True
     )
     return EntityEventsResult(
-        run=found.run.info.id,
+        run=found.run.id,
         fromMoment=begin,
         toMoment=end,
         fromNs=found.ns(begin),
@@ -148,7 +157,7 @@ def entity_events(session: Session, params: EntityEventsParams, task: Task) -> E
                 source=shown.entities[source],
                 target=shown.entities[target],
                 count=count,
-                channel=strings[int(events.channel[last])],
+                channel=found.channels[int(events.channel[last])],
                 ns=float(events.ns[last]),
                 event=int(events.row[last]),
             )
@@ -170,7 +179,7 @@ def entity(session: Session, params: EntityParams, task: Task) -> EntityResult:
     happenings = [_happening(found, place) for place in places]
     own = next((each for each in happenings if each.entity == one), happenings[0] if happenings else None)
     return EntityResult(
-        run=found.run.info.id,
+        run=found.run.id,
         box=_boxes(events, _Shown(state, nested, [one]))[0] if is_there else None,
         name=events.names[one],
         kind=events.classes[one],
@@ -181,7 +190,12 @@ def entity(session: Session, params: EntityParams, task: Task) -> EntityResult:
     )
 
 
-def _found(session: Session, which: str, source: str, task: Task) -> _Found:
+def _found(session: Session, which: str, source: Source, task: Task) -> _Found:
+    growing = session.growing(which, source)
+    return _of_recorded(session, which, source, task) if growing is None else _of_growing(growing, task)
+
+
+def _of_recorded(session: Session, which: str, source: str, task: Task) -> _Found:
     run = session.open(which, task)
     with task.hold(_LOCK):
         made = _MADE.setdefault(run, {})
@@ -191,7 +205,28 @@ def _found(session: Session, which: str, source: str, task: Task) -> _Found:
                 events, came_from = entities_of(run.graph, source)
                 made[source] = made.get(came_from) or (came_from, Fold(events))
             made[came_from] = made[source]
-    return _Found(run, *made[source])
+    came_from, fold = made[source]
+
+    def place(event: int) -> Location | None:
+        found = run.graph.location(int(fold.events.row[event]))
+        return Location(*found) if found else None
+
+    message = "" if len(fold.events) else nothing_recorded(run)
+    return _Found(session.ref(run), came_from, fold, run.graph.strings, place, message)
+
+
+def _of_growing(growing: Growing, task: Task) -> _Found:
+    task.phase("reading what the run recorded by now")
+    grown = growing.entities.look()
+
+    def place(event: int) -> Location | None:
+        found = grown.places.get(int(grown.site[event]))
+        return Location(found.file, found.line) if found and found.file else None
+
+    message = (
+        "" if len(grown.events) else "Nothing was recorded of entities yet; they are shown as soon as there are some."
+    )
+    return _Found(growing.ref, grown.source, grown.fold, grown.channels, place, message)
 
 
 def _shown(found: _Found, moment: int, inside: int, most: int) -> _Shown:
@@ -240,9 +275,8 @@ def _boxes(events: EntityEvents, shown: _Shown) -> list[EntityBox]:
 
 
 def _happening(found: _Found, place: int) -> EntityHappening:
-    events, graph = found.events, found.run.graph
+    events = found.events
     first, other, row = int(events.first[place]), int(events.other[place]), int(events.row[place])
-    location = graph.location(row)
     return EntityHappening(
         moment=place + 1,
         ns=float(events.ns[place]),
@@ -251,7 +285,7 @@ def _happening(found: _Found, place: int) -> EntityHappening:
         other=other,
         otherName=events.names[other] if other >= 0 else "",
         name=events.names[first],
-        channel=graph.strings[int(events.channel[place])],
+        channel=found.channels[int(events.channel[place])],
         event=row,
-        location=Location(*location) if location else None,
+        location=found.place(place),
     )

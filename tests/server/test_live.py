@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_lsp
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient
 
 from clew.records.run import list_runs, load_run
-from tests.server.lsp import begin, lenses_of, make_client, open_file
+from tests.server.lsp import ask, begin, lenses_of, make_client, open_file
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -70,10 +71,22 @@ def start(client):
     """Records the program in a folder, and ends it."""
     programs = []
 
-    def begin_program(folder: Path):
+    def begin_program(folder: Path, *options):
         for path in [*folder.glob("go-*"), folder / "stop"]:
             path.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "clew", "run", "-q", "--budget", "none", "--", sys.executable, "app.py"]
+        command = [
+            sys.executable,
+            "-m",
+            "clew",
+            "run",
+            "-q",
+            "--budget",
+            "none",
+            *options,
+            "--",
+            sys.executable,
+            "app.py",
+        ]
         programs.append(subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True))
         return programs[-1]
 
@@ -153,3 +166,106 @@ async def test_counting_lenses_can_be_switched_off(client, start):
     assert (await client.code_lens_resolve_async(found[0])).command.title.startswith("1 call · ")
     (client.folder / "stop").touch()
     assert program.wait(60) == 0
+
+
+ACTORS = """\
+import pathlib, time
+
+class Theater:
+    def __init__(self, name):
+        self.name = name
+
+class Actor:
+    def __init__(self, name, theater):
+        self.name = name
+        self.move(theater)
+
+    def move(self, theater):
+        self.theater = theater
+
+    def tell(self, other):
+        pass
+
+def wait(number):
+    while not pathlib.Path(f"go-{number}").exists():
+        time.sleep(0.005)
+
+def main():
+    globe, rose = Theater("globe"), Theater("rose")
+    actors = [Actor(name, globe) for name in ("ann", "ben")]
+    wait(0)
+    for _ in range(5):
+        actors[0].tell(actors[1])
+    wait(1)
+    actors[1].move(rose)
+    wait(2)
+
+main()
+"""
+
+SPEC = """\
+entity Actor is app:Actor unique by this.name {
+  when finish move(theater) -> position(this, theater);
+  when start tell(other) -> communication(this, other);
+}
+entity Theater is app:Theater unique by this.name {
+  when finish __init__(name) -> position(this);
+}
+"""
+
+
+async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_stays(client, tmp_path_factory, start):
+    folder = client.folder
+    (folder / "app.py").write_text(ACTORS)
+    (folder / "app.esl").write_text(SPEC)
+    program = start(folder, "--spec", "app.esl")
+
+    async def entities(**params):
+        found = await ask(client, "clew/entities", params)
+        names = {box["entity"]: box["name"] for box in found["boxes"]}
+        return found, {box["name"]: names.get(box["container"], "") for box in found["boxes"]}
+
+    growth = await told(client, lambda growth: growth.events >= 4)
+    run = {"run": growth.run}
+    while (first := await entities(**run))[0]["moments"] < 4:
+        await asyncio.sleep(0.1)
+    first, places = first
+    assert places == {"globe": "", "rose": "", "ann": "globe", "ben": "globe"}
+    assert (first["source"], first["run"]["finished"]) == ("spec", False)
+    (folder / "go-0").touch()
+    while (now := await entities(**run))[0]["moments"] < first["moments"] + 5:
+        await asyncio.sleep(0.1)
+    batch = await ask(client, "clew/entityEvents", run | {"fromMoment": first["moments"], "toMoment": -1})
+    names = {box["entity"]: box["name"] for box in now[0]["boxes"]}
+    assert [(names[line["source"]], names[line["target"]], line["count"]) for line in batch["lines"]] == [
+        ("ann", "ben", 5)
+    ]
+    (folder / "go-1").touch()
+    while (await entities(**run))[1]["ben"] != "rose":
+        await asyncio.sleep(0.1)
+    then, _ = await entities(**run, moment=first["moments"])
+    assert (then["boxes"], then["ns"], then["moments"]) == (first["boxes"], first["ns"], 10)
+    ben = next(number for number, name in names.items() if name == "ben")
+    one = await ask(client, "clew/entity", run | {"entity": ben})
+    assert [happening["what"] for happening in one["happenings"]][:2] == ["position", "communication"]
+    assert (one["location"]["path"], one["location"]["line"]) == (str(folder / "app.py"), 12)
+    assert one["path"] == ["rose"] and one["event"] == -1
+    (folder / "go-2").touch()
+    await told(client, lambda growth: growth.finished)
+    assert program.wait(60) == 0
+    last, places = await entities(**run)
+    assert places == {"globe": "", "rose": "", "ann": "globe", "ben": "rose"}
+    assert (last["run"]["finished"], last["moments"]) == (True, 10)
+
+
+async def test_threads_and_tasks_of_a_running_program_are_there_and_its_spec_is_asked_for_in_vain(client, start):
+    folder = client.folder
+    (folder / "app.py").write_text(APP)
+    start(folder)
+    growth = await told(client, lambda growth: growth.calls)
+    params = {"run": growth.run, "source": "strands"}
+    while not (found := await ask(client, "clew/entities", params))["boxes"]:
+        await asyncio.sleep(0.1)
+    assert [box["kind"] for box in found["boxes"]].count("thread") == 1
+    with pytest.raises(JsonRpcException, match="recorded no event of an entity"):
+        await ask(client, "clew/entities", {"run": growth.run, "source": "spec"})

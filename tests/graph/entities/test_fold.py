@@ -218,3 +218,17 @@ def test_the_last_events_about_one_are_found(said, entity, moment, most):
     moment = min(moment, len(said))
     expected = [place for place in range(moment) if entity in said[place][1:]][::-1][:most]
     assert made(said).about(entity, moment, most) == expected
+
+
+@given(sequences(), st.lists(st.integers(0, 60), max_size=4))
+def test_a_fold_that_is_added_to_has_the_states_of_one_of_all_events(said, ends):
+    grown = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fold, "NEAR", 5)
+        for end in [*sorted(min(end, len(said)) for end in ends), len(said)]:
+            # Entities come up as they are told of.
+            known = 1 + max((max(first, other) for _, first, other in said[:end]), default=-1)
+            grown = Fold(made(said[:end], known), grown)
+            whole = Fold(made(said[:end], known))
+            assert all(grown.at(moment) == whole.at(moment) for moment in range(end + 1))
+    assert grown.bytes <= 12 * max(1, len(said)) + 12 * ENTITIES
