@@ -71,37 +71,57 @@ def run(
     Raises what the work raises, `NoRoom` and `MemoryError`, and `ClewError` when it was killed. What `progress` raises ends it,
     and what `wanted` raises, which is called all the time, also while the work says nothing.
     """
-    library = os.open(_preloaded() or "", os.O_RDONLY | os.O_CLOEXEC)
-    environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
-    # By its descriptor: a path may have a space in it, where a list of libraries goes on.
-    environment |= {_PRELOAD: f"/proc/self/fd/{library}", **_FRUGAL}
+    process = Aside(folder, large=large)
     try:
-        process = subprocess.Popen(
-            # -P: the folder that we are in may be full of names that are modules' of ours.
-            [sys.executable, "-P", "-c", "from clew.graph.aside import main; main()"],
-            env=environment, pass_fds=(library,), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        return process.ask(work, given, progress, wanted)
     finally:
-        os.close(library)
-    assert process.stdin and process.stdout
-    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(process, process.stdout, messages), daemon=True)
-    listener.start()
-    try:
+        process.end()
+
+
+class Aside:
+    """The process, for work that goes on from what it has found before. Whoever makes it ends it."""
+
+    def __init__(self, folder: Path, *, large: int = LARGE) -> None:
+        library = os.open(_preloaded() or "", os.O_RDONLY | os.O_CLOEXEC)
+        environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
+        # By its descriptor: a path may have a space in it, where a list of libraries goes on.
+        environment |= {_PRELOAD: f"/proc/self/fd/{library}", **_FRUGAL}
         try:
-            pickle.dump((os.fspath(folder.absolute()), large, work, given), process.stdin)
-            process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it is said below how it ended
-        answer: T = _answer(messages, progress, wanted)
+            self._process = subprocess.Popen(
+                # -P: the folder that we are in may be full of names that are modules' of ours.
+                [sys.executable, "-P", "-c", "from clew.graph.aside import main; main()"],
+                env=environment, pass_fds=(library,), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        finally:
+            os.close(library)
+        assert self._process.stdin and self._process.stdout
+        self._pipe = self._process.stdin
+        self._messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._listener = threading.Thread(
+            target=_listen, args=(self._process, self._process.stdout, self._messages), daemon=True
+        )
+        self._listener.start()
+        self._tell((os.fspath(folder.absolute()), large))
+
+    def ask(self, work: Callable[..., T], given: tuple[Any, ...], progress: Progress, wanted: Callable[[], None]) -> T:
+        """As `run`, by one thread at a time. Once it has raised something, nothing more is to be asked."""
+        self._tell((work, given))
+        answer: T = _answer(self._messages, progress, wanted)
         return answer
-    finally:
-        process.kill()
+
+    def end(self) -> None:
+        self._process.kill()
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()
+            self._pipe.close()
         # The system takes its time to give so much memory back, for which nobody has to wait.
-        listener.join(LOOK_SECONDS)
+        self._listener.join(LOOK_SECONDS)
+
+    def _tell(self, what: object) -> None:
+        # Of one that ended it is said how when it is asked.
+        with contextlib.suppress(BrokenPipeError):
+            pickle.dump(what, self._pipe)
+            self._pipe.flush()
 
 
 def _listen(process: subprocess.Popen[bytes], pipe: IO[bytes], messages: queue.SimpleQueue[Any]) -> None:
@@ -123,7 +143,7 @@ def _answer(messages: queue.SimpleQueue[Any], progress: Progress, wanted: Callab
             (code,) = said
             how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended early (exit code {code})"
             why = "; the system does so where memory runs out" if code == -signal.SIGKILL else ""
-            raise ClewError(f"the process that builds the graph {how}{why}") from None
+            raise ClewError(f"the process that worked on it {how}{why}") from None
         if kind == "progress":
             progress(*said)
         elif kind == "done":
@@ -140,8 +160,12 @@ def main() -> None:
     messages = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     del os.environ[_PRELOAD]
-    folder, large, work, given = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    folder, large = pickle.load(sys.stdin.buffer)
+    work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    from clew.graph import _scratch
+
+    _scratch.begin(folder, large)
+    threading.Thread(target=_hear, args=(work,), daemon=True).start()
     saying = threading.Lock()
 
     def say(*what: Any) -> None:
@@ -150,15 +174,25 @@ def main() -> None:
             messages.flush()
 
     try:
-        say("done", _do(folder, large, work, given, lambda *step: say("progress", *step)))
+        while True:
+            what, given = work.get()
+            say("done", _do(what, given, lambda *step: say("progress", *step)))
     except BaseException as error:
         say("failed", _picklable(error))
 
 
-def _do(folder: str, large: int, work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T:
+def _hear(work: queue.SimpleQueue[Any]) -> None:
+    """What to do next; the end of whoever says so is ours."""
+    try:
+        while True:
+            work.put(pickle.load(sys.stdin.buffer))
+    finally:
+        os._exit(1)
+
+
+def _do(work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T:
     from clew.graph import _scratch
 
-    _scratch.begin(folder, large)
     try:
         return work(*given, progress)
     except MemoryError as error:  # Arrow's is one, too
@@ -169,12 +203,6 @@ def _do(folder: str, large: int, work: Callable[..., T], given: tuple[Any, ...],
         if error.errno in _FULL:
             raise NoRoom(os.strerror(error.errno)) from error
         raise
-
-
-def _end_with_parent() -> None:
-    while os.read(0, 1):
-        pass
-    os._exit(1)
 
 
 def _picklable(error: BaseException) -> BaseException:

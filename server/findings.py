@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from clew.records.errors import ClewError
 from clew.server import wording
+from clew.server.aside import answered
 from clew.server.files import same_file_key
 from clew.server.protocol import CompareParams, LocalizeParams
 
@@ -84,6 +85,10 @@ class Findings:
 def find(session: Session, before: Baseline, after: str, task: Task) -> Findings:
     """Compares the requests of a run with those of a baseline. Raises `ClewError`, also where there are none, and `Cancelled`
     between two phases."""
+    return answered(session, (*before.runs, after), task, _find, before, after)
+
+
+def _find(session: Session, before: Baseline, after: str, task: Task) -> Findings:
     from clew.compare.suspects import localize
     from clew.server.panel.compare import category_id
     from clew.server.panel.compare_sides import compared

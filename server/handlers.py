@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.server import protocol
+from clew.server.aside import answered
 from clew.server.codec import RequestError, decode, encode
 from clew.server.session import Session, Task
 
@@ -48,19 +49,21 @@ def _what_if(session: Session, params: protocol.WhatIfParams, task: Task) -> pro
 def _diff(session: Session, params: protocol.DiffParams, task: Task) -> protocol.DiffResult:
     from clew.server.panel.diff import diff_view
 
-    return diff_view(session, params, task)
+    runs = params.before, params.after, *params.alsoBefore, *params.alsoAfter
+    return answered(session, runs, task, diff_view, params)
 
 
 def _compare(session: Session, params: protocol.CompareParams, task: Task) -> protocol.CompareResult:
     from clew.server.panel.compare import compare_view
+    from clew.server.panel.compare_sides import whole_runs
 
-    return compare_view(session, params, task)
+    return answered(session, whole_runs(session, params), task, compare_view, params)
 
 
 def _localize(session: Session, params: protocol.LocalizeParams, task: Task) -> protocol.LocalizeResult:
     from clew.server.panel.localize import localize_view
 
-    return localize_view(session, params, task)
+    return answered(session, (*params.suspect, *params.reference), task, localize_view, params)
 
 
 def _patterns(session: Session, params: protocol.PatternsParams, task: Task) -> protocol.PatternsResult:

@@ -117,6 +117,7 @@ class PanelServer(ThreadingHTTPServer):
         self.changes.close()
         self.shutdown()
         self.server_close()
+        self.session.helpers.end()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         # A browser that closes a tab in the middle of an answer is nothing to report.

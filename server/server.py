@@ -222,6 +222,7 @@ class ClewServer(LanguageServer):
         self.figures.stop()
         self.live.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
+        self.session.helpers.end()
         super().shutdown()  # type: ignore[no-untyped-call]  # pygls has no annotation here
 
 

@@ -22,6 +22,7 @@ from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
 from clew.records.sessions import SHORT
 from clew.server import baseline, wording
+from clew.server.aside import Helpers
 from clew.server.log_texts import LogTexts
 from clew.server.protocol import RunRef, RunsResult
 from clew.server.task import Cancelled, Task
@@ -89,12 +90,18 @@ class Session:
         """By which spec, where a program names none."""
         self.trusted = True
         """Whether the user trusts what the workspace says to run; an editor starts no server where they do not."""
+        self.helpers = Helpers()
         self._selected = ""
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._growing: OrderedDict[tuple[Path, str], GrowingEntities] = OrderedDict()
         """By what their source shall be."""
         self._folder_locks: dict[Path, threading.Lock] = {}
         self._lock = threading.Lock()
+
+    @property
+    def selected(self) -> str:
+        """The folder of the run that was selected; "" where it is the newest, whichever that is."""
+        return self._selected
 
     def let_go(self) -> None:
         """Once a question is answered: large runs' columns lie in files, of which only so much stays in memory."""

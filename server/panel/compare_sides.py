@@ -79,13 +79,26 @@ def compared(session: Session, params: CompareParams, task: Task) -> Compared:
     return found
 
 
-def _chosen(session: Session, name: str, task: Task) -> Chosen:
+def whole_runs(session: Session, params: CompareParams) -> list[str]:
+    """The runs of which all requests are looked at."""
+    split = [_split(session, name) for name in (*params.before, *params.after)]
+    return [which for which, of in split if not of.isdecimal()]
+
+
+def _split(session: Session, name: str) -> tuple[str, str]:
+    """A run, and which one of its requests; "" for all of them."""
     which, mark, number = name.rpartition("@")
     if not mark or not (number.isdecimal() or number in PICKS) or _is_run(session, name):
-        return Chosen(session.open(name, task))
-    if number in PICKS:
-        return Chosen(session.open(which, task), pick=number)
-    run, event = session.open(which, task), int(number)
+        return name, ""
+    return which, number
+
+
+def _chosen(session: Session, name: str, task: Task) -> Chosen:
+    which, of = _split(session, name)
+    run = session.open(which, task)
+    if not of.isdecimal():
+        return Chosen(run, pick=of)
+    event = int(of)
     if event >= len(run.graph) or run.graph.at("kind", event) != Kind.REQUEST:
         raise ClewError(
             f"{name}: event {event:,} of run {run.info.name} is no request; "

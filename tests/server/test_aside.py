@@ -1,0 +1,117 @@
+"""Questions about all requests of large runs are answered by a process of its own, as they are here; nothing is left of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from clew.graph import aside as graph_aside
+from clew.records.errors import ClewError
+from clew.server import aside, handlers
+from clew.server.session import Session
+from clew.server.task import Cancelled, Task
+
+pytestmark = pytest.mark.skipif(not graph_aside.is_possible(), reason="needs glibc and a compiler")
+
+QUESTIONS = [
+    ("clew/compare", {"before": ["before"], "after": ["after"]}),
+    ("clew/compare", {"before": ["before@slowest"], "after": ["after"], "maxRows": 1}),
+    ("clew/localize", {"suspect": ["after"], "reference": ["before"]}),
+    ("clew/diff", {"before": "before", "after": ""}),
+]
+
+
+@pytest.fixture
+def large(shop, monkeypatch):
+    """A session for which all runs are large."""
+    monkeypatch.setattr(aside, "LARGE", 1)
+    session = Session(shop)
+    yield session
+    session.helpers.end()
+
+
+def pid(session):
+    return session.helpers._kept.process._process.pid
+
+
+def folders(session):
+    return sorted(path.name for run in (session.workspace / ".clew/runs").iterdir() for path in run.glob(".*"))
+
+
+def wait_for(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("did not happen")
+
+
+def test_its_answers_are_those_that_are_given_here_by_one_process(large, shop):
+    pids = set()
+    for method, params in QUESTIONS:
+        large.select("before" if method == "clew/diff" else "")
+        here = Session(shop)
+        here.select("before" if method == "clew/diff" else "")
+        here.helpers.take = lambda *_: pytest.fail("not here")
+        apart = handlers.answer(large, method, params)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(aside, "LARGE", 1 << 60)
+            assert handlers.answer(here, method, params) == apart
+        pids.add(pid(large))
+    assert len(pids) == 1 and folders(large)
+    large.helpers.end()
+    wait_for(lambda: not Path(f"/proc/{min(pids)}").exists() or b"Z" in Path(f"/proc/{min(pids)}/stat").read_bytes())
+    assert not folders(large)
+
+
+def test_what_it_cannot_answer_is_told_as_here(large):
+    with pytest.raises(ClewError, match="no run has a request of the name 'nobody'; there are order"):
+        handlers.answer(large, "clew/compare", QUESTIONS[0][1] | {"request": "nobody"})
+    with pytest.raises(ClewError, match="no run is called 'no such run'"):
+        handlers.answer(large, "clew/diff", {"before": "no such run", "after": "after"})
+    assert not folders(large)
+    assert handlers.answer(large, *QUESTIONS[3])["rows"]
+
+
+def spin(session, began, task):
+    Path(began).write_text(str(os.getpid()))
+    while True:
+        time.sleep(0.01)
+
+
+def test_whoever_cancels_ends_it(large, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    task, ended = Task(), []
+
+    def ask():
+        try:
+            aside.answered(large, ["after"], task, spin, str(tmp_path / "began"))
+        except Cancelled:
+            ended.append(True)
+
+    worker = threading.Thread(target=ask)
+    worker.start()
+    wait_for(lambda: (tmp_path / "began").exists() and (tmp_path / "began").read_text())
+    task.cancel()
+    worker.join(30)
+    assert ended and not folders(large)
+
+
+def test_its_phases_are_told_and_one_that_is_no_longer_kept_is_made_anew(large, monkeypatch):
+    monkeypatch.setattr(aside, "KEPT_SECONDS", 0.01)
+    for _ in range(2):
+        phases = []
+        handlers.answer(large, *QUESTIONS[0], Task(phases.append))
+        assert "following requests" in phases
+        wait_for(lambda: large.helpers._kept is None)
+    wait_for(lambda: not folders(large))
+
+
+def test_small_runs_are_answered_here(shop):
+    session = Session(shop)
+    session.helpers.take = lambda *_: pytest.fail("another process was asked")
+    assert handlers.answer(session, *QUESTIONS[0])["rows"]
