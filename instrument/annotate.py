@@ -17,6 +17,7 @@ from typing import Any, TypeVar, overload
 from clew.instrument import context
 from clew.instrument.adapters.patching import object_keys
 from clew.instrument.probes.bytecode import Probes, rewrite
+from clew.instrument.probes.module_names import AS_MAIN, module_name
 from clew.instrument.probes.sites import register
 from clew.instrument.probes.values import render
 from clew.instrument.recorder.select import core
@@ -169,22 +170,10 @@ def _site(frame: FrameType, name: str) -> int:
     place = code, frame.f_lineno, name
     site = _sites.get(place)
     if site is None:
-        module = _module(frame.f_globals, code)
+        module = module_name(frame.f_globals, code.co_filename)
         line = place[1] or code.co_firstlineno
         site = _sites[place] = register(module, name[:_NAME_LIMIT], code.co_filename, line, line, "annotation")
     return site
-
-
-def _module(namespace: Mapping[str, Any], code: CodeType) -> str:
-    """The name of the module that the program knows, which a program's own globals need not have."""
-    module = namespace.get("__name__")
-    if module == "__main__":
-        module = getattr(namespace.get("__spec__"), "name", None)
-    return module if type(module) is str else _stem(code.co_filename)
-
-
-def _stem(file: str) -> str:
-    return file.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -219,8 +208,8 @@ def _recorded(function: Any, name: str) -> Any:
         return function  # a rule of the plan has chosen it already
     last = max((line for _, line, _, _ in code.co_positions() if line), default=code.co_firstlineno)
     module = function.__module__
-    if module == "__main__" or type(module) is not str:
-        module = _module(function.__globals__, code)
+    if type(module) is not str or module in AS_MAIN:
+        module = module_name(function.__globals__, code.co_filename)
     site = register(
         module, name[:_NAME_LIMIT] or code.co_qualname, code.co_filename, code.co_firstlineno, last, "annotation"
     )

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from clew.instrument.adapters.patching import hook, surround, when_imported
+from clew.instrument.probes.module_names import module_name
 from clew.instrument.probes.sites import register
 from clew.instrument.recorder import redaction
 from clew.instrument.recorder.select import core
@@ -79,7 +80,7 @@ class Lines:
         if site is None:
             file, line, qualname = place
             if frame is not None:
-                module, qualname = module_of(frame.f_globals, module), frame.f_code.co_qualname
+                module, qualname = module_name(frame.f_globals, file), frame.f_code.co_qualname
             site = self._sites[place] = register(module, qualname, file, line, line, "log")
         return site
 
@@ -170,14 +171,6 @@ def _frame_of(record: Any) -> FrameType | None:
     while frame is not None and not (frame.f_lineno == record.lineno and frame.f_code.co_name == record.funcName):
         frame = frame.f_back
     return frame
-
-
-def module_of(namespace: dict[str, Any], stem: str) -> str:
-    """A module's name as patterns say it: `python -m package.module` is that, a script its file's stem."""
-    name = namespace.get("__name__", stem)
-    if name == "__main__":
-        return getattr(namespace.get("__spec__"), "name", None) or stem
-    return str(name)
 
 
 class _Count(threading.local):

@@ -6,14 +6,14 @@ goes on to the standard library's logging is recorded there, with the text and t
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from clew.instrument.adapters.patching import hook, rename_in
-from clew.instrument.logs import Lines, module_of
+from clew.instrument.logs import Lines
+from clew.instrument.probes.module_names import module_name
 from clew.instrument.probes.quiet import Quiet
 
 _LEVELS = {
@@ -93,12 +93,12 @@ def _recorder(lines: Lines) -> Callable[[Any, Any, Any], Any]:
             return
         frame = _caller()
         known = event.get("logger")
-        stem = os.path.splitext(os.path.basename(frame.f_code.co_filename))[0] if frame else "structlog"
-        name = known if type(known) is str else module_of(frame.f_globals, stem) if frame else ""
+        module = module_name(frame.f_globals, frame.f_code.co_filename) if frame else "structlog"
+        name = known if type(known) is str else module if frame else ""
         if not lines.wants(level, name):
             return
         place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else ("", 0, "structlog")
-        site = lines.site(place, stem, frame)
+        site = lines.site(place, module, frame)
         if not lines.admits(site):
             return
         if lines.ids:

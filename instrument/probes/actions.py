@@ -58,6 +58,7 @@ _MOST_NAMES = 200
 _MOST_HELD = 1000
 """So many objects of a container are told."""
 _PROCESS = os.urandom(8)
+_JSON = json.JSONEncoder().encode
 
 Step = Callable[[Arguments], None]
 
@@ -341,8 +342,10 @@ def _payload(site: int, value: Evaluate, channel: int, limit: int) -> Step:
 
 
 def _entity(site: int, action: Action, parts: Sequence[Evaluate], channel: int) -> Step:
-    def emit(described: list[Any]) -> None:
-        text = json.dumps({"event": action.event, "entity": action.channel, "values": described}, separators=(",", ":"))
+    before = f'{{"event":{_JSON(action.event)},"entity":{_JSON(action.channel)},"values":['
+
+    def emit(described: list[str]) -> None:
+        text = before + ",".join(described) + "]}"
         if len(text) > MAX_TEXT:
             raise ValueError("the values of an entity's event are too long to record")
         core.emit(Kind.ENTITY, site, 0, channel, text.encode())
@@ -371,15 +374,15 @@ def _held(container: Any) -> list[Any]:
     raise TypeError(f"a {values.class_name(container)} does not tell what it contains without code of the program's")
 
 
-def _described(value: Any) -> Any:
-    """A JSON value: a scalar as it is, other objects by class and id."""
+def _described(value: Any) -> str:
+    """As JSON: a scalar as it is, other objects by class and id."""
     kind = type(value)
     if kind is str:
-        return values.render(value, _ENTITY_TEXT)[0]
+        return _JSON(values.render(value, _ENTITY_TEXT)[0])
     if kind in (bool, float) or value is None or (kind is int and value.bit_length() <= 64):
-        return value
+        return _JSON(value)
     if kind in values.SCALARS:
-        return values.render(value, _ENTITY_TEXT)[0]
+        return _JSON(values.render(value, _ENTITY_TEXT)[0])
     known = identities.identify(value)
-    described = {"class": values.class_name(value), "id": id(value)}
-    return described if known is None else {**described, "unique": values.render(known[0], _ENTITY_TEXT)[0]}
+    unique = "" if known is None else f',"unique":{_JSON(values.render(known[0], _ENTITY_TEXT)[0])}'
+    return f'{{"class":{_JSON(values.class_name(value))},"id":{id(value)}{unique}}}'

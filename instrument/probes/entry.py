@@ -17,8 +17,7 @@ from types import CodeType
 from typing import Any
 
 from clew.instrument.probes import import_hook, sites
-
-_AS_MAIN = frozenset({"__main__", "__mp_main__"})
+from clew.instrument.probes.module_names import module_name, stem
 
 
 def main_script() -> str | None:
@@ -54,21 +53,14 @@ def _offered(code: CodeType, script: str) -> CodeType | None:
     """The script's code rewritten; None for the code of any other module."""
     if os.path.realpath(code.co_filename) != os.path.realpath(script):
         return None
-    return import_hook.rewrite_module(code, module_of_script(script))
+    return import_hook.rewrite_module(code, stem(script))
 
 
 def _executed(code: CodeType, namespace: dict[str, Any]) -> CodeType | None:
     """The code of a script that is about to be executed, rewritten; None for what no rule names and what has no file."""
-    name = namespace.get("__name__")
-    if name in _AS_MAIN:
-        name = getattr(namespace.get("__spec__"), "name", None)
-        if name is None or name in _AS_MAIN:
-            name = module_of_script(code.co_filename)
-    if type(name) is not str or not import_hook.names(name) or not os.path.isfile(code.co_filename):
+    if type(namespace.get("__name__")) is not str:
+        return None
+    name = module_name(namespace, code.co_filename)
+    if not import_hook.names(name) or not os.path.isfile(code.co_filename):
         return None
     return import_hook.rewrite_module(code, name)
-
-
-def module_of_script(file: str) -> str:
-    """What patterns call the module that a script's file is run as."""
-    return os.path.splitext(os.path.basename(file))[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from clew.instrument.probes import values
 from clew.instrument.probes.expressions import Evaluate, compile_expression, reads_hidden
-from clew.instrument.probes.loaded import name_of_main
+from clew.instrument.probes.module_names import AS_MAIN, module_name
 from clew.instrument.recorder import redaction
 from clew.records.match import matches
 from clew.records.plan import EntityKind
@@ -46,9 +46,9 @@ def identify(value: object) -> tuple[Any] | None:
 def _of_class(kind: type) -> Evaluate | None:
     for base in values.bases(kind):
         module, qualname = values.names_of(base)
-        if module == "__main__":
-            file = getattr(sys.modules.get("__main__"), "__file__", None)
-            module = name_of_main(file) if type(file) is str else module
+        if module in AS_MAIN and (main := sys.modules.get(module)) is not None:
+            file = getattr(main, "__file__", None)
+            module = module_name(vars(main), file) if type(file) is str else module
         for entity, evaluate in _kinds:
             if matches(entity.target._replace(root=""), module, qualname, ""):
                 return evaluate

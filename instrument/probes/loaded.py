@@ -6,7 +6,6 @@ Invariant: only a function's `__code__` changes; calls under way go on with the 
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
@@ -30,14 +29,6 @@ def loaded_modules() -> list[tuple[str, str, int]]:
     """Name, file ("" for none) and the id of the namespace of every module there is."""
     files = [(name, namespace.get("__file__"), id(namespace)) for name, namespace in loaded_namespaces()]
     return [(name, file if type(file) is str else "", place) for name, file, place in files]
-
-
-def name_of_main(file: str) -> str:
-    """What patterns call the module that runs as `__main__` from `file`: `python -m package.module` is that, a script its
-    file's stem."""
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    name = getattr(spec, "name", None)
-    return name if type(name) is str else os.path.splitext(os.path.basename(file))[0]
 
 
 def rewrite_loaded(choosers: Mapping[int, Chooser], rewrite: Callable[[CodeType, Chooser], CodeType]) -> None:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from clew.instrument.probes import originals
 from clew.instrument.probes.bytecode import Chooser, is_function
 from clew.instrument.probes.chooser import ModuleChooser, PlanChooser
-from clew.instrument.probes.loaded import functions, loaded_modules, name_of_main, objects
+from clew.instrument.probes.loaded import functions, loaded_modules, objects
+from clew.instrument.probes.module_names import AS_MAIN, module_name
 
 Rewrite = Callable[[CodeType, Chooser], CodeType]
 
@@ -72,7 +73,7 @@ def _choosers(chooser: PlanChooser) -> dict[int, ModuleChooser]:
     """By the id of a module's namespace."""
     found = {}
     for name, file, namespace in loaded_modules():
-        known = name_of_main(file) if name == "__main__" else name
+        known = module_name(vars(sys.modules[name]), file) if name in AS_MAIN else name
         choose = chooser.of_module(known, file) if chooser.names(known) else None
         if choose is not None:
             found[namespace] = choose

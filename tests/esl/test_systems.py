@@ -1,5 +1,5 @@
 """The six example systems of the paper that ESL comes from, each specified and recorded: what is told of their entities is what
-mathematics says of them."""
+mathematics says of them. And what goes from process to process is the same entity in each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.esl.recorded import entities, record
+from clew.graph.build import build
+from clew.graph.entities.find import entities_of
+from clew.records.event import Kind
+from tests.esl.recorded import entities, record, run_of
 
 SYSTEMS = Path(__file__).parents[1] / "golden" / "systems"
 
@@ -95,3 +98,22 @@ def test_each_task_of_a_farm_is_done_once_by_one_worker(events: Any) -> None:
     assert sorted(of_kind(found, "deletion")) == sorted((task,) for task in tasks)
     talks = of_kind(found, "communication")
     assert len(talks) == 12 and {one for one, _ in talks} == {"farmer"}
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_ball_is_the_same_in_all_processes_however_they_are_started(method: str, tmp_path: Path) -> None:
+    program = SYSTEMS / "catch.py"
+    run = run_of(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path, method)
+    graph = build(run)[0]
+    found, _ = entities_of(graph)
+    assert found.failed == 0
+    caught = [(found.names[ball], found.names[player]) for ball, player in zip(found.first, found.other, strict=True)]
+    assert sorted(caught) == [(ball, player) for ball in ("blue", "red") for player in "abc"]
+    assert {name: found.classes[number] for number, name in enumerate(found.names)} == {
+        **dict.fromkeys("abc", "Player"), **dict.fromkeys(("blue", "red"), "Ball"),
+    }  # fmt: skip
+    for colour in ("blue", "red"):
+        assert [player for ball, player in caught if ball == colour] == ["a", "b", "c"]
+    # Their log lines come from the same module, too, which the children run once more by another name.
+    lines = graph.rows_of([Kind.LOG])
+    assert len(lines) == 6 and {graph.sites[int(graph.site[row])].module for row in lines} == {"catch"}
