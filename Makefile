@@ -56,6 +56,7 @@ types: $(VENV)/.installed ## mypy strict
 	$(SAY) "mypy --strict"
 	@$(BIN)/mypy -p clew
 	@cd examples/chunkstore && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p chunkstore
+	@cd examples/topologies && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml *.py
 
 imports: $(VENV)/.installed ## the import rule: arrows go downward only
 	$(SAY) "import rule"
