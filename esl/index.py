@@ -107,16 +107,17 @@ class SourceIndex:
 
     def file_of(self, module: str) -> SourceFile | None:
         """The file of a module, by any of its names."""
-        return self._by_name.get(module)
+        return self._by_path.get(self._by_name.get(module, ""))
 
     def annotated_channels(self) -> frozenset[str]:
         """Channels that the program names itself, by `clew.send("jobs", …)` or `clew.use("jobs", …)`."""
-        return self.answer("channels", lambda: frozenset(self._channels()))
+        return self.answer("channels", lambda: frozenset().union(*self._channels()))
 
-    def _channels(self) -> Iterator[str]:
-        for file in self.files:
-            if self._is_read(file) or self._mentions_clew(file):
-                yield from self._contents(file).channels
+    def _channels(self) -> list[frozenset[str]]:
+        def find(file: SourceFile) -> frozenset[str]:
+            return self._contents(file).channels if self._is_read(file) or self._mentions_clew(file) else frozenset()
+
+        return self.answer_by_file("channels in a file", self.files, find, shape=False)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -159,8 +160,7 @@ class SourceIndex:
             files = tuple(sorted((*files, *over.values()), key=lambda file: file.path))
         if files != self.files:
             before, self.files = self.files, files
-            for view in ("_by_name", "_by_top", "_by_path"):
-                self.__dict__.pop(view, None)  # they are of the files as they were
+            self.__dict__.pop("_by_path", None)  # of the files as they were
             self._forget(before)
 
     def _forget(self, before: tuple[SourceFile, ...]) -> None:
@@ -168,7 +168,8 @@ class SourceIndex:
         same_names = len(before) == len(self.files) and all(map(_has_the_names, before, self.files))
         changed = [pair for pair in zip(before, self.files, strict=False) if pair[0] != pair[1]]
         if not same_names or len(changed) > FEW:
-            self.__dict__.pop("ancestry", None)
+            for view in ("_by_name", "_by_top", "ancestry"):
+                self.__dict__.pop(view, None)
             self._answers.forget()
             return
         alike = all(self._is_alike(*pair) for pair in changed)
@@ -183,12 +184,12 @@ class SourceIndex:
         return shape_of(self._unpacked(before)) == shape_of(self._contents(file))
 
     @functools.cached_property
-    def _by_top(self) -> dict[str, list[SourceFile]]:
-        """Files by what their modules' names begin with, up to the first dot."""
-        found: dict[str, list[SourceFile]] = {}
+    def _by_top(self) -> dict[str, list[str]]:
+        """Paths by what their modules' names begin with, up to the first dot."""
+        found: dict[str, list[str]] = {}
         for file in self.files:
             for top in {name.partition(".")[0] for name in file.names}:
-                found.setdefault(top, []).append(file)
+                found.setdefault(top, []).append(file.path)
         return found
 
     @functools.cached_property
@@ -196,19 +197,20 @@ class SourceIndex:
         return {file.path: file for file in self.files}
 
     @functools.cached_property
-    def _by_name(self) -> dict[str, SourceFile]:
-        found: dict[str, SourceFile] = {}
+    def _by_name(self) -> dict[str, str]:
+        """Paths by all names of their modules."""
+        found: dict[str, str] = {}
         for file in self.files:
             for alias in file.aliases:
-                found.setdefault(alias, file)
-        return found | {file.module: file for file in reversed(self.files)}
+                found.setdefault(alias, file.path)
+        return found | {file.module: file.path for file in reversed(self.files)}
 
     def paths_named(self, target: Target) -> tuple[str, ...]:
         """The files of the modules that a target can mean."""
         top = target.module.partition(".")[0]
 
         def find() -> tuple[str, ...]:
-            files = self.files if is_wide(top) else self._by_top.get(top, ())
+            files = self.files if is_wide(top) else [self._by_path[path] for path in self._by_top.get(top, ())]
             return tuple(
                 file.path for file in files if any(matches_module(target, name, file.path) for name in file.names)
             )
@@ -319,7 +321,7 @@ class SourceIndex:
 
 
 def _has_the_names(one: SourceFile, another: SourceFile) -> bool:
-    return one._replace(stamp=another.stamp) == another
+    return one is another or one[:3] == another[:3]
 
 
 def _is_of(kept: Kept, file: SourceFile) -> bool:

@@ -33,6 +33,7 @@ from clew.esl.lower import target_of
 from clew.esl.matcher import RuleMatch, functions_of
 from clew.esl.problem import EslProblem, did_you_mean, error, listing, nearest, warning
 from clew.esl.span import Span
+from clew.esl.vocabulary import vocabulary
 from clew.records.compiled import is_compiled
 from clew.records.match import has_filters
 from clew.records.match import pattern as compiled_glob
@@ -235,7 +236,7 @@ class _Checker:
         here = self.index.files_named(target_of(pattern))
         if qualname and not has_wildcard(pattern.text):
             top = pattern.module.partition(".")[0]
-            places = self.index.answer("places", self._places).get(qualname, [])
+            places = vocabulary(self.index).modules_with(qualname)
             # The same name elsewhere in the package, or in a module that is called almost the same.
             places = [name for name in places if name.partition(".")[0] == top] or [nearest(pattern.module, places)]
             if places[0]:
@@ -244,9 +245,8 @@ class _Checker:
             name = _near_name(qualname, [function.name for file in here for function in self.index.functions(file)])
             if name:
                 return f"{pattern.module}:{name}"
-            last = "." + qualname.rpartition(".")[2]
-            same = [f.label for f in self.index.all_functions() if f.name.endswith(last)]
-            same = [label for label in same if label.partition(".")[0] == pattern.module.partition(".")[0]]
+            top = pattern.module.partition(".")[0]
+            same = vocabulary(self.index).labels_with(top, qualname.rpartition(".")[2])
             if same:
                 return nearest(pattern.text, same, 0.0)
         if not here:
@@ -263,13 +263,6 @@ class _Checker:
     def _modules(self) -> dict[str, str]:
         """The path of each module's file."""
         return {name: file.path for file in self.index.files for name in file.names}
-
-    def _places(self) -> dict[str, list[str]]:
-        """The modules that have a function of a name."""
-        found: dict[str, list[str]] = {}
-        for function in self.index.all_functions():
-            found.setdefault(function.name, []).append(function.module)
-        return found
 
     # Values and parameters.
 

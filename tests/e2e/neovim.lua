@@ -1,10 +1,10 @@
--- Does in a headless Neovim what a user does, and writes what they see as JSON into the file that CLEW_TEST_OUT names.
+-- A headless Neovim with the language server attached, as its users set it up. What a script does with it, and sees, is
+-- written as JSON into the file that CLEW_TEST_OUT names.
 local workspace, python = vim.env.CLEW_TEST_WORKSPACE, vim.env.CLEW_TEST_PYTHON
-local PATIENCE = 60000
-local seen = { messages = {} }
+local editor = { patience = 60000, seen = { messages = {} } }
 
 vim.lsp.handlers["window/showMessage"] = function(_, result)
-  table.insert(seen.messages, result.message)
+  table.insert(editor.seen.messages, result.message)
 end
 
 local client = vim.lsp.start_client({
@@ -13,13 +13,37 @@ local client = vim.lsp.start_client({
   root_dir = workspace,
 })
 
-local function open(path, line)
-  vim.cmd("edit +" .. line .. " " .. vim.fn.fnameescape(workspace .. "/" .. path))
-  vim.lsp.buf_attach_client(0, client)
-  assert(vim.wait(PATIENCE, function()
+function editor.wait(condition, what)
+  assert(vim.wait(editor.patience, condition, 20), what)
+end
+
+function editor.open(path, line)
+  vim.cmd("edit +" .. (line or 1) .. " " .. vim.fn.fnameescape(workspace .. "/" .. path))
+  editor.attach()
+  editor.wait(function()
     local one = vim.lsp.get_client_by_id(client)
     return one and one.initialized
-  end, 20), "the server did not start")
+  end, "the server did not start")
+end
+
+function editor.attach()
+  vim.lsp.buf_attach_client(0, client)
+end
+
+function editor.lenses()
+  vim.lsp.codelens.refresh()
+  editor.wait(function()
+    local lenses = vim.lsp.codelens.get(0)
+    for _, lens in ipairs(lenses) do
+      if lens.command == nil then
+        return false
+      end
+    end
+    return #lenses > 0
+  end, "no lenses")
+  return vim.tbl_map(function(lens)
+    return { line = lens.range.start.line + 1, title = lens.command.title, command = lens.command }
+  end, vim.lsp.codelens.get(0))
 end
 
 local function floating()
@@ -30,51 +54,26 @@ local function floating()
   end
 end
 
-local function run()
-  local line = tonumber(vim.env.CLEW_TEST_FUNCTION_LINE)
-  open("chunkstore/index.py", line)
-  vim.lsp.codelens.refresh()
-  assert(vim.wait(PATIENCE, function()
-    local lenses = vim.lsp.codelens.get(0)
-    for _, lens in ipairs(lenses) do
-      if lens.command == nil then
-        return false
-      end
-    end
-    return #lenses > 0
-  end, 50), "no lenses")
-  seen.lenses = vim.tbl_map(function(lens)
-    return { line = lens.range.start.line + 1, title = lens.command and lens.command.title or "" }
-  end, vim.lsp.codelens.get(0))
-
-  vim.cmd("normal! ^w")
+function editor.hover()
   vim.lsp.buf.hover()
-  assert(vim.wait(PATIENCE, function() return floating() ~= nil end, 20), "no hover")
-  seen.hover = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(floating()), 0, -1, false)
+  editor.wait(function() return floating() ~= nil end, "no hover")
+  local lines = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(floating()), 0, -1, false)
   vim.api.nvim_win_close(floating(), true)
-
-  open(vim.env.CLEW_TEST_LOG, tonumber(vim.env.CLEW_TEST_LOG_LINE))
-  vim.lsp.buf.definition()
-  assert(vim.wait(PATIENCE, function()
-    return vim.endswith(vim.api.nvim_buf_get_name(0), "server.py")
-  end, 20), "the definition was not opened")
-  seen.definition = { file = vim.api.nvim_buf_get_name(0), line = vim.fn.line(".") }
-
-  vim.lsp.buf_attach_client(0, client)
-  local function command(name, argument)
-    local told = #seen.messages
-    vim.lsp.buf_request(0, "workspace/executeCommand", { command = name, arguments = argument and { argument } or nil }, function() end)
-    assert(vim.wait(PATIENCE, function() return #seen.messages > told end, 20), name .. " said nothing")
-    return seen.messages[#seen.messages]
-  end
-  seen.walk = {
-    command("clew.walk.start", { target = { text = vim.env.CLEW_TEST_ERROR }, run = "failed-write" }),
-    command("clew.walk.cause"),
-    command("clew.walk.back"),
-  }
+  return lines
 end
 
-local ok, problem = pcall(run)
-seen.problem = not ok and tostring(problem) or nil
-vim.fn.writefile({ vim.json.encode(seen) }, vim.env.CLEW_TEST_OUT)
-vim.cmd("qall!")
+function editor.command(name, ...)
+  local told = #editor.seen.messages
+  vim.lsp.buf_request(0, "workspace/executeCommand", { command = name, arguments = { ... } }, function() end)
+  editor.wait(function() return #editor.seen.messages > told end, name .. " said nothing")
+  return editor.seen.messages[#editor.seen.messages]
+end
+
+function editor.run(steps)
+  local ok, problem = pcall(steps)
+  editor.seen.problem = not ok and tostring(problem) or nil
+  vim.fn.writefile({ vim.json.encode(editor.seen) }, vim.env.CLEW_TEST_OUT)
+  vim.cmd("qall!")
+end
+
+return editor

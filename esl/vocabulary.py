@@ -1,0 +1,71 @@
+"""The functions of a workspace by the names that a misspelt rule may have meant.
+
+Invariant: after `update` it has what the index has; only files that have changed since are looked at again.
+"""
+
+from __future__ import annotations
+
+from clew.esl.index import SourceIndex
+from clew.esl.source_files import SourceFile
+
+_Names = tuple[tuple[str, str], ...]
+"""Module and name of each function."""
+
+
+class Vocabulary:
+    def __init__(self) -> None:
+        self._files: tuple[SourceFile, ...] = ()
+        self._known: dict[str, tuple[SourceFile, _Names]] = {}
+        """By path."""
+        self._modules: dict[str, list[str]] = {}
+        self._labels: dict[tuple[str, str], list[str]] = {}
+
+    def modules_with(self, name: str) -> list[str]:
+        """The modules that have a function of a name, in order."""
+        return sorted(self._modules.get(name, ()))
+
+    def labels_with(self, top: str, last: str) -> list[str]:
+        """The functions in classes or functions whose names end so, of a top package; as rules name them, in order."""
+        return sorted(self._labels.get((top, last), ()))
+
+    def update(self, index: SourceIndex) -> None:
+        if self._files is index.files:
+            return
+        index.read(index.files)
+        left = dict(self._known)
+        for file in index.files:
+            known = left.pop(file.path, None)
+            if known is not None and (known[0] is file or known[0] == file):
+                continue
+            names = tuple((function.module, function.name) for function in index.functions(file))
+            if known is None or known[1] != names:
+                self._remove(known[1] if known is not None else ())
+                self._add(names)
+            self._known[file.path] = file, names
+        for path, (_, names) in left.items():
+            self._remove(names)
+            del self._known[path]
+        self._files = index.files
+
+    def _add(self, names: _Names) -> None:
+        for module, name in names:
+            self._modules.setdefault(name, []).append(module)
+            if key := _ending(module, name):
+                self._labels.setdefault(key, []).append(f"{module}:{name}")
+
+    def _remove(self, names: _Names) -> None:
+        for module, name in names:
+            self._modules[name].remove(module)
+            if key := _ending(module, name):
+                self._labels[key].remove(f"{module}:{name}")
+
+
+def _ending(module: str, name: str) -> tuple[str, str] | None:
+    owner, _, last = name.rpartition(".")
+    return (module.partition(".")[0], last) if owner else None
+
+
+def vocabulary(index: SourceIndex) -> Vocabulary:
+    found: Vocabulary = index.answer("vocabulary", Vocabulary, shape=False)
+    found.update(index)
+    return found

@@ -1,0 +1,39 @@
+"""What a misspelt rule may have meant, while files change: always what a fresh look at all files would tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.esl import SourceIndex
+from clew.esl.vocabulary import Vocabulary, vocabulary
+
+NAMES = st.lists(st.sampled_from(["def f(): pass", "def g(): pass", "class A:\n def f(self): pass", "x ="]), max_size=3)
+
+
+def told(of: Vocabulary) -> object:
+    return [of.modules_with(name) for name in ("f", "g", "A.f")], [of.labels_with(top, "f") for top in ("p", "q")]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(["p/a.py", "p/b.py", "q/c.py"]), NAMES | st.none()), max_size=8))
+def test_after_any_edits_it_has_what_a_fresh_one_has(tmp_path: Path, edits: list[tuple[str, list[str] | None]]) -> None:
+    for folder in ("p", "q"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "__init__.py").touch()
+    index = SourceIndex(tmp_path)
+    for file, lines in edits:
+        index.overlay(tmp_path / file, "\n".join(lines) if lines is not None else None)
+        fresh = Vocabulary()
+        fresh.update(index)
+        assert told(vocabulary(index)) == told(fresh)
+
+
+def test_names_are_told_with_their_places(workspace: Callable[..., Path]) -> None:
+    root = workspace({"p/__init__.py": "def f(): pass", "p/b.py": "class A:\n def f(self): pass\n def g(): pass"})
+    found = vocabulary(SourceIndex(root))
+    assert found.modules_with("f") == ["p"] and found.modules_with("A.g") == ["p.b"]
+    assert found.labels_with("p", "f") == ["p.b:A.f"] and found.labels_with("q", "f") == []
