@@ -241,6 +241,7 @@ def test_a_suspects_example_is_walked_from_and_shown_on_the_timeline(browse, exp
     page.keyboard.press("ArrowDown")
     page.keyboard.press("w")
     expect(page.locator(".walk-bar")).to_have_count(0)
+    expect(page.locator(".timeline-said")).to_contain_text("of it its own")  # the call that is selected is known
     page.keyboard.press("W")
     expect(page.locator(".walk-bar .walk-title")).to_be_visible()
 
