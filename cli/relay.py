@@ -37,13 +37,24 @@ TOKEN_VARIABLE = "CLEW_RELAY_TOKEN"
     help=f"File that only you can read; its first line is the token. Default: ${TOKEN_VARIABLE}, else a new one.",
 )  # fmt: skip
 @click.option(
+    "--to", metavar="URL", help="Pass runs on to another relay, wss://HOST:PORT, which keeps them as its own."
+)
+@click.option(
+    "--to-token-file", type=click.Path(path_type=Path, dir_okay=False), help="Its token; a file that only you can read."
+)
+@click.option(
+    "--to-cert",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Its certificate, if no authority vouches for it.",
+)
+@click.option(
     "--grace", type=click.FloatRange(0), default=30.0, show_default=True, help="Ends after so many idle seconds."
 )
 @click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
 @json_option
 def relay(
     *, workspaces: tuple[Path, ...], host: str, port: int, cert: Path | None, key: Path | None, token_file: Path | None,
-    grace: float, quiet: bool, as_json: bool,
+    to: str | None, to_token_file: Path | None, to_cert: Path | None, grace: float, quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Pass on what recorded programs do now, to any number of viewers.
 
@@ -55,10 +66,11 @@ def relay(
       clew relay
       clew relay --workspace ~/shop --port 8700
       clew relay --host 0.0.0.0 --port 8700 --cert relay.pem --key relay.key --token-file ~/.relay-token
+      clew relay --to wss://build.example:8700 --to-token-file ~/.relay-token --to-cert relay.pem
     """
     from clew.records.run import workspace_of
     from clew.server.relay.lifetime import Address, Place
-    from clew.server.relay.listening import Listening, token_of
+    from clew.server.relay.listening import ListenError, Listening, token_of
     from clew.server.relay.relay import Relay
 
     logging.basicConfig(level=logging.WARNING, format="clew: %(message)s")
@@ -68,6 +80,9 @@ def relay(
         if given
         else Listening(host, port, certificate=cert, key=key)
     )
+    if to and not to_token_file:
+        raise ListenError("--to needs --to-token-file: a relay takes runs only from who has its token")
+    others = [Address(to, token_of(to_token_file), 0, str(to_cert or ""))] if to and to_token_file else []
     everywhere = not workspaces
     folders = [folder.resolve() for folder in workspaces] or [workspace_of(Path.cwd())]
     with contextlib.ExitStack() as left:
@@ -77,7 +92,7 @@ def relay(
             left.callback(places[-1].leave)
 
         async def serve() -> None:
-            one = Relay(folders, listening, everywhere=everywhere, grace=grace)
+            one = Relay(folders, listening, everywhere=everywhere, grace=grace, to=others)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, one.stop)
             ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()

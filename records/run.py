@@ -27,6 +27,8 @@ IMPORTING = ("clew", "import")
 """How the command of a run begins that is imported."""
 IMPORT_FILE = "import.json"
 """In the folder of a run that was imported: the files of others that it was made of."""
+ORIGIN_FILE = "mirror.json"
+"""In the folder of a run that a relay writes as another machine records it: where that is."""
 TRACE_SUFFIX = ".clew"
 PACKED_SUFFIX = ".clewz"
 REFUSED = "refused-"

@@ -48,8 +48,10 @@ class Place(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Whole records of a thread that follow each other."""
+    """Whole records of a thread that follow each other, in one chunk; of definitions the serial is 0."""
 
+    head: bytes
+    """The chunk's header."""
     serial: int
     records: bytes
     begin: Place
@@ -69,6 +71,8 @@ class ProcessTail:
         """Its header, description and definitions; no records."""
         self.behind = False
         """There was more than one look gives."""
+        self.defined: list[Stretch] = []
+        """What the last look found of definitions."""
         self.pairs: list[Pair] = []
         """Of ticks and monotonic ns."""
         self.ended: set[int] = set()
@@ -213,14 +217,14 @@ class ProcessTail:
                     return
                 place, lost = Place(following), True
                 continue
-            data, is_whole = chunk
+            head, data, is_whole = chunk
             end, wrong = find_end(data, _EVENT_KINDS)
             begin = place
             place = Place(place.number + 1) if is_whole else Place(place.number, place.offset + end)
             if end or is_whole:
                 self.ended.discard(serial)
                 most -= end
-                yield Stretch(serial, bytes(data[:end]), begin, place, lost)
+                yield Stretch(head, serial, bytes(data[:end]), begin, place, lost)
             lost = is_whole and bool(wrong)
             if not is_whole:
                 return
@@ -231,8 +235,8 @@ class ProcessTail:
         numbers = (one[2] for one in (*self._slots, *self._packed.frames) if one[:2] == (kind, serial))
         return min((one for one in numbers if one > number), default=None)
 
-    def _chunk(self, key: _Key, offset: int) -> tuple[memoryview | bytes, bool] | None:
-        """A chunk's data from an offset on, and whether that is all there will ever be; None when it is nowhere."""
+    def _chunk(self, key: _Key, offset: int) -> tuple[bytes, memoryview | bytes, bool] | None:
+        """A chunk's header, its data from an offset on, and whether that is all there will ever be; None when it is nowhere."""
         slot = self._slots.get(key)
         if slot is not None:
             head = os.pread(self._file, CHUNK_HEADER_SIZE, slot)
@@ -241,29 +245,44 @@ class ProcessTail:
                 is_whole = _state(head) == ChunkState.FINISHED or (kind, serial, number + 1) in self._slots
                 at = slot + CHUNK_HEADER_SIZE + offset
                 if not is_whole and os.pread(self._file, len(NO_TICKS), at) == NO_TICKS:
-                    return b"", False
+                    return head, b"", False
                 data = os.pread(self._file, CHUNK_SIZE - CHUNK_HEADER_SIZE - offset, at)
                 again = os.pread(self._file, CHUNK_HEADER_SIZE, slot)
                 if _key(again) == key and _state(again) in _READABLE:
                     self._add_pair(*CHUNK_HEADER.unpack_from(head)[-2:])
-                    return memoryview(data)[: len(data) // RECORD_SIZE * RECORD_SIZE], is_whole
+                    return head, memoryview(data)[: len(data) // RECORD_SIZE * RECORD_SIZE], is_whole
             self._packed.look()  # it went there
         packed = self._packed.load(key)
-        return None if packed is None else (memoryview(packed)[CHUNK_HEADER_SIZE + offset :], True)
+        if packed is None:
+            return None
+        return packed[:CHUNK_HEADER_SIZE], memoryview(packed)[CHUNK_HEADER_SIZE + offset :], True
+
+    def counters(self) -> list[Stretch]:
+        """What was counted instead of recorded, as it is now."""
+        found = []
+        with contextlib.suppress(OSError):
+            for key in [key for key in (*self._slots, *self._packed.frames) if key[0] == ChunkKind.COUNTERS]:
+                chunk = self._chunk(key, 0) if self._file >= 0 else None
+                if chunk is not None:
+                    found.append(Stretch(chunk[0], 0, bytes(chunk[1]), Place(key[2]), Place(key[2])))
+        return found
 
     def _read_definitions(self) -> None:
+        self.defined = []
         while True:
             key = (int(ChunkKind.DEFINITIONS), 0, self._defined.number)
             chunk = self._chunk(key, self._defined.offset)
             if chunk is None:
                 return
-            data, is_whole = chunk
+            head, data, is_whole = chunk
             end, _ = find_end(data, _ALL_KINDS)
             for _, word, extension in records(memoryview(bytes(data[:end]))):
                 if extension is not None:
                     define(self.found, self._notes, word & 0xFF, extension)
-            number, offset = self._defined
-            self._defined = Place(number + 1) if is_whole else Place(number, offset + end)
+            begin = self._defined
+            self._defined = Place(begin.number + 1) if is_whole else Place(begin.number, begin.offset + end)
+            if end or is_whole:
+                self.defined.append(Stretch(head, 0, bytes(data[:end]), begin, self._defined))
             if not is_whole:
                 return
 

@@ -8,6 +8,7 @@ over from the same place.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,10 +22,12 @@ from clew.records import clocks, plan, run
 from clew.records.alive import is_abandoned
 from clew.records.errors import ClewError
 from clew.records.header import Clock as ClockKind
+from clew.records.header import State
 from clew.records.tail import MOST_BYTES, Place, ProcessTail
 
 SLACK_NS = 2_000_000
 """So long after it took the time a thread may need to store a record."""
+ENDED_SECONDS = 1.0
 SETTLE_LOOKS = 3
 """A process is over when nothing came of it in so many looks after it seemed to be."""
 
@@ -55,6 +58,8 @@ class Following:
         else:
             self._strands = LiveStrands(self.state, self._naming)
             self._strands.messages.put(kept.get("messages", {"sends": [], "streams": []}))
+        self._elsewhere = (folder / run.ORIGIN_FILE).exists()
+        """Its processes are not this machine's."""
         self._tails: dict[str, ProcessTail] = {}
         self._stacks: dict[str, dict[int, Stack]] = {}
         self._left: dict[str, dict[int, int]] = {}
@@ -66,7 +71,8 @@ class Following:
         """Looks at processes that seem to be over which gave nothing."""
         self._over: set[str] = set(kept.get("over", ()))
         """Processes that were told to be."""
-        self._ended: dict[str, set[int]] = {}
+        self._ended: dict[tuple[str, int], float] = {}
+        """When threads were seen to have ended; infinite when that was told."""
         self._folder_seen = 0
         self._clocks: dict[str, tuple[int, Clock]] = {}
         self._last_ns: dict[str, int] = {}
@@ -180,6 +186,8 @@ class Following:
     def _seems_over(self, tail: ProcessTail) -> bool:
         if tail.behind:
             return False
+        if self._elsewhere:
+            return tail.found.header.state == State.CLOSED or self._run_is_over()
         return tail.is_over if tail.found.readable else self._run_is_over()
 
     def _run_is_over(self) -> bool:
@@ -187,15 +195,23 @@ class Following:
             self.info = run.load_run(self.folder)
         return self.info.finished is not None
 
+    def _have_ended(self, name: str, tail: ProcessTail) -> list[int]:
+        """The threads that have finished a chunk and begun no other for some time."""
+        now = time.monotonic()
+        for thread in [one for one in self._ended if one[0] == name and one[1] not in tail.ended]:
+            del self._ended[thread]
+        found = [serial for serial in tail.ended if now - self._ended.setdefault((name, serial), now) > ENDED_SECONDS]
+        self._ended.update({(name, serial): math.inf for serial in found})
+        return found
+
     def _ends(self) -> list[Row]:
         """Of threads and processes that are over now."""
         rows: list[Row] = []
         for name, tail in self._tails.items():
             uid, ns = tail.uid, self._last_ns.get(name, 0)
             if self._strands:
-                for serial in tail.ended - self._ended.get(name, set()):
+                for serial in self._have_ended(name, tail):
                     rows += self._strands.ended(uid, serial, ns)
-            self._ended[name] = set(tail.ended)
             if name not in self._over and self._quiet.get(name, 0) >= SETTLE_LOOKS:
                 self._over.add(name)
                 tail.close()

@@ -18,7 +18,10 @@ from websockets.asyncio.server import Server, serve
 from clew.records.errors import ClewError
 from clew.server.relay import wire
 from clew.server.relay.finding import Finder
+from clew.server.relay.forward import Forward
+from clew.server.relay.intake import Intake
 from clew.server.relay.journal import Taken
+from clew.server.relay.lifetime import Address
 from clew.server.relay.listening import Listening
 from clew.server.relay.stream import Stream
 from clew.server.relay.viewers import Viewers
@@ -34,11 +37,20 @@ log = logging.getLogger(__name__)
 
 class Relay:
     def __init__(
-        self, workspaces: Sequence[Path], listening: Listening, *, everywhere: bool = False, grace: float = 30.0
+        self,
+        workspaces: Sequence[Path],
+        listening: Listening,
+        *,
+        everywhere: bool = False,
+        grace: float = 30.0,
+        to: Sequence[Address] = (),
     ) -> None:
+        """Raises `ForwardError` for an address to pass runs on to that is not safe."""
         self.listening = listening
         self.streams: dict[str, Stream] = {}
         self.viewers = Viewers(listening.token, self.streams)
+        self.viewers.also_takes(Intake(workspaces[0]))
+        self._forwards = [Forward(one) for one in to]
         self._finder = Finder(workspaces, everywhere=everywhere)
         self._grace = grace
         self._ended: dict[str, float] = {}
@@ -55,15 +67,19 @@ class Relay:
     async def run(self, ready: asyncio.Future[int] | None = None) -> None:
         """Until `stop`, or until nothing was left to do for the grace period. Raises `ListenError`."""
         server = await self._listen()
+        forwarding = [asyncio.ensure_future(one.run(self.streams)) for one in self._forwards]
         try:
             if ready is not None:
                 ready.set_result(self.port)
             await self._work()
         finally:
+            for task in forwarding:
+                task.cancel()
+            await asyncio.gather(*forwarding, return_exceptions=True)
             server.close(close_connections=True)
             await server.wait_closed()
             for stream in self.streams.values():
-                stream.close(remove=stream.is_over)
+                stream.close(remove=self._is_done(stream))
 
     async def _listen(self) -> Server:
         with self.listening.refusing():
@@ -85,7 +101,7 @@ class Relay:
             told = False
             for stream in list(self.streams.values()):
                 told |= await self._step(stream)
-            if self.viewers.count or any(not stream.is_over for stream in self.streams.values()):
+            if self.viewers.count or not all(map(self._is_done, self.streams.values())):
                 self._busy_at = began
             if began - self._busy_at > self._grace:
                 return
@@ -131,8 +147,12 @@ class Relay:
             await self.viewers.listed()
         return told is not None
 
+    def _is_done(self, stream: Stream) -> bool:
+        """Is all of it told, and passed on?"""
+        return stream.is_over and all(one.is_done(stream.run) for one in self._forwards)
+
     def _let_go(self) -> None:
         for run, at in list(self._ended.items()):
-            if time.monotonic() - at > LINGER:
+            if time.monotonic() - at > LINGER and self._is_done(self.streams[run]):
                 del self._ended[run]
                 self.streams.pop(run).close(remove=True)

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from clew.server.relay import wire
+from clew.server.relay.intake import KINDS, Intake
 from clew.server.relay.stream import Stream
 
 TOKEN_SECONDS = 5.0
@@ -37,16 +37,16 @@ class Viewers:
         """By run; whoever changes it says so by `listed`."""
         self._connections: dict[ServerConnection, None] = {}
         self._sending: set[asyncio.Future[None]] = set()
-        self._takers: dict[str, Callable[[ServerConnection, dict[str, Any]], Any]] = {}
+        self._intake: Intake | None = None
 
     @property
     def count(self) -> int:
         """Connections that have shown the token."""
         return len(self._connections)
 
-    def taking(self, kind: str, taker: Callable[[ServerConnection, dict[str, Any]], Any]) -> None:
-        """Messages of another kind than viewers' go to `taker`."""
-        self._takers[kind] = taker
+    def also_takes(self, intake: Intake) -> None:
+        """Other relays, which are connected as viewers are."""
+        self._intake = intake
 
     def check(self, connection: ServerConnection, request: Request) -> Response | None:
         """Refuses whoever shows another token; who shows none has to send it first."""
@@ -102,13 +102,15 @@ class Viewers:
             del self._connections[connection]
             for task in watched.values():
                 task.cancel()
+            if self._intake is not None:
+                self._intake.gone(connection)
 
     async def _answer(
         self, connection: ServerConnection, message: dict[str, Any], watched: dict[str, asyncio.Task[None]]
     ) -> None:
         kind, run = message["type"], message.get("run", "")
-        if kind in self._takers:
-            await self._takers[kind](connection, message)
+        if kind in KINDS and self._intake is not None:
+            await self._intake.take(connection, message)
         elif kind == "watch":
             stream = self._streams.get(run) if isinstance(run, str) else None
             if stream is None:

@@ -5,8 +5,11 @@ Invariant: whatever bytes come, they are a message or a `WireError`.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -79,6 +82,23 @@ def decode_events(data: bytes) -> tuple[str, Batch]:
         return str(head["run"]), batch
     except (KeyError, TypeError, ValueError) as error:
         raise WireError(f"not a message of events: {error}") from None
+
+
+def packed(data: bytes) -> str:
+    """Bytes within a text."""
+    return base64.b64encode(zlib.compress(data, 1)).decode()
+
+
+def unpacked(text: object, most: int) -> bytes:
+    """Raises `WireError`, also for more bytes than that."""
+    try:
+        inflate = zlib.decompressobj()
+        data = inflate.decompress(base64.b64decode(text if isinstance(text, str) else "", validate=True), most + 1)
+    except (ValueError, binascii.Error, zlib.error):
+        raise WireError("bytes within a message are damaged") from None
+    if len(data) > most or not inflate.eof:
+        raise WireError("bytes within a message are damaged, or too many")
+    return data
 
 
 def state_message(run: str, source: str, journal: str, state: LiveState, missed: int = 0) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import clew
+from clew.graph.entities.events import Happening
 from clew.graph.entities.find import entities_of
 from clew.server.relay.watcher import Events, Newest, Over, Runs
 
@@ -106,6 +107,7 @@ class Seen:
         self._events = Counter()
         self.batches = []
         self.missed = []
+        self.first = 0
         self.over = False
         self.state = None
         self._names = {-1: ""}
@@ -114,6 +116,7 @@ class Seen:
         if isinstance(news, Runs) and news.runs:
             self.run = news.runs[0]
         elif isinstance(news, Newest):
+            self.first = self.first if self.missed else news.state.moment
             self.missed.append(news.missed)
             self.state = news.state
             self._names |= {entity.number: entity.name for entity in news.state.entities.values()}
@@ -132,6 +135,13 @@ class Seen:
             if self.over:
                 break
         return self
+
+    def sent(self):
+        """By name, how often each is said to have sent."""
+        found = Counter()
+        for number, one in self.state.standing.items():
+            found[self._names[number]] += one.sent
+        return +found
 
     @property
     def events(self):
@@ -152,6 +162,21 @@ def recorded(folder: Path) -> Counter:
         (kind, names[first], names[other], graph.strings[channel])
         for kind, first, other, channel in zip(*(column.tolist() for column in columns), strict=True)
     )
+
+
+def assert_lost_and_doubled_nothing(seen: Seen, folder: Path) -> None:
+    """A viewer that came when some of it had happened, and saw the rest."""
+    expected = recorded(folder)
+    assert seen.missed == [-1]
+    begins = [begin for begin, _ in seen.batches] + [seen.state.moment]
+    assert begins == [seen.first] + [end for _, end in seen.batches]
+    assert seen.state.moment == expected.total()
+    assert seen.events <= expected
+    assert seen.events.total() == expected.total() - seen.first
+    sent = Counter()
+    for (kind, first, _, _), count in expected.items():
+        sent[first] += count if kind == Happening.COMMUNICATION else 0
+    assert seen.sent() == +sent
 
 
 def run_folder(workspace: Path) -> Path:

@@ -13,7 +13,17 @@ from websockets.sync.client import connect
 from clew.server.relay import wire
 from clew.server.relay.lifetime import Address, RelayError, ensure_relay, running
 from clew.server.relay.watcher import watch
-from tests.server.relay.programs import NODES, NODES_SPEC, PROCESSES, TASKS, Seen, finish, recorded, run_folder, start
+from tests.server.relay.programs import (
+    NODES,
+    NODES_SPEC,
+    PROCESSES,
+    TASKS,
+    Seen,
+    assert_lost_and_doubled_nothing,
+    finish,
+    run_folder,
+    start,
+)
 
 
 @pytest.fixture
@@ -40,10 +50,7 @@ def test_viewers_are_told_what_the_recording_says(workspace, text, arguments, sp
     program = start(workspace, text, *arguments, name="nodes", spec=spec)
     seen = _watched(workspace)
     finish(program)
-    assert seen.missed == [-1]
-    expected = recorded(run_folder(workspace))
-    assert seen.events == expected
-    assert seen.state.moment == expected.total()
+    assert_lost_and_doubled_nothing(seen, run_folder(workspace))
 
 
 def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(workspace):
@@ -62,9 +69,7 @@ def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(worksp
             break
     finish(program)
     assert kills == 4
-    assert seen.missed == [-1]
-    assert all(begin == end for (_, end), (begin, _) in zip(seen.batches, seen.batches[1:], strict=False))
-    assert seen.events == recorded(run_folder(workspace))
+    assert_lost_and_doubled_nothing(seen, run_folder(workspace))
 
 
 def test_nobody_is_told_anything_without_the_token(workspace):

@@ -1,0 +1,236 @@
+"""Passes runs on to another relay, file by file, piece by piece, from where that one says its files end.
+
+Invariant: nothing is kept here of what was sent: the other side's files are the only memory, so that a break, or a kill on
+either side, loses and doubles nothing. The token never goes unencrypted to another machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import ssl
+import time
+import urllib.parse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from clew.records import run as runs
+from clew.records.errors import ClewError
+from clew.records.header import HEADER_SIZE
+from clew.records.tail import Place, ProcessTail, Stretch
+from clew.server.relay import wire
+from clew.server.relay.lifetime import Address
+from clew.server.relay.mirror import own_origin
+from clew.server.relay.stream import Stream
+
+BUSY, IDLE = 0.02, 0.1
+AGAIN = 0.5
+GIVE_UP = 60.0
+"""Seconds for which a relay waits, at the end, for one that it cannot reach."""
+
+log = logging.getLogger(__name__)
+
+
+class ForwardError(ClewError):
+    """It cannot be passed on there."""
+
+
+class Forward:
+    """To one other relay."""
+
+    def __init__(self, to: Address) -> None:
+        """Raises `ForwardError` for an address that is not safe."""
+        parts = urllib.parse.urlsplit(to.url)
+        if parts.scheme not in ("ws", "wss") or not parts.hostname or parts.query or parts.username or parts.password:
+            raise ForwardError(f"{_shown(to.url)}: an address is wss://HOST:PORT, without a token in it")
+        if parts.scheme == "ws" and not _is_loopback(parts.hostname):
+            raise ForwardError(f"{to.url}: the token would go unencrypted to another machine; use wss://")
+        self._to = to
+        self._done: set[str] = set()
+        """Runs that are over, and all there."""
+        self._reached = time.monotonic()
+        self._answers: dict[str, asyncio.Queue[dict[str, Any]]] = {}
+
+    def is_done(self, run: str) -> bool:
+        """Or is there nobody to pass it on to?"""
+        return run in self._done or time.monotonic() - self._reached > GIVE_UP
+
+    async def run(self, streams: dict[str, Stream]) -> None:
+        """Until it is cancelled."""
+        said = ""
+        while True:
+            try:
+                async with connect(
+                    self._to.url, additional_headers={"Authorization": f"Bearer {self._to.token}"}, compression=None,
+                    ssl=_tls(self._to), max_size=wire.MOST_MESSAGE, proxy=None,
+                ) as connection:  # fmt: skip
+                    self._reached, said = time.monotonic(), ""
+                    await self._connected(connection, streams)
+            except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError, wire.WireError) as error:
+                refused = isinstance(error, InvalidStatus) and error.response.status_code == 401
+                what = "it refuses the token" if refused else str(error) or type(error).__name__
+                if what != said:
+                    log.warning("%s: cannot pass runs on: %s; trying again", self._to.url, what)
+                    said = what
+            await asyncio.sleep(AGAIN)
+
+    async def _connected(self, connection: ClientConnection, streams: dict[str, Stream]) -> None:
+        hearing = asyncio.ensure_future(self._hear(connection))
+        under_way: dict[str, asyncio.Task[None]] = {}
+        try:
+            while not hearing.done():
+                self._reached = time.monotonic()
+                for name, stream in list(streams.items()):
+                    if name not in under_way and name not in self._done:
+                        self._answers[name] = asyncio.Queue()
+                        under_way[name] = asyncio.ensure_future(self._pass_on(connection, stream))
+                for name, task in list(under_way.items()):
+                    if task.done():
+                        task.result()
+                        self._done.add(name)
+                await asyncio.wait([hearing], timeout=IDLE)
+            hearing.result()
+        finally:
+            for task in (hearing, *under_way.values()):
+                task.cancel()
+            await asyncio.gather(hearing, *under_way.values(), return_exceptions=True)
+
+    async def _hear(self, connection: ClientConnection) -> None:
+        async for data in connection:
+            message = wire.decode(data)
+            if message["type"] == "hello" and message.get("version") != wire.VERSION:
+                raise wire.WireError(f"the relay speaks version {message.get('version')}, this clew {wire.VERSION}")
+            if (answers := self._answers.get(str(message.get("run")))) is not None:
+                answers.put_nowait(message)
+
+    async def _pass_on(self, connection: ClientConnection, stream: Stream) -> None:
+        name, folder = stream.run, stream.folder
+        answers = self._answers[name]
+
+        async def say(kind: str, **fields: Any) -> None:
+            await connection.send(wire.encode({"type": kind, "run": name, **fields}))
+
+        await say("mirror", origin=own_origin(folder), **_description(folder))
+        answer = await answers.get()
+        if answer["type"] != "mirrored":
+            if answer["type"] == "refused":
+                log.warning("%s: does not take run %s: %s", self._to.url, name, answer.get("message"))
+            return
+        have = {
+            str(file): {int(serial): Place(int(number)) for serial, number in threads.items()}
+            for file, threads in answer["have"].items()
+        }
+        reading = _Reading(folder, have)
+        try:
+            quiet = 0
+            while quiet < 3:
+                was_over = stream.is_over
+                sent = False
+                for fields in await asyncio.to_thread(reading.look):
+                    await say(**fields)
+                    sent = True
+                if not answers.empty() and answers.get_nowait()["type"] == "refused":
+                    log.warning("%s: takes no more of run %s", self._to.url, name)
+                    return
+                quiet = 0 if sent or not was_over else quiet + 1
+                await asyncio.sleep(BUSY if sent else IDLE)
+            for fields in await asyncio.to_thread(reading.last):
+                await say(**fields)
+            await say("info", **_description(folder))
+            await say("sync")
+            while (await answers.get())["type"] not in ("synced", "refused"):
+                pass
+        finally:
+            reading.close()
+
+
+class _Reading:
+    """A run's files, as messages."""
+
+    def __init__(self, folder: Path, have: dict[str, dict[int, Place]]) -> None:
+        self._folder = folder
+        self._have = have
+        self._tails: dict[str, ProcessTail] = {}
+        self._pages: dict[str, bytes] = {}
+
+    def look(self) -> list[dict[str, Any]]:
+        """What is new. Of a run that was removed, nothing."""
+        found: list[dict[str, Any]] = []
+        for path in runs.trace_files(self._folder) if self._folder.is_dir() else ():
+            if path.name not in self._tails:
+                places = self._have.get(path.name, {})
+                threads = {serial: place for serial, place in places.items() if serial}
+                self._tails[path.name] = ProcessTail(path, threads)
+        for name, tail in self._tails.items():
+            new = tail.look()
+            page = _page(tail.path)
+            if page and (new or tail.defined or name not in self._pages):
+                if self._pages.get(name) != page:
+                    found.append({"kind": "page", "file": name, "page": wire.packed(page), "over": False})
+                self._pages[name] = page
+                # What records name is there before them.
+                found += _pieces(name, (*tail.defined, *new))
+        return found
+
+    def last(self) -> list[dict[str, Any]]:
+        """Once nothing is new any more."""
+        found: list[dict[str, Any]] = []
+        for name, tail in self._tails.items():
+            found += _pieces(name, tail.counters())
+            if page := _page(tail.path):
+                found.append({"kind": "page", "file": name, "page": wire.packed(page), "over": True})
+        return found
+
+    def close(self) -> None:
+        for tail in self._tails.values():
+            tail.close()
+
+
+def _pieces(name: str, stretches: Iterable[Stretch]) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": "piece", "file": name, "head": wire.packed(one.head), "offset": one.begin.offset,
+            "data": wire.packed(one.records), "whole": one.end.number > one.begin.number,
+        }
+        for one in stretches
+    ]  # fmt: skip
+
+
+def _page(path: Path) -> bytes:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        page = file.read(HEADER_SIZE)
+        return page if len(page) == HEADER_SIZE else b""
+    return b""
+
+
+def _description(folder: Path) -> dict[str, str]:
+    found = {"info": "", "plan": ""}
+    for name, file in (("info", runs.RUN_FILE), ("plan", runs.PLAN_FILE)):
+        with contextlib.suppress(OSError, ValueError):
+            found[name] = (folder / file).read_text(encoding="utf-8")
+    return found
+
+
+def _tls(to: Address) -> ssl.SSLContext | None:
+    return ssl.create_default_context(cafile=to.certificate or None) if to.url.startswith("wss:") else None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _shown(url: str) -> str:
+    """Without what may be a token."""
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or ''}"

@@ -1,0 +1,77 @@
+"""Takes runs that other relays pass on, and keeps each as a mirror in the first workspace of this one.
+
+Invariant: one connection has a run at a time; what it sends that cannot be kept is answered, and costs that run only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.server import ServerConnection
+
+from clew.records.errors import ClewError
+from clew.records.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE
+from clew.records.run import FOLDER, host_name
+from clew.server.relay import wire
+from clew.server.relay.mirror import Mirror, MirrorError
+
+KINDS = ("mirror", "page", "piece", "info", "sync")
+
+
+class Intake:
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._mirrors: dict[tuple[ServerConnection, str], Mirror] = {}
+
+    async def take(self, connection: ServerConnection, message: dict[str, Any]) -> None:
+        """One of `KINDS`."""
+        run = str(message.get("run", ""))
+        try:
+            answer = await asyncio.to_thread(self._taken, connection, run, message)
+        except (ClewError, OSError, KeyError, TypeError, ValueError) as error:
+            self._closed(connection, run)
+            answer = {"type": "refused", "run": run, "message": str(error)}
+        if answer is not None:
+            await connection.send(wire.encode(answer))
+
+    def gone(self, connection: ServerConnection) -> None:
+        """It will not say any more."""
+        for one, run in [key for key in self._mirrors if key[0] is connection]:
+            self._closed(one, run)
+
+    def _closed(self, connection: ServerConnection, run: str) -> None:
+        mirror = self._mirrors.pop((connection, run), None)
+        if mirror is not None:
+            mirror.close()
+
+    def _taken(self, connection: ServerConnection, run: str, message: dict[str, Any]) -> dict[str, Any] | None:
+        kind = message["type"]
+        if kind == "mirror":
+            self._closed(connection, run)
+            if _is_own(self._workspace, str(message["origin"])):
+                return {"type": "own", "run": run}
+            mirror = Mirror(self._workspace, run, str(message["origin"]))
+            self._mirrors[connection, run] = mirror
+            mirror.describe(str(message["info"]), str(message["plan"]), is_whole=False)
+            return {"type": "mirrored", "run": run, "have": mirror.have()}
+        known = self._mirrors.get((connection, run))
+        if known is None:
+            raise MirrorError(f"run {run} is not passed on by this connection")
+        if kind == "piece":
+            head, data = wire.unpacked(message["head"], CHUNK_HEADER_SIZE), wire.unpacked(message["data"], CHUNK_SIZE)
+            known.piece(str(message["file"]), head, int(message["offset"]), data, is_whole=bool(message["whole"]))
+        elif kind == "page":
+            known.page(str(message["file"]), wire.unpacked(message["page"], HEADER_SIZE), is_over=bool(message["over"]))
+        elif kind == "info":
+            known.describe(str(message["info"]), str(message["plan"]), is_whole=True)
+        else:
+            return {"type": "synced", "run": run}
+        return None
+
+
+def _is_own(workspace: Path, origin: str) -> bool:
+    """Has the run come back to where it was recorded, or first came to?"""
+
+    return origin.startswith(f"{host_name()}:{workspace / FOLDER}/")

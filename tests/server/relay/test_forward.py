@@ -1,0 +1,160 @@
+"""A relay passes runs on to another one, which has them as its own: whatever is killed, and however many are in between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from clew.records.reader import read_run
+from clew.server.relay.forward import Forward, ForwardError
+from clew.server.relay.lifetime import Address, ensure_relay, running
+from clew.server.relay.mirror import Mirror, MirrorError
+from clew.server.relay.watcher import watch
+from tests.server.relay.programs import (
+    NODES,
+    NODES_SPEC,
+    TASKS,
+    Seen,
+    assert_lost_and_doubled_nothing,
+    finish,
+    recorded,
+    run_folder,
+    start,
+)
+
+
+class Chain:
+    """Relays, each of a workspace of its own, and each passing on to the next one."""
+
+    def __init__(self, folder, count):
+        self.workspaces = [folder / str(number) for number in range(count)]
+        self._tokens = []
+        for workspace in self.workspaces:
+            workspace.mkdir()
+            token = workspace / "token"
+            token.write_text(f"{workspace.name}-a-token-of-some-length\n")
+            token.chmod(0o600)
+            self._tokens.append(token)
+        self.ports = [0] * count
+        self.processes = [None] * count
+        for number in reversed(range(count)):
+            self.start(number)
+
+    def start(self, number):
+        words = ["relay", "--workspace", self.workspaces[number], "--token-file", self._tokens[number], "--quiet"]
+        words += ["--port", self.ports[number], "--grace", 300]
+        if number + 1 < len(self.workspaces):
+            to = f"ws://127.0.0.1:{self.ports[number + 1]}"
+            words += ["--to", to, "--to-token-file", self._tokens[number + 1]]
+        self.processes[number] = subprocess.Popen([sys.executable, "-m", "clew", *map(str, words)])
+        deadline = time.monotonic() + 60
+        while (there := running(self.workspaces[number])) is None or there.pid != self.processes[number].pid:
+            assert self.processes[number].poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        self.ports[number] = int(there.url.rpartition(":")[2])
+
+    def kill(self, number):
+        self.processes[number].kill()
+        self.processes[number].wait()
+        self.start(number)
+
+    def close(self):
+        for process in self.processes:
+            process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            process.wait(timeout=60)
+
+
+@pytest.fixture
+def chain(tmp_path):
+    made = []
+
+    def make(count):
+        made.append(Chain(tmp_path, count))
+        return made[0]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def _same_records(one, other):
+    def records(folder):
+        read = read_run(folder)
+        assert not read.problems
+        return {
+            os.path.basename(process.path): (list(process.events()), process.sites, process.strings, process.strands)
+            for process in read.processes
+        }
+
+    assert records(one) == records(other)
+
+
+def test_a_run_is_the_same_two_relays_further(chain):
+    relays = chain(3)
+    first, _, last = relays.workspaces
+    program = start(first, TASKS, 300)
+    seen = Seen().watch(watch(lambda: ensure_relay(last), patience=0))
+    finish(program)
+    assert_lost_and_doubled_nothing(seen, run_folder(first))
+    assert recorded(run_folder(last)) == recorded(run_folder(first))
+    _same_records(run_folder(first), run_folder(last))
+    described = json.loads((run_folder(last) / "run.json").read_text())
+    assert described["workspace"] == str(last) and described["exit_code"] == 0
+
+
+def test_both_sides_may_be_killed_while_a_run_is_passed_on(chain):
+    relays = chain(2)
+    first, last = relays.workspaces
+    program = start(first, NODES, 0, 60, 0.005, name="nodes", spec=NODES_SPEC)
+    seen, kills = Seen(), 0
+    for news in watch(lambda: ensure_relay(last), patience=0, again_for=60):
+        seen.take(news)
+        if len(seen.batches) > 8 * (kills + 1) and kills < 4:
+            relays.kill(kills % 2)
+            kills += 1
+        if kills == 4:
+            (first / "stop").touch()
+        if seen.over:
+            break
+    finish(program)
+    assert_lost_and_doubled_nothing(seen, run_folder(first))
+    _same_records(run_folder(first), run_folder(last))
+
+
+def test_an_address_has_no_token_and_goes_to_another_machine_encrypted():
+    for url in (
+        "ws://example.com:1",
+        "http://127.0.0.1:1",
+        "wss://host:1/?token=secret",
+        "wss://me:secret@host:1",
+        "wss://",
+    ):
+        with pytest.raises(ForwardError) as refused:
+            Forward(Address(url, "token"))
+        assert "secret" not in str(refused.value)
+    Forward(Address("ws://127.0.0.1:1", "token"))
+    Forward(Address("wss://example.com:1", "token"))
+
+
+def test_what_another_relay_names_stays_within_the_workspace(tmp_path):
+    for run in ("../x", "a/b", "", ".hidden", "x" * 300):
+        with pytest.raises(MirrorError):
+            Mirror(tmp_path, run, "host:/there")
+    mirror = Mirror(tmp_path, "run", "host:/there")
+    for name in ("../1-0123456789abcdef.clew", "run.json", "1-0123456789abcdef.clewz", "/etc/passwd"):
+        with pytest.raises(MirrorError):
+            mirror.piece(name, bytes(64), 0, b"", is_whole=False)
+    for head, offset, data in ((b"", 0, b""), (b"CHNK" + bytes(60), 0, b""), (bytes(64), 1 << 20, bytes(16))):
+        with pytest.raises(MirrorError):
+            mirror.piece("1-0123456789abcdef.clew", head, offset, data, is_whole=False)
+    with pytest.raises(MirrorError, match="another relay"):
+        Mirror(tmp_path, "run", "host:/there")
+    mirror.close()
+    other = Mirror(tmp_path, "run", "elsewhere:/there")
+    assert other.folder.name == "run-2"
+    other.close()
