@@ -4,6 +4,7 @@ what is wrong is a problem with a place."""
 from __future__ import annotations
 
 import functools
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from clew.esl.matcher import RuleMatch, match
 from clew.esl.meaning import mean
 from clew.esl.parser import parse
 from clew.esl.problem import EslProblem, SpecError, has_errors, in_order, render_all
+from clew.esl.proposals import Proposals
 from clew.esl.source_checker import check_source
 from clew.esl.span import Span
 from clew.records.compiled import is_compiled
@@ -54,6 +56,8 @@ class Checked(Compiled):
     """For each of `rules` the functions it means."""
     notes: tuple[str, ...] = ()
     """Sentences about source that could not be read."""
+    postponed: bool = False
+    """Some of the problems may have a proposal when one asks again: there was no time to look for all."""
 
 
 def compile_text(
@@ -83,10 +87,12 @@ def check(
     index: SourceIndex | None = None,
     settings: Mapping[str, str] | None = None,
     refresh: bool = True,
+    patience: float = math.inf,
 ) -> Checked:
     """Compiles a spec and holds it against the Python source below `workspace` (by default the project that `path` lies
     in), without importing any. `text` stands for the file's contents, as an editor has them; `index` is one of an earlier
-    check of the same workspace, and is refreshed unless its files are known to be as they were."""
+    check of the same workspace, and is refreshed unless its files are known to be as they were. `patience` is how many seconds
+    of the processor the search for what misspelt patterns may have meant can take; what had no time is `postponed`."""
     root = _root(path, workspace)
     if text is None:
         text, problem = read(Path(path))
@@ -98,9 +104,11 @@ def check(
         index.refresh()
     compiled = _compile(text, str(path), root, functools.cache(index.annotated_channels), settings)
     found = match(compiled.rules, index)
-    problems = in_order([*compiled.problems, *check_source(compiled.meant, found, index)])
+    proposals = Proposals(index, patience)
+    problems = in_order([*compiled.problems, *check_source(compiled.meant, found, index, proposals)])
     notes = (*index.notes, *_written_in_c(found))
-    return Checked(**{**vars(compiled), "problems": problems}, matches=found, notes=notes)
+    told = {**vars(compiled), "problems": problems}
+    return Checked(**told, matches=found, notes=notes, postponed=proposals.postponed)
 
 
 def _written_in_c(found: Iterable[RuleMatch]) -> Iterator[str]:

@@ -221,11 +221,18 @@ class SourceIndex:
         return [self._by_path[path] for path in self.paths_named(target)]
 
     def answer(
-        self, question: object, find: Callable[[], _T], files: Collection[str] = (), *, shape: bool = True
+        self,
+        question: object,
+        find: Callable[[], _T],
+        files: Collection[str] = (),
+        *,
+        shape: bool = True,
+        lasting: bool = False,
     ) -> _T:
         """What `find` gives, found once for as long as it depends on nothing that has changed: `files` are the paths of those
-        whose contents it depends on; without `shape` it does not depend on what other files declare."""
-        return self._answers.get(question, find, files, shape=shape)
+        whose contents it depends on; without `shape` it does not depend on what other files declare. One that is `lasting`
+        stays when there are other files."""
+        return self._answers.get(question, find, files, shape=shape, lasting=lasting)
 
     def answer_by_file(
         self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, shape: bool

@@ -23,16 +23,20 @@ class _Answer(NamedTuple):
     """Paths of those whose contents it depends on."""
     shape: bool
     """Depends on what any file declares, too (see `shape_of`)."""
+    lasting: bool
+    """Knows itself of which files it is, and what has become of them."""
 
 
 class Answers:
     def __init__(self) -> None:
         self._known: Kept[object, _Answer] = Kept(MOST)
 
-    def get(self, question: object, find: Callable[[], _T], files: Collection[str], *, shape: bool) -> _T:
+    def get(
+        self, question: object, find: Callable[[], _T], files: Collection[str], *, shape: bool, lasting: bool = False
+    ) -> _T:
         known = self._known.get(question)
         if known is None:
-            known = _Answer(find(), files, shape)
+            known = _Answer(find(), files, shape, lasting)
             self._known.put(question, known)
         value: _T = known.value
         return value
@@ -41,7 +45,7 @@ class Answers:
         self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, shape: bool
     ) -> list[_T]:
         """For each file what `find` says of it; asked only of those that have changed since it was asked last."""
-        known: dict[str, tuple[SourceFile, _T]] = self.get(question, dict, (), shape=shape)
+        known: dict[str, tuple[SourceFile, _T]] = self.get(question, dict, (), shape=shape, lasting=not shape)
         found = []
         for file in files:
             entry = known.get(file.path)
@@ -51,7 +55,8 @@ class Answers:
         return found
 
     def forget(self) -> None:
-        self._known = Kept(MOST)
+        """There are other files now."""
+        self._known.retain(lambda known: known.lasting)
 
     def forget_about(self, changed: Collection[str], *, shape: bool) -> None:
         """These files hold something else now; with `shape`, they declare something else."""

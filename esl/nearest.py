@@ -9,6 +9,8 @@ import difflib
 from collections import deque
 from collections.abc import Iterable
 
+from clew.esl.problem import likely
+
 CUTOFF = 0.7
 FEW = 16
 """Names that may differ before everything is looked for anew."""
@@ -55,5 +57,5 @@ def among(names: Iterable[str]) -> Names:
 
 
 def _best(word: str, names: Iterable[str]) -> str:
-    found = difflib.get_close_matches(word, names, n=1, cutoff=CUTOFF)
+    found = difflib.get_close_matches(word, likely(word, names, CUTOFF), n=1, cutoff=CUTOFF)
     return found[0] if found else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,9 +51,18 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
 @functools.lru_cache(maxsize=4096)
 def _nearest(word: str, names: tuple[str, ...], cutoff: float) -> str:
     """Kept, because an editor asks for all of a spec's problems at every keystroke."""
-    found = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
+    found = difflib.get_close_matches(word, likely(word, names, cutoff), n=1, cutoff=cutoff)
     # Letters that changed places make short words look different.
     return found[0] if found else next((name for name in names if sorted(name) == sorted(word)), "")
+
+
+def likely(word: str, names: Iterable[str], cutoff: float) -> Iterator[str]:
+    """Leaves out names that have too few letters of the word to look like it, which is told in a tenth of the time."""
+    letters, length = frozenset(word), len(word)
+    for name in names:
+        needed = cutoff * (length + len(name)) / 2
+        if needed <= min(length, len(name)) and needed <= length - len(letters.difference(name)):
+            yield name
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> tuple[str, str]:

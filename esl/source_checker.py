@@ -31,9 +31,9 @@ from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import RuleMatch, functions_of
-from clew.esl.problem import EslProblem, did_you_mean, error, listing, nearest, warning
+from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
+from clew.esl.proposals import NotNow, Proposals
 from clew.esl.span import Span
-from clew.esl.vocabulary import vocabulary
 from clew.records.compiled import is_compiled
 from clew.records.match import has_filters
 from clew.records.match import pattern as compiled_glob
@@ -43,17 +43,23 @@ BROAD = 1000
 """A rule that means more functions than this is probably not meant so."""
 
 
-def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> Iterator[EslProblem]:
+def check_source(
+    spec: Spec, found: Iterable[RuleMatch], index: SourceIndex, proposals: Proposals
+) -> Iterator[EslProblem]:
     """`found` are the rules of the spec's statements without errors."""
-    checker = _Checker(index)
+    checker = _Checker(index, proposals)
     acts = 0
     for each in found:
         acts += 1
         target = each.rule.rule.target
-        problems = index.answer(
-            ("against", each.rule.meant), functools.partial(checker.against, each), index.paths_named(target),
-            shape=not each.functions or has_filters(each.rule.rule),
-        )  # fmt: skip
+        find = functools.partial(checker.against, each)
+        try:
+            problems = index.answer(
+                ("against", each.rule.meant), find, index.paths_named(target),
+                shape=not each.functions or has_filters(each.rule.rule),
+            )  # fmt: skip
+        except NotNow:
+            problems = proposals.without_search(find)
         part = each.rule.part
         for problem in problems:
             yield problem.moved(part.lines, part.offset)
@@ -65,7 +71,11 @@ def check_source(spec: Spec, found: Iterable[RuleMatch], index: SourceIndex) -> 
                 paths = index.answer(
                     ("files beside", part.unit), functools.partial(_paths, patterns, index), shape=False
                 )
-                problems = index.answer(("beside", part.unit), functools.partial(checker.patterns, patterns), paths)
+                beside = functools.partial(checker.patterns, patterns)
+                try:
+                    problems = index.answer(("beside", part.unit), beside, paths)
+                except NotNow:
+                    problems = proposals.without_search(beside)
                 for problem in problems:
                     yield problem.moved(part.lines, part.offset)
             case Include() | Broken():
@@ -91,8 +101,9 @@ def _paths(patterns: list[Pattern], index: SourceIndex) -> frozenset[str]:
 
 
 class _Checker:
-    def __init__(self, index: SourceIndex) -> None:
+    def __init__(self, index: SourceIndex, proposals: Proposals) -> None:
         self.index = index
+        self.proposals = proposals
         self._properties: dict[str, frozenset[str]] = {}
 
     def against(self, each: RuleMatch) -> tuple[EslProblem, ...]:
@@ -187,7 +198,7 @@ class _Checker:
                 message = f"`{pattern.module}`, which is written in C, has no function `{pattern.qualname}`{hint}"
                 yield warning(message, pattern.span, f"{pattern.module}:{near}" if near else "")
             return
-        proposal = self.index.answer(("proposal", pattern.text), lambda: self._proposal(pattern))
+        proposal = self.proposals.of(pattern)
         if proposal == pattern.text:  # there is such a module, without a function in it
             proposal = ""
         fix = shown = proposal
@@ -216,53 +227,6 @@ class _Checker:
 
     def _is_here(self, top: str) -> bool:
         return self.index.has_top(top)
-
-    def _proposal(self, pattern: Pattern) -> str:
-        """The pattern that was probably meant, "" if nothing is near."""
-        modules = self.index.answer("modules", self._modules, shape=False)
-        qualname = pattern.qualname
-        if qualname is None and not has_wildcard(pattern.module):
-            # A dot in place of the colon: package.module.Class.method.
-            parts = pattern.module.split(".")
-            for cut in range(len(parts) - 1, 0, -1):
-                module, name = ".".join(parts[:cut]), ".".join(parts[cut:])
-                if module in modules:
-                    file = self.index.file_at(modules[module])
-                    names = [function.name for function in self.index.functions(file)] if file is not None else []
-                    if any(each == name or each.startswith(name + ".") for each in names):
-                        return f"{module}:{name}" if name in names else f"{module}:{name}.*"
-            if any(name.startswith(pattern.module + ".") for name in modules):
-                return pattern.module + ".**"
-        here = self.index.files_named(target_of(pattern))
-        if qualname and not has_wildcard(pattern.text):
-            top = pattern.module.partition(".")[0]
-            places = vocabulary(self.index).modules_with(qualname)
-            # The same name elsewhere in the package, or in a module that is called almost the same.
-            places = [name for name in places if name.partition(".")[0] == top] or [nearest(pattern.module, places)]
-            if places[0]:
-                return f"{nearest(pattern.module, places, 0.0)}:{qualname}"
-        if here and qualname:
-            name = _near_name(qualname, [function.name for file in here for function in self.index.functions(file)])
-            if name:
-                return f"{pattern.module}:{name}"
-            top = pattern.module.partition(".")[0]
-            same = vocabulary(self.index).labels_with(top, qualname.rpartition(".")[2])
-            if same:
-                return nearest(pattern.text, same, 0.0)
-        if not here:
-            stem, ending = _without_ending(pattern.module)
-            known = self.index.answer(
-                "stems", lambda: sorted({each for name in modules for each in _stems(name)}), shape=False
-            )
-            inside = next((name for name in known if name.endswith("." + stem)), "")
-            module = inside or nearest(stem, known, 0.7)
-            if module and not has_wildcard(stem):
-                return module + ending + (f":{qualname}" if qualname else "")
-        return ""
-
-    def _modules(self) -> dict[str, str]:
-        """The path of each module's file."""
-        return {name: file.path for file in self.index.files for name in file.names}
 
     # Values and parameters.
 
@@ -367,40 +331,3 @@ def _lacks(name: Name, lacking: list[FunctionInfo], functions: tuple[FunctionInf
         hint = f"; there is {listing(first.parameters, 'and')}" if first.parameters else "; there is none at all"
     verb = "lack the" if many else "has no"
     return make(f"{some} {verb} parameter `{name.id}`{one}{hint}", name.span, fix)
-
-
-def _near_name(qualname: str, names: list[str]) -> str:
-    """The function, or all of a class, that was probably meant by a name that none has."""
-    if not has_wildcard(qualname):
-        if any(name.startswith(qualname + ".") for name in names):
-            return qualname + ".*"
-        inside = sorted(name for name in names if name.endswith("." + qualname))
-        if inside:
-            return inside[0]
-        owner, _, last = qualname.rpartition(".")
-        siblings = [name for name in names if owner and name.rpartition(".")[0] == owner]
-        if siblings:
-            near = nearest(last, [name.rpartition(".")[2] for name in siblings])
-            return f"{owner}.{near}" if near else ""
-        return nearest(qualname, names) or next((name for name in names if name.rpartition(".")[2] == last), "")
-    # A class with a slip before a wildcard: Conection.*
-    stem, ending = _without_ending(qualname)
-    if not ending or has_wildcard(stem):
-        return ""
-    classes = sorted({name.rpartition(".")[0] for name in names} - {""})
-    near = nearest(stem, classes)
-    return near + ending if near and any(compiled_glob(near + ending).match(name) for name in names) else ""
-
-
-def _without_ending(glob: str) -> tuple[str, str]:
-    for ending in (".**", ".*"):
-        if glob.endswith(ending):
-            return glob.removesuffix(ending), ending
-    return glob, ""
-
-
-def _stems(module: str) -> Iterator[str]:
-    """The module and the packages it is in."""
-    parts = module.split(".")
-    for stop in range(1, len(parts) + 1):
-        yield ".".join(parts[:stop])

@@ -66,6 +66,6 @@ def _ending(module: str, name: str) -> tuple[str, str] | None:
 
 
 def vocabulary(index: SourceIndex) -> Vocabulary:
-    found: Vocabulary = index.answer("vocabulary", Vocabulary, shape=False)
+    found: Vocabulary = index.answer("vocabulary", Vocabulary, shape=False, lasting=True)
     found.update(index)
     return found

@@ -34,6 +34,10 @@ FRESH_SECONDS = 2.0
 LISTED_SECONDS = 2.0
 """For how long a list of the workspace's specs is good enough."""
 
+KEYSTROKE_SECONDS = 0.02
+"""Of the processor, for what misspelt patterns may have meant, while somebody types."""
+IDLE_SECONDS = 0.1
+"""And at once, where nobody does; others wait for the index as long."""
 MANY = 500
 """Files that were read, from which on they are many."""
 
@@ -56,7 +60,7 @@ class Specs:
     def workspace(self) -> Path:
         return self._session().workspace
 
-    def check(self, path: str, text: str) -> Checked:
+    def check(self, path: str, text: str, patience: float = KEYSTROKE_SECONDS) -> Checked:
         """Against the source as it is now. A spec outside of the workspace is held against nothing."""
         from clew import esl
 
@@ -66,7 +70,7 @@ class Specs:
                 index = self._index_now()
                 # What has changed otherwise is found by `refreshed`, when the user has their answer.
                 stale = not self._fresh_until
-                checked = esl.check(path, self.workspace, text=text, index=index, refresh=stale)
+                checked = esl.check(path, self.workspace, text=text, index=index, refresh=stale, patience=patience)
                 if stale:
                     self._fresh_until = time.monotonic() + FRESH_SECONDS
                 self._settle(index)

@@ -15,6 +15,7 @@ from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.positions import path_of
 from clew.server.rule_figures import too_hot
 from clew.server.session import Cancelled, Task
+from clew.server.specs import IDLE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,9 +78,12 @@ async def publish(server: ClewServer, uri: str) -> None:
         return
     spec = SpecText.of(document)
 
+    def is_current() -> bool:
+        return server.open_document(uri) is document and document.version == spec.version
+
     def show(problems: Sequence[EslProblem]) -> bool:
         """False where the text has changed meanwhile."""
-        if server.open_document(uri) is not document or document.version != spec.version:
+        if not is_current():
             return False
         _send(server, uri, spec.version, [diagnostic(problem, spec) for problem in problems])
         return True
@@ -90,6 +94,11 @@ async def publish(server: ClewServer, uri: str) -> None:
         if shown and await server.work("clew", lambda _: server.specs.refreshed()):
             checked = await server.work(f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text))
             shown = show(checked.problems)
+        while shown and checked.postponed:
+            checked = await server.work(
+                f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text, IDLE_SECONDS)
+            )
+            shown = is_current() and (checked.postponed or show(checked.problems))
         if shown:
             # What the last run says of it may take as long as reading the run.
             more = await server.work(f"checking {spec.name}", lambda task: _by_numbers(server, checked, task))
