@@ -6,7 +6,7 @@ Invariant: a call is named where it changed, not the calls below it that came or
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -77,9 +77,10 @@ class CallChange:
         return f"{self.label} is called {_often(self.after)}{by}, {_often(self.before)} before"
 
 
-def responsible(units: Units, before: I64, after: I64, *, shared: float) -> tuple[Responsible, ...]:
+def responsible(units: Units, before: I64, after: I64, *, shared: float, most_ns: float) -> tuple[Responsible, ...]:
     """Of a subject, given as its units on both sides: functions that changed as it did. `shared` is what all tests have in
-    common, after to before."""
+    common, after to before; `most_ns` by how much it changed in all: where others had the processor meanwhile, own times grew
+    by more, of which each function is told its part."""
     one, example = _own(units, before)
     two, other = _own(units, after)
     example |= other
@@ -92,7 +93,12 @@ def responsible(units: Units, before: I64, after: I64, *, shared: float) -> tupl
             )
         )
     growth = sum(row.growth_ns for row in rows)
-    chosen = [row for row in rows if growth and row.growth_ns / growth >= LEAST]
+    part = min(1.0, most_ns / abs(growth)) if growth else 0.0
+    chosen = [
+        replace(row, after_ns=row.before_ns + part * row.growth_ns)
+        for row in rows
+        if growth and row.growth_ns / growth >= LEAST
+    ]
     return tuple(sorted(chosen, key=lambda row: (-abs(row.growth_ns), row.label))[:MOST])
 
 

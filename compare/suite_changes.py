@@ -94,7 +94,8 @@ class TestChange:
         if self.kind == OUTCOME:
             return f"{self.was} before, {self.now} now"
         if self.kind == STRUCTURE:
-            return "; ".join(change.sentence() for change in self.calls[:3]) + _more(len(self.calls) - 3)
+            said = list(dict.fromkeys(change.sentence() for change in self.calls))
+            return "; ".join(said[:3]) + _more(len(said) - 3)
         return self.figures() + (f": {self.functions[0].sentence()}" if self.functions else "")
 
     def figures(self) -> str:

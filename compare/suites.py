@@ -156,7 +156,7 @@ def _processor(units: Units, is_after: Mask, known: Mask, scatter: Scatter, thre
                     low=float(scatter.low[subject]) - 1,
                     high=float(scatter.high[subject]) - 1,
                     p=float(scatter.p[subject]),
-                    functions=responsible(units, *sides, shared=scatter.shared),
+                    functions=responsible(units, *sides, shared=scatter.shared, most_ns=abs(share) * before),
                 )
             )
     return rows
@@ -180,7 +180,7 @@ def _waiting(units: Units, is_after: Mask, timed: Mask, waits: Waits, least: F64
                 after_ns=float(waits.after[subject]),
                 share=float(growth[subject]) / max(took, 1.0),
                 by_chance_ns=float(waits.by_chance[subject]),
-                functions=responsible(units, *sides, shared=1.0),
+                functions=responsible(units, *sides, shared=1.0, most_ns=float(growth[subject])),
             )
         )
     return rows

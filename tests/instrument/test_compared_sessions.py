@@ -192,6 +192,11 @@ def test_revisions_are_compared_on_the_command_line(changed):
     assert done.returncode == 0 and found["compared"] == 7
     structure = {change["subject"]["name"] for change in found["changes"] if change["kind"] == "structure"}
     assert structure == CALLS_PRICE
+    (fetch,) = (
+        change for change in found["changes"] if (change["kind"], change["name"]) == ("slower", f"{ID}test_fetch")
+    )
+    grown = [function["after_ns"] - function["before_ns"] for function in fetch["functions"]]
+    assert 0 < sum(grown) <= 1.001 * (fetch["after_ns"] - fetch["before_ns"]), "however long others had the processor"
     failed = clew(folder, "HEAD..", "--fail-on", "structure")
     assert failed.returncode == 3 and failed.stderr.endswith("3 more are with another flow\n")
     moved = json.loads(clew(folder, "HEAD..", "--slower", "50%", "--alpha", "0.01", "--json").stdout)["thresholds"]
