@@ -32,20 +32,26 @@ def read(carrier: Any, name: str) -> str | None:
     return text or None
 
 
-def write(carrier: Any, name: str, header: str) -> None:
-    """Puts `header` under `name`, in place of what is there. Raises `TypeError` for what cannot carry it, and what a mapping
-    of the program's own raises."""
+Pair = tuple[str | bytes, str | bytes]
+"""Of what types a list's pairs are: each part is empty."""
+
+
+def write(carrier: Any, name: str, header: str, before: Pair | None = None) -> Pair | None:
+    """Puts `header` under `name`, in place of what is there. An empty list takes pairs as others had `before`; of a list its
+    pairs' types are returned. Raises `TypeError` for what cannot carry it, and what a mapping of the program's own raises."""
     if type(carrier) is list:
-        example = next(iter(_pairs(carrier)), None)
+        example = next(iter(_pairs(carrier)), before)
         if example is None:
             raise TypeError("an empty list does not tell whether its pairs are str or bytes")
         pair = (_like(example[0], name), _like(example[1], header))
         kept = [item for item in carrier if not (_is_pair(item) and _text(item[0]).lower() == name.lower())]
         carrier[:] = [*kept, pair]
-    elif type(carrier) is not tuple and _is_mapping(carrier):
+        return _like(example[0], ""), _like(example[1], "")
+    if type(carrier) is not tuple and _is_mapping(carrier):
         _into(carrier, name, header)
     else:
         values.store(carrier, name, header)
+    return None
 
 
 def _into(carrier: MutableMapping[Any, Any], name: str, header: str) -> None:

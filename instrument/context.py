@@ -24,6 +24,8 @@ _DIGITS = frozenset("0123456789abcdef")
 _KEPT, _DROPPED = 1, 2
 """What `core.flow` gives."""
 _source = KeySource()
+_pairs: dict[int, carriers.Pair] = {}
+"""What lists held that a place wrote to, by its site: an empty one does not tell."""
 
 
 def _renew() -> None:
@@ -56,7 +58,9 @@ def inject_into(carrier: Any, site: int = 0, name: str = CHANNEL) -> int:
             key = there.span
         else:
             key = fresh_key()
-            carriers.write(carrier, name, _header_of(key))
+            pair = carriers.write(carrier, name, _header_of(key), _pairs.get(site))
+            if pair is not None and site:
+                _pairs[site] = pair
     except Exception:
         return 0
     core.emit(Kind.SEND, site, key, intern(CHANNEL))

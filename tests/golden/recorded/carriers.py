@@ -42,6 +42,7 @@ def serve(scope):
 
 def main():
     for carrier in (
+        [],
         {},
         {b"host": b"a"},
         [(b"host", b"a")],
@@ -52,6 +53,10 @@ def main():
     ):
         send(carrier)
         receive(carrier)
+    later = []
+    send(later)
+    ((name, header),) = later
+    assert name == "traceparent" and type(header) is bytes  # as the list before had them
     environment = dict(os.environ)
     start(environment)
     assert environment["TRACEPARENT"].startswith("00-")
