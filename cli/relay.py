@@ -37,6 +37,12 @@ TOKEN_VARIABLE = "CLEW_RELAY_TOKEN"
     help=f"File that only you can read; its first line is the token. Default: ${TOKEN_VARIABLE}, else a new one.",
 )  # fmt: skip
 @click.option(
+    "--otlp",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Take OTLP over HTTP there, too: 4318 is usual, 0 any free port.",
+)
+@click.option(
     "--to", metavar="URL", help="Pass runs on to another relay, wss://HOST:PORT, which keeps them as its own."
 )
 @click.option(
@@ -54,7 +60,8 @@ TOKEN_VARIABLE = "CLEW_RELAY_TOKEN"
 @json_option
 def relay(
     *, workspaces: tuple[Path, ...], host: str, port: int, cert: Path | None, key: Path | None, token_file: Path | None,
-    to: str | None, to_token_file: Path | None, to_cert: Path | None, grace: float, quiet: bool, as_json: bool,
+    otlp: int | None, to: str | None, to_token_file: Path | None, to_cert: Path | None, grace: float, quiet: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Pass on what recorded programs do now, to any number of viewers.
 
@@ -66,6 +73,7 @@ def relay(
       clew relay
       clew relay --workspace ~/shop --port 8700
       clew relay --host 0.0.0.0 --port 8700 --cert relay.pem --key relay.key --token-file ~/.relay-token
+      clew relay --otlp 4318
       clew relay --to wss://build.example:8700 --to-token-file ~/.relay-token --to-cert relay.pem
     """
     from clew.records.run import workspace_of
@@ -92,26 +100,31 @@ def relay(
             left.callback(places[-1].leave)
 
         async def serve() -> None:
-            one = Relay(folders, listening, everywhere=everywhere, grace=grace, to=others)
+            one = Relay(folders, listening, everywhere=everywhere, grace=grace, to=others, otlp=otlp)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, one.stop)
             ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-            ready.add_done_callback(lambda done: begun(done.result()))
+            ready.add_done_callback(lambda done: begun(done.result(), one.otlp.port if one.otlp else 0))
             await one.run(ready)
 
-        def begun(port: int) -> None:
+        def begun(port: int, spans: int) -> None:
             address = Address(listening.url(port), listening.token, os.getpid(), str(cert or ""))
             for place in places:
                 place.write(address)
-            _say(address, quiet=quiet, as_json=as_json)
+            if as_json or not quiet:
+                _say(address, listening.http_url(spans) if spans else "", as_json=as_json)
 
         asyncio.run(serve())
 
 
-def _say(address: Address, *, quiet: bool, as_json: bool) -> None:
+def _say(address: Address, otlp: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"url": address.url, "token": address.token, "pid": address.pid})
-    elif not quiet:
+        print_json({"url": address.url, "token": address.token, "pid": address.pid, "otlp": otlp})
+    else:
         click.echo(f"the relay is at {address.url}; viewers of this user find it by themselves, others need its token")
+        if otlp:
+            click.echo(
+                f"OTLP goes to {otlp} with the header `Authorization: Bearer TOKEN`; the token is in .clew/relay.json"
+            )
         click.echo("Ctrl-C ends it", err=True)
     sys.stdout.flush()

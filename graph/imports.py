@@ -107,6 +107,16 @@ def _make(folder: Path, info: RunInfo, of: Foreign, progress: Progress) -> Impor
     return read
 
 
+def finish_import(folder: Path, file: Path) -> RunInfo:
+    """Makes an imported run of one that was begun for a foreign file, which is full now. Raises `ClewError` and `OSError`."""
+    info = load_run(folder)
+    if file.stat().st_size:
+        _make(folder, info, Foreign((file,), "otlp", ""), nobody)
+    else:
+        save_run(folder, info._replace(finished=time.time_ns(), launcher=0))
+    return load_run(folder)
+
+
 def _make_aside(
     folder: Path, info: RunInfo, of: Foreign, progress: Progress
 ) -> tuple[list[Problem], list[Origin], int, int]:

@@ -57,7 +57,7 @@ class Following:
             self._recorded = LiveRecorded(self.state, self._naming)
         else:
             self._strands = LiveStrands(self.state, self._naming)
-            self._strands.messages.put(kept.get("messages", {"sends": [], "streams": []}))
+            self._strands.messages.put(kept.get("messages", {}))
         self._elsewhere = (folder / run.ORIGIN_FILE).exists()
         """Its processes are not this machine's."""
         self._tails: dict[str, ProcessTail] = {}
@@ -224,11 +224,10 @@ def put(kept: dict[str, Any], reached: Mapping[str, Any]) -> None:
     """Of one batch more to what was kept before it; in place, but for messages, which are added one after the other."""
     for name, threads in reached["threads"].items():
         kept.setdefault("threads", {}).setdefault(name, {}).update(threads)
-    kept["next"], kept["over"] = reached["next"], reached["over"]
-    if "messages" in reached:
-        known = kept.setdefault("messages", {"sends": [], "streams": []})
-        for what, changed in reached["messages"].items():
-            known[what] += changed
+    kept |= {name: value for name, value in reached.items() if name not in ("threads", "messages")}
+    known = kept.setdefault("messages", {})
+    for what, changed in reached.get("messages", {}).items():
+        known[what] = [*known.get(what, ()), *changed]
 
 
 def _has_entities(folder: Path) -> bool:

@@ -103,7 +103,7 @@ class Messages:
     def put(self, changes: dict[str, Any]) -> None:
         for name, most in (("sends", MOST_SENDS), ("streams", MOST_STREAMS)):
             known = getattr(self, f"_{name}")
-            for key, values in changes[name]:
+            for key, values in changes.get(name, ()):
                 known.pop(key, None)
                 known[key] = [tuple(value) for value in values]
             while len(known) > most:

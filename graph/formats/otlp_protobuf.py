@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from clew.graph.formats.source import FormatError, Source
 
@@ -60,7 +61,28 @@ def read(source: Source) -> Iterator[tuple[str, Mapping[str, Any]]]:
         at += 1 + width + size
 
 
-def library(source: Source) -> None:
+def of_message(message: bytes, where: Path) -> dict[str, list[Mapping[str, Any]]]:
+    """One message as a document of the JSON form; `where` it came is for errors. Raises `FormatError`."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    named = _Named(where)
+    library(named)
+    for key, resource in _message(named, message, 0):
+        found.setdefault(key, []).append(resource)
+    return found
+
+
+class Named(Protocol):
+    """What bytes are of."""
+
+    @property
+    def path(self) -> Path: ...
+
+
+class _Named(NamedTuple):
+    path: Path
+
+
+def library(source: Named) -> None:
     try:
         import opentelemetry.proto.trace.v1.trace_pb2  # noqa: F401  # is it there?
     except ImportError:
@@ -69,7 +91,7 @@ def library(source: Source) -> None:
         ) from None
 
 
-def _message(source: Source, message: bytes, at: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _message(source: Named, message: bytes, at: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
     place = 0
     while place < len(message):
         if message[place] != RESOURCES_TAG:
@@ -118,7 +140,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return 0, 0
 
 
-def _damaged(source: Source, at: int, what: str) -> FormatError:
+def _damaged(source: Named, at: int, what: str) -> FormatError:
     return FormatError(f"{source.path}: no OTLP, or damaged, at byte {at:,}: {what}; write or copy the file again")
 
 
@@ -169,7 +191,7 @@ def _has_metrics(data: bytes) -> bool:
     return False
 
 
-def _resource(source: Source, data: bytes, at: int) -> tuple[str, Mapping[str, Any]]:
+def _resource(source: Named, data: bytes, at: int) -> tuple[str, Mapping[str, Any]]:
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans

@@ -74,6 +74,10 @@ class Listening:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'wss' if self.certificate else 'ws'}://{host}:{port}"
 
+    def http_url(self, port: int) -> str:
+        """Of what is plain HTTP."""
+        return self.url(port).replace("ws", "http", 1)
+
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
         """Says what cannot be listened to."""

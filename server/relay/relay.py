@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from websockets.asyncio.server import Server, serve
@@ -23,6 +25,7 @@ from clew.server.relay.intake import Intake
 from clew.server.relay.journal import Taken
 from clew.server.relay.lifetime import Address
 from clew.server.relay.listening import Listening
+from clew.server.relay.otlp import OtlpIntake, OtlpServer
 from clew.server.relay.stream import Stream
 from clew.server.relay.viewers import Viewers
 
@@ -44,6 +47,7 @@ class Relay:
         everywhere: bool = False,
         grace: float = 30.0,
         to: Sequence[Address] = (),
+        otlp: int | None = None,
     ) -> None:
         """Raises `ForwardError` for an address to pass runs on to that is not safe."""
         self.listening = listening
@@ -51,6 +55,9 @@ class Relay:
         self.viewers = Viewers(listening.token, self.streams)
         self.viewers.also_takes(Intake(workspaces[0]))
         self._forwards = [Forward(one) for one in to]
+        self._spans = OtlpIntake(workspaces[0])
+        self._otlp_port = otlp
+        self.otlp: OtlpServer | None = None
         self._finder = Finder(workspaces, everywhere=everywhere)
         self._grace = grace
         self._ended: dict[str, float] = {}
@@ -67,6 +74,7 @@ class Relay:
     async def run(self, ready: asyncio.Future[int] | None = None) -> None:
         """Until `stop`, or until nothing was left to do for the grace period. Raises `ListenError`."""
         server = await self._listen()
+        self._listen_to_spans()
         forwarding = [asyncio.ensure_future(one.run(self.streams)) for one in self._forwards]
         try:
             if ready is not None:
@@ -76,6 +84,12 @@ class Relay:
             for task in forwarding:
                 task.cancel()
             await asyncio.gather(*forwarding, return_exceptions=True)
+            if self.otlp is not None:
+                await asyncio.to_thread(self.otlp.close)
+                await asyncio.to_thread(self._spans.end)
+                for stream in self.streams.values():
+                    while stream.source == "spans" and await self._step(stream):
+                        pass
             server.close(close_connections=True)
             await server.wait_closed()
             for stream in self.streams.values():
@@ -90,6 +104,11 @@ class Relay:
         self.port = next(iter(server.sockets)).getsockname()[1]
         return server
 
+    def _listen_to_spans(self) -> None:
+        if self._otlp_port is not None:
+            self.otlp = OtlpServer(replace(self.listening, port=self._otlp_port), self._spans)
+            threading.Thread(target=self.otlp.serve_forever, name="clew-otlp", daemon=True).start()
+
     async def _work(self) -> None:
         looked = -FIND_EVERY
         while not self._stopped.is_set():
@@ -97,11 +116,12 @@ class Relay:
             if began - looked >= FIND_EVERY:
                 looked = began
                 await self._find()
+                await asyncio.to_thread(self._spans.look)
                 self._let_go()
             told = False
             for stream in list(self.streams.values()):
                 told |= await self._step(stream)
-            if self.viewers.count or not all(map(self._is_done, self.streams.values())):
+            if self.viewers.count or self._spans.is_busy or not all(map(self._is_done, self.streams.values())):
                 self._busy_at = began
             if began - self._busy_at > self._grace:
                 return

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.graph.entities.following import Following
+from clew.graph.entities.live_spans import FILE, FollowingSpans
 from clew.server.relay import wire
 from clew.server.relay.journal import Journal, Told
 
@@ -34,7 +35,8 @@ class Stream:
         self.folder = folder
         self._journal = Journal(folder)
         try:
-            self._following = Following(folder, self._journal.state, self._journal.kept)
+            following = FollowingSpans if (folder / FILE).exists() else Following
+            self._following = following(folder, self._journal.state, self._journal.kept)
         except BaseException:
             self._journal.close()
             raise
@@ -51,6 +53,10 @@ class Stream:
     @property
     def run(self) -> str:
         return self._following.info.id
+
+    @property
+    def source(self) -> str:
+        return self._following.source
 
     @property
     def journal(self) -> str:

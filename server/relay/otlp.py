@@ -1,0 +1,226 @@
+"""Takes spans and logs of programs in other languages, OTLP over HTTP, into a run of their own.
+
+A request is answered when what it brought is in the run's file, so that a program whose relay was killed sends it again. When
+nothing has come for some time, the run is over and is imported, and what comes next begins another. Invariants: nothing is
+taken without the token; what is no OTLP is refused and costs nothing but its answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import secrets
+import socketserver
+import threading
+import time
+import zlib
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from clew.graph.entities.live_spans import FILE
+from clew.graph.formats import otlp_protobuf
+from clew.graph.formats.otlp import RESOURCES
+from clew.graph.formats.source import FormatError
+from clew.graph.imports import finish_import
+from clew.records.alive import is_running
+from clew.records.errors import ClewError
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, list_runs, load_run, save_run
+from clew.server.relay.listening import Listening
+
+MOST_BYTES = 16 << 20
+"""Of a request, unpacked."""
+PATHS = ("/v1/traces", "/v1/logs")
+QUIET = 60.0
+"""Seconds without anything after which a run is over."""
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+
+log = logging.getLogger(__name__)
+
+
+class OtlpIntake:
+    def __init__(self, workspace: Path, quiet: float = QUIET) -> None:
+        self._workspace = workspace
+        self._quiet = quiet
+        self._lock = threading.Lock()
+        self._folder: Path | None = None
+        self._file = -1
+        self._last = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Is there a run that goes on?"""
+        return self._folder is not None
+
+    def take(self, document: dict[str, Any]) -> None:
+        """What a request brought. Raises `ClewError` or `OSError`; then none of it is kept."""
+        line = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        with self._lock:
+            if self._folder is None or not self._folder.is_dir():
+                self._begin()
+            size = os.fstat(self._file).st_size
+            try:
+                written = os.write(self._file, line)
+                while written < len(line):
+                    written += os.write(self._file, line[written:])
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._file, size)
+                raise
+            self._last = time.monotonic()
+
+    def look(self) -> None:
+        """To be called now and then: ends the run when nothing comes any more."""
+        if self._folder is not None and time.monotonic() - self._last > self._quiet:
+            self.end()
+
+    def end(self) -> None:
+        with self._lock:
+            folder, self._folder = self._folder, None
+            if self._file >= 0:
+                os.close(self._file)
+            self._file = -1
+        if folder is not None and folder.is_dir():
+            try:
+                finish_import(folder, folder / FILE)
+            except (ClewError, OSError) as error:
+                log.warning("%s: what came by OTLP cannot be imported: %s", folder, error)
+
+    def _begin(self) -> None:
+        """A new run, or the one that a relay which was killed left behind."""
+        folder = self._left_behind()
+        if folder is None:
+            folder, info = create_run(
+                self._workspace, name="otlp", command=["clew", "relay"], spec="", plan=dump(Plan())
+            )
+        else:
+            info = load_run(folder)
+            save_run(folder, info._replace(launcher=os.getpid()))
+        self._file = os.open(folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _end_with_a_line(self._file)
+        self._folder = folder
+
+    def _left_behind(self) -> Path | None:
+        for folder, info in list_runs(self._workspace):
+            if isinstance(info, Exception) or info.finished is not None or not (folder / FILE).exists():
+                continue
+            if not is_running(info.launcher, info.started):
+                return folder
+        return None
+
+
+def _end_with_a_line(file: int) -> None:
+    """Takes away what a writer that was killed began: who sent it had no answer, and sends it again."""
+    size = os.fstat(file).st_size
+    while size:
+        begin = max(0, size - (1 << 16))
+        newline = os.pread(file, size - begin, begin).rfind(b"\n")
+        if newline >= 0:
+            size = begin + newline + 1
+            break
+        size = begin
+    os.ftruncate(file, size)
+
+
+class OtlpServer(ThreadingHTTPServer):
+    """`serve_forever` in some thread, `close` from any other. Raises `ListenError`."""
+
+    daemon_threads = True
+    allow_reuse_port = False
+
+    def __init__(self, listening: Listening, intake: OtlpIntake) -> None:
+        self.token = listening.token
+        self.intake = intake
+        with listening.refusing():
+            super().__init__((listening.host, listening.port), _Handler)
+        tls = listening.tls()
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    def server_bind(self) -> None:
+        # Without the base class's look-up of this machine's name, which can take seconds.
+        socketserver.TCPServer.server_bind(self)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        log.debug("connection of %s ended", client_address, exc_info=True)
+
+    def close(self) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: OtlpServer
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def do_POST(self) -> None:
+        self.close_connection = True  # whatever is left unread would be taken for the next request
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not secrets.compare_digest(token.strip().encode(), self.server.token.encode()):
+            return self._answer(
+                HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; send `Authorization: Bearer TOKEN`"
+            )
+        if self.path.partition("?")[0] not in PATHS:
+            return self._answer(HTTPStatus.NOT_FOUND, f"OTLP goes to {' or '.join(PATHS)}")
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal():
+            return self._answer(HTTPStatus.LENGTH_REQUIRED, "the request has no Content-Length")
+        if int(length) > MOST_BYTES:
+            return self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {MOST_BYTES} bytes")
+        body = self.rfile.read(int(length))
+        self.close_connection = False
+        try:
+            self.server.intake.take(_document(body, self._kind(), self.headers.get("Content-Encoding", "")))
+        except (FormatError, ValueError, RecursionError) as error:
+            return self._answer(HTTPStatus.BAD_REQUEST, f"this is no OTLP: {error}")
+        except (ClewError, OSError) as error:
+            return self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"it cannot be kept: {error}")
+        return self._answer(HTTPStatus.OK, "")
+
+    def _kind(self) -> str:
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+    def _answer(self, status: HTTPStatus, message: str) -> None:
+        is_protobuf = self._kind() == PROTOBUF and not message
+        body = b"" if is_protobuf else json.dumps({"message": message} if message else {}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", PROTOBUF if is_protobuf else JSON)
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        log.debug("%s answered", self.address_string())
+
+
+def _document(body: bytes, kind: str, encoding: str) -> dict[str, Any]:
+    """A request's body in the JSON form. Raises `FormatError` or `ValueError`."""
+    if encoding == "gzip":
+        inflate = zlib.decompressobj(31)
+        try:
+            body = inflate.decompress(body, MOST_BYTES + 1)
+        except zlib.error as error:
+            raise ValueError(f"its gzip is damaged ({error})") from None
+        if len(body) > MOST_BYTES or not inflate.eof:
+            raise ValueError(f"it is cut off, or has more than {MOST_BYTES} bytes")
+    elif encoding not in ("", "identity"):
+        raise ValueError(f"its encoding {encoding!r} is not known; send it plain or as gzip")
+    if kind == PROTOBUF:
+        return otlp_protobuf.of_message(body, Path("the request"))
+    if kind != JSON:
+        raise ValueError(f"its type {kind!r} is neither {JSON} nor {PROTOBUF}")
+    document = json.loads(body)
+    if not isinstance(document, dict) or not any(isinstance(document.get(name), list) for name in RESOURCES):
+        raise ValueError('an object with "resourceSpans" or "resourceLogs" is needed')
+    return {name: value for name, value in document.items() if name in RESOURCES}
