@@ -168,11 +168,11 @@ def _sentence(answer: WhatIf) -> str:
     whole = wording.percent(abs(answer.saved_ns) / answer.total_ns) if answer.total_ns else "0 %"
     change = f"{wording.duration(abs(answer.saved_ns))} {'sooner' if answer.saved_ns >= 0 else 'later'} ({whole})"
     what = (
-        f"{change}, after {wording.duration(answer.after_ns)}"
+        f"over {change}, after {wording.duration(answer.after_ns)}"
         if answer.saved_ns
-        else "no sooner: other work is waited for"
+        else "the end comes no sooner, as other work is waited for"
     )
-    return f"{answer.label} {how}: over {what}; its work takes {wording.duration(answer.work_ns)}"
+    return f"{answer.label} {how}: {what}; its work takes {wording.duration(answer.work_ns)}"
 
 
 def _branch(branch: Branch) -> dict[str, object]:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from clew.graph.workplace import workplace
 from clew.graph.writing import write_tables
 from clew.records.alive import is_abandoned
 from clew.records.errors import Problem, RunError
+from clew.records.moved import moved
 from clew.records.plan import Level, plain, target_from
 from clew.records.run import IMPORT_FILE, IMPORTING, PLAN_FILE, STORE_FOLDER, RunInfo, load_run, record_files
 
@@ -59,6 +60,14 @@ def open_graph(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGrap
     Raises `RunError` when the folder is no run, or there is nothing left to build a damaged store from.
     """
     info = load_run(folder)
+    graph, problems = _found_or_made(folder, info, progress)
+    place = moved(folder, info)
+    if place is not None:
+        graph.sites[:] = [replace(site, file=place(site.file)) for site in graph.sites]
+    return graph, problems
+
+
+def _found_or_made(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
     try:
         found = load(folder)
         discard(folder)  # what somebody left who read the run while it went on

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from clew.records import sources
+from clew.records.errors import RunError
 from clew.records.match import plain_qualname
+from clew.records.moved import moved
+from clew.records.run import load_run
 from clew.server.files import same_file_key
 from clew.server.line_map import LineMap, line_map, lines_of
 from clew.server.outline import Definition, Outline, current, outline
@@ -173,7 +176,12 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=16)
 def _index(folder: Path, _modified: int) -> Mapping[str, sources.Source]:
-    return {same_file_key(path): source for path, source in sources.index(folder).items()}
+    try:
+        place = moved(folder, load_run(folder))
+    except RunError:
+        place = None  # it was removed
+    known = sources.index(folder).items()
+    return {same_file_key(place(path) if place else path): source for path, source in known}
 
 
 @lru_cache(maxsize=64)

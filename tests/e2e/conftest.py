@@ -318,6 +318,14 @@ def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: 
         file = home / "extensions/tests.says-0.0.1" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+    if not LOG_WRITER.exists():
+        # A cache that was filled before this was known to be needed, say. Without a compiler `say` tells.
+        node = NODE.parents[1]
+        path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
+        subprocess.run(
+            ["npm", "rebuild", "--silent", "@vscode/spdlog"], cwd=CODE_SERVER.parents[2] / "lib/vscode", check=False,
+            capture_output=True, timeout=300, env={**os.environ, "PATH": path, "npm_config_nodedir": str(node)},
+        )  # fmt: skip
     install = [*command, "--install-extension", str(vsix)]
     subprocess.run(install, check=True, capture_output=True, env=environment, timeout=120)
     port = free_port()
