@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from clew.esl.functions import ClassInfo, Contents, FunctionInfo, read_contents
-from clew.esl.index_answers import Answers, shape_of
+from clew.esl.index_answers import Answers, classes_of, shape_of
 from clew.esl.index_file import IndexFile, Kept, Row
 from clew.esl.plain import contents as contents_of
 from clew.esl.reading import digest_of, read_file, read_files
@@ -117,7 +117,7 @@ class SourceIndex:
         def find(file: SourceFile) -> frozenset[str]:
             return self._contents(file).channels if self._is_read(file) or self._mentions_clew(file) else frozenset()
 
-        return self.answer_by_file("channels in a file", self.files, find, shape=False)
+        return self.answer_by_file("channels in a file", self.files, find)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -172,16 +172,18 @@ class SourceIndex:
                 self.__dict__.pop(view, None)
             self._answers.forget()
             return
-        alike = all(self._is_alike(*pair) for pair in changed)
-        if not alike:
+        differ = [self._differ(*pair) for pair in changed]
+        shape, classes = any(shape for shape, _ in differ), any(classes for _, classes in differ)
+        if classes:
             self.__dict__.pop("ancestry", None)
-        self._answers.forget_about({file.path for _, file in changed}, shape=not alike)
+        self._answers.forget_about({file.path for _, file in changed}, shape=shape, classes=classes)
 
-    def _is_alike(self, before: SourceFile, file: SourceFile) -> bool:
-        """Does a file declare what it did?"""
+    def _differ(self, before: SourceFile, file: SourceFile) -> tuple[bool, bool]:
+        """Does a file declare something else than it did? Other classes?"""
         if not self._is_read(before):
-            return False
-        return shape_of(self._unpacked(before)) == shape_of(self._contents(file))
+            return True, True
+        old, new = self._unpacked(before), self._contents(file)
+        return shape_of(old) != shape_of(new), classes_of(old, file.module) != classes_of(new, file.module)
 
     @functools.cached_property
     def _by_top(self) -> dict[str, list[str]]:
@@ -227,18 +229,19 @@ class SourceIndex:
         files: Collection[str] = (),
         *,
         shape: bool = True,
+        classes: bool = False,
         lasting: bool = False,
     ) -> _T:
         """What `find` gives, found once for as long as it depends on nothing that has changed: `files` are the paths of those
-        whose contents it depends on; without `shape` it does not depend on what other files declare. One that is `lasting`
-        stays when there are other files."""
-        return self._answers.get(question, find, files, shape=shape, lasting=lasting)
+        whose contents it depends on; without `shape` it does not depend on what other files declare, but on which `classes`
+        there are with which bases. One that is `lasting` stays when there are other files."""
+        return self._answers.get(question, find, files, shape=shape, classes=classes, lasting=lasting)
 
     def answer_by_file(
-        self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, shape: bool
+        self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, classes: bool = False
     ) -> list[_T]:
         """For each file what `find` says of it."""
-        return self._answers.by_file(question, files, find, shape=shape)
+        return self._answers.by_file(question, files, find, classes=classes)
 
     def file_at(self, path: str) -> SourceFile | None:
         return self._by_path.get(path)

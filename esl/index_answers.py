@@ -23,6 +23,8 @@ class _Answer(NamedTuple):
     """Paths of those whose contents it depends on."""
     shape: bool
     """Depends on what any file declares, too (see `shape_of`)."""
+    classes: bool
+    """Or on which classes there are, and what their bases are (see `classes_of`)."""
     lasting: bool
     """Knows itself of which files it is, and what has become of them."""
 
@@ -32,20 +34,27 @@ class Answers:
         self._known: Kept[object, _Answer] = Kept(MOST)
 
     def get(
-        self, question: object, find: Callable[[], _T], files: Collection[str], *, shape: bool, lasting: bool = False
+        self,
+        question: object,
+        find: Callable[[], _T],
+        files: Collection[str],
+        *,
+        shape: bool = False,
+        classes: bool = False,
+        lasting: bool = False,
     ) -> _T:
         known = self._known.get(question)
         if known is None:
-            known = _Answer(find(), files, shape, lasting)
+            known = _Answer(find(), files, shape, classes, lasting)
             self._known.put(question, known)
         value: _T = known.value
         return value
 
     def by_file(
-        self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, shape: bool
+        self, question: object, files: Iterable[SourceFile], find: Callable[[SourceFile], _T], *, classes: bool
     ) -> list[_T]:
         """For each file what `find` says of it; asked only of those that have changed since it was asked last."""
-        known: dict[str, tuple[SourceFile, _T]] = self.get(question, dict, (), shape=shape, lasting=not shape)
+        known: dict[str, tuple[SourceFile, _T]] = self.get(question, dict, (), classes=classes, lasting=not classes)
         found = []
         for file in files:
             entry = known.get(file.path)
@@ -58,10 +67,14 @@ class Answers:
         """There are other files now."""
         self._known.retain(lambda known: known.lasting)
 
-    def forget_about(self, changed: Collection[str], *, shape: bool) -> None:
-        """These files hold something else now; with `shape`, they declare something else."""
+    def forget_about(self, changed: Collection[str], *, shape: bool, classes: bool) -> None:
+        """These files hold something else now; with `shape` they declare something else, with `classes` other classes."""
         paths = frozenset(changed)
-        self._known.retain(lambda known: not (shape and known.shape) and paths.isdisjoint(known.files))
+        self._known.retain(
+            lambda known: (
+                not (shape and known.shape) and not (classes and known.classes) and paths.isdisjoint(known.files)
+            )
+        )
 
 
 def shape_of(contents: Contents) -> object:
@@ -69,3 +82,10 @@ def shape_of(contents: Contents) -> object:
     functions = [(f.qualname, f.kind, f.decorators, f.decorator_names, f.class_name) for f in contents.functions]
     classes = [(each.qualname, each.bases, each.decorators) for each in contents.classes]
     return functions, classes, contents.names, contents.channels
+
+
+def classes_of(contents: Contents, module: str) -> object:
+    """What of it `Ancestry` depends on: classes, their bases, and names that mean something else than what is defined here."""
+    names = contents.names
+    handed_on = {name: meanings for name, meanings in names.bound.items() if meanings != (f"{module}.{name}",)}
+    return names.classes, handed_on, names.stars, names.dynamic

@@ -46,21 +46,22 @@ def meant_by(rule: Rule, index: SourceIndex) -> tuple[tuple[FunctionInfo, ...], 
     """With what makes each one doubtful, "" for nothing."""
     key = (rule.target, rule.excepts, rule.types)
     # From which classes one descends may be said in any file.
-    shape = any(target.classes for target in (rule.target, *rule.excepts))
+    classes = any(target.classes for target in (rule.target, *rule.excepts))
     return index.answer(
         ("meant", *key),
-        lambda: _meant_by(rule, index, ("in a file", *key), shape),
+        lambda: _meant_by(rule, index, ("in a file", *key), classes),
         index.paths_named(rule.target),
-        shape=shape,
+        shape=False,
+        classes=classes,
     )
 
 
 def _meant_by(
-    rule: Rule, index: SourceIndex, key: object, shape: bool
+    rule: Rule, index: SourceIndex, key: object, classes: bool
 ) -> tuple[tuple[FunctionInfo, ...], tuple[str, ...]]:
     files = index.files_named(rule.target)
     index.read(files)
-    found = index.answer_by_file(key, files, lambda file: tuple(_meant_in(rule, file, index)), shape=shape)
+    found = index.answer_by_file(key, files, lambda file: tuple(_meant_in(rule, file, index)), classes=classes)
     pairs = [pair for each in found for pair in each]
     return tuple(function for function, _ in pairs), tuple(doubt for _, doubt in pairs)
 
