@@ -30,6 +30,8 @@ _EVENT_KINDS = bytes(kind for kind in Kind if kind < Kind.SITE)
 _ALL_KINDS = bytes(range(1, 256))
 _READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})
 _MOST_PAIRS = 128
+_FRAMES = 64
+"""Packed chunks that may be known although they have been read."""
 _COUNTERS = (
     slice(header.FLAGS_OFFSET, header.FLAGS_OFFSET + 2),
     slice(header.CHUNKS_OFFSET, header.OVERWRITTEN_OFFSET + 16),
@@ -295,6 +297,7 @@ class _Packed:
         self._ends: dict[Path, int] = {}
         self.frames: dict[_Key, tuple[Path, int, int]] = {}
         """File, offset and size."""
+        self._enough = _FRAMES
 
     def look(self) -> None:
         for path in run.packed_files(self._trace):
@@ -313,8 +316,11 @@ class _Packed:
 
     def forget(self, places: Mapping[int, Place]) -> None:
         """What of the threads has been read."""
+        if len(self.frames) < self._enough:
+            return
         for key in [key for key in self.frames if key[1] and key[2] < places.get(key[1], Place()).number]:
             del self.frames[key]
+        self._enough = 2 * len(self.frames) + _FRAMES
 
     def load(self, key: _Key) -> bytes | None:
         """None when it is in none of them, or cannot be unpacked."""

@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clew.graph.entities.live import Batch, LiveState, Naming, Row
+import numpy as np
+
+from clew.graph.entities.live import Batch, LiveState, Naming, Row, table_of
 from clew.graph.entities.live_recorded import LiveRecorded
 from clew.graph.entities.live_strands import LiveStrands
 from clew.graph.entities.stretches import Clock, Decoded, Stack, decoded
@@ -122,9 +124,10 @@ class Following:
                 threads[name] = {serial: (tail.places[serial], stacks.get(serial, ())) for serial in moved}
             is_quiet = not moved and not left and self._seems_over(tail)
             self._quiet[name] = self._quiet.get(name, 0) + 1 if is_quiet else 0
-        rows = (self._recorded or self._strands).happenings(parts)  # type: ignore[union-attr]  # one of them is there
-        rows += self._ends()
-        batch = self._naming.taken(self.state.moment, rows)
+        table = (self._recorded or self._strands).happenings(parts)  # type: ignore[union-attr]  # one of them is there
+        if ends := self._ends():
+            table = np.concatenate((table, table_of(ends)))
+        batch = self._naming.taken(self.state.moment, table)
         if not threads and not batch.says_something:
             return None
         forgotten = self.state.apply(batch)

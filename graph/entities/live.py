@@ -8,6 +8,7 @@ deleted longest ago are forgotten, and get another number when they come up agai
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -34,6 +35,13 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 
 Row = tuple[int, int, int, int, int, int]
 """An event, by `COLUMNS`."""
+Table = npt.NDArray[np.int64]
+"""Rows, in the order of their times."""
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    table = np.array(rows, np.int64).reshape(-1, len(COLUMNS))
+    return table[np.argsort(table[:, 0], kind="stable")]
 
 
 class Entity(NamedTuple):
@@ -76,7 +84,8 @@ class Batch:
         return bool(len(self) or self.entities or self.channels or self.sites)
 
 
-class Standing(NamedTuple):
+@dataclass(slots=True)
+class Standing:
     """What is known of an entity."""
 
     container: int = NOWHERE
@@ -105,18 +114,15 @@ class LiveState:
         kind, first, other = (batch.columns[name] for name in ("kind", "first", "other"))
         talks = kind == Happening.COMMUNICATION
         for number, count in _counted(first[talks]):
-            standing = self.standing.get(number, Standing())
-            self.standing[number] = standing._replace(sent=standing.sent + count)
+            self._of(number).sent += count
         for number, count in _counted(other[talks]):
-            standing = self.standing.get(number, Standing())
-            self.standing[number] = standing._replace(received=standing.received + count)
+            self._of(number).received += count
         moves = np.flatnonzero(~talks)
         for what, number, container in zip(
             kind[moves].tolist(), first[moves].tolist(), other[moves].tolist(), strict=True
         ):
             is_there = what == Happening.POSITION
-            where = container if is_there else NOWHERE
-            self.standing[number] = self.standing.get(number, Standing())._replace(container=where)
+            self._of(number).container = container if is_there else NOWHERE
             self.deleted.pop(number, None)
             if not is_there:
                 self.deleted[number] = None
@@ -128,6 +134,12 @@ class LiveState:
             if number in self.entities:
                 forgotten.append(self.entities.pop(number))
         return forgotten
+
+    def _of(self, number: int) -> Standing:
+        found = self.standing.get(number)
+        if found is None:
+            found = self.standing[number] = Standing()
+        return found
 
     def is_placed(self, number: int) -> bool:
         standing = self.standing.get(number)
@@ -195,9 +207,8 @@ class Naming:
             if self.numbers.get(entity.identity) == entity.number:
                 del self.numbers[entity.identity]
 
-    def taken(self, begin: int, rows: list[tuple[int, int, int, int, int, int]]) -> Batch:
-        """A batch of events, each as `COLUMNS`, with all that is new since the last one."""
-        table = np.array(rows, np.int64).reshape(-1, len(COLUMNS))
+    def taken(self, begin: int, table: Table) -> Batch:
+        """A batch of events, with all that is new since the last one."""
         columns = {name: table[:, place].astype(kind) for place, (name, kind) in enumerate(COLUMNS)}
         new, self._new = self._new, Batch(0, {})
         return Batch(begin, columns, new.entities, new.channels, new.sites)

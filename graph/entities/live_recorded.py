@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from clew.graph.entities.events import Happening
-from clew.graph.entities.live import OUTSIDE, Entity, LiveState, Naming, Place, Row
+from clew.graph.entities.live import COLUMNS, OUTSIDE, Entity, LiveState, Naming, Place, Table
 from clew.graph.entities.stretches import Decoded
 from clew.records.event import FLAG_FAILED, FLAG_TRUNCATED, Kind
 from clew.records.found import ProcessRecords
@@ -28,20 +28,17 @@ _HAPPENINGS = {
 }
 
 
-class _Meant(NamedTuple):
-    kind: int
-    first: int
-    other: int
-
-
 class LiveRecorded:
-    """Gives what happens as rows of `live.COLUMNS`."""
+    """Gives what happens as a table."""
 
     def __init__(self, state: LiveState, naming: Naming) -> None:
         self._naming = naming
         self.failed = 0
-        self._meant: dict[tuple[int, bytes], _Meant | None] = {}
-        """By process and text."""
+        self._meant: dict[int, dict[bytes, int]] = {}
+        """By process and text a row of `_told_by`; row 0 cannot be read."""
+        self._told_by = np.zeros((1024, 3), np.int64)
+        """Happening, entity, other entity."""
+        self._texts = 1
         self._classes: dict[str, list[str]] = {}
         """Of objects that are unique by it."""
         self._told: Counter[tuple[str, str]] = Counter()
@@ -55,55 +52,54 @@ class LiveRecorded:
             elif what == "address":
                 self._several[entity.kind] += 1
 
-    def happenings(self, parts: Sequence[Decoded]) -> list[Row]:
-        rows: list[Row] = []
-        for part in parts:
-            found, uid = part.columns, part.process.header.uid
-            told = np.flatnonzero(found.kind == Kind.ENTITY)
-            ext = found.ext[told]
-            bad = (ext < 0) | ((found.flags[ext] & (FLAG_FAILED | FLAG_TRUNCATED)) != 0)
-            self.failed += int(bad.sum())
-            told, ext = told[~bad], ext[~bad]
-            texts, begins, ends = (
-                found.texts.tobytes(),
-                found.text_start[ext].tolist(),
-                found.text_start[ext + 1].tolist(),
-            )
-            sites = self._numbers(part.process, found.site[told].tolist())
-            channels = [part.process.strings.get(one, "") for one in found.channel[ext].tolist()]
-            for ns, begin, end, site, channel in zip(
-                part.ns[told].tolist(), begins, ends, sites, map(self._naming.channel, channels), strict=True
-            ):
-                text = texts[begin:end]
-                try:
-                    meant = self._meant[uid, text]
-                except KeyError:
-                    meant = self._read(uid, text)
-                if meant is None:
-                    self.failed += 1
-                else:
-                    rows.append((ns, meant.first, meant.other, channel, site, meant.kind))
-        rows.sort(key=lambda row: row[0])
-        return rows
+    def happenings(self, parts: Sequence[Decoded]) -> Table:
+        tables = [self._happenings(part) for part in parts]
+        table = np.concatenate(tables) if tables else np.zeros((0, len(COLUMNS)), np.int64)
+        return table[np.argsort(table[:, 0], kind="stable")]
+
+    def _happenings(self, part: Decoded) -> Table:
+        if self._texts >= MOST_TEXTS:
+            self._meant.clear()
+            self._texts = 1
+        found, uid = part.columns, part.process.header.uid
+        told = np.flatnonzero(found.kind == Kind.ENTITY)
+        ext = found.ext[told]
+        bad = (ext < 0) | ((found.flags[ext] & (FLAG_FAILED | FLAG_TRUNCATED)) != 0)
+        told, ext = told[~bad], ext[~bad]
+        texts = found.texts.tobytes()
+        places = zip(found.text_start[ext].tolist(), found.text_start[ext + 1].tolist(), strict=True)
+        known = self._meant.setdefault(uid, {})
+        meant = [known.get(texts[begin:end], -1) for begin, end in places]
+        if -1 in meant:
+            # One text may change what is known of all others.
+            for place in range(len(meant)):
+                row = int(ext[place])
+                meant[place] = self._read(uid, texts[found.text_start[row] : found.text_start[row + 1]])
+        happened = self._told_by[np.array(meant, np.int64)]
+        whole = happened[:, 0] > 0
+        self.failed += int(bad.sum()) + int(np.count_nonzero(~whole))
+        kind, first, other = happened[whole].T
+        told, ext = told[whole], ext[whole]
+        sites = _numbered(found.site[told], lambda number: self._site(part.process, number))
+        strings = part.process.strings
+        channels = _numbered(found.channel[ext], lambda number: self._naming.channel(strings.get(number, "")))
+        return np.stack((part.ns[told], first, other, channels, sites, kind), axis=1)
 
     def forget(self, entities: Sequence[Entity]) -> None:
         """Those have other numbers from now on."""
         if entities:
             self._meant.clear()
 
-    def _numbers(self, process: ProcessRecords, sites: list[int]) -> list[int]:
-        known: dict[int, int] = {}
-        for site in set(sites):
-            info = process.sites.get(site)
-            known[site] = (
-                self._naming.site(Place(info.file, info.line, f"{info.module}:{info.qualname}")) if info else 0
-            )
-        return [known[site] for site in sites]
+    def _site(self, process: ProcessRecords, number: int) -> int:
+        info = process.sites.get(number)
+        return self._naming.site(Place(info.file, info.line, f"{info.module}:{info.qualname}")) if info else 0
 
-    def _read(self, uid: int, text: bytes) -> _Meant | None:
-        if len(self._meant) >= MOST_TEXTS:
-            self._meant.clear()
-        meant: _Meant | None = None
+    def _read(self, uid: int, text: bytes) -> int:
+        """The row of what a text means."""
+        row = self._meant.setdefault(uid, {}).get(text)
+        if row is not None:
+            return row
+        meant: tuple[int, ...] | None = None
         try:
             said = json.loads(text)
             kind, counts = _HAPPENINGS[said["event"]]
@@ -112,13 +108,17 @@ class LiveRecorded:
                 del values[1:]
             if len(values) in counts:
                 rule = str(said["entity"])
-                meant = _Meant(
-                    kind, *(self._entity(uid, rule, value) for value in values), *[OUTSIDE] * (2 - len(values))
-                )
+                meant = (kind, *(self._entity(uid, rule, value) for value in values), *[OUTSIDE] * (2 - len(values)))
         except (ValueError, KeyError, TypeError, RecursionError):
             pass
-        self._meant[uid, text] = meant
-        return meant
+        row = 0
+        if meant is not None:
+            row, self._texts = self._texts, self._texts + 1
+            if row >= len(self._told_by):
+                self._told_by = np.concatenate((self._told_by, np.zeros_like(self._told_by)))
+            self._told_by[row] = meant
+        self._meant.setdefault(uid, {})[text] = row
+        return row
 
     def _entity(self, uid: int, rule: str, value: object) -> int:
         """Raises KeyError, TypeError or ValueError for what cannot be read."""
@@ -153,3 +153,9 @@ class LiveRecorded:
 
 def _plain(unique: str) -> str:
     return f"value {unique}"
+
+
+def _numbered(column: npt.NDArray[np.uint32], number: Callable[[int], int]) -> Table:
+    """A process's numbers as the run's."""
+    found, of = np.unique(column, return_inverse=True)
+    return np.array([number(one) for one in found.tolist()], np.int64)[of]

@@ -15,7 +15,7 @@ from typing import Any
 
 from clew.graph.entities.events import Happening
 from clew.graph.entities.following import Found
-from clew.graph.entities.live import OUTSIDE, LiveState, Naming, Row
+from clew.graph.entities.live import OUTSIDE, LiveState, Naming, Row, table_of
 from clew.graph.entities.live import Place as Site
 from clew.graph.formats.otlp import attributes_of
 from clew.graph.formats.source import dicts
@@ -84,7 +84,7 @@ class FollowingSpans:
         for known in (self._spans, self._waiting):
             while len(known) > MOST_SPANS:
                 known.popitem(last=False)
-        batch = self._naming.taken(self.state.moment, sorted(rows, key=lambda row: row[0]))
+        batch = self._naming.taken(self.state.moment, table_of(rows))
         self._naming.forget(self.state.apply(batch))
         messages = {
             "spans": [(one, self._spans[one]) for one in changed[0] if one in self._spans],

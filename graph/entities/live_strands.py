@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.entities.events import Happening
-from clew.graph.entities.live import OUTSIDE, LiveState, Naming, Place, Row
+from clew.graph.entities.live import OUTSIDE, LiveState, Naming, Place, Row, Table, table_of
 from clew.graph.entities.messages import Messages
 from clew.graph.entities.stretches import Decoded
 from clew.graph.names import process_names
@@ -60,7 +60,7 @@ class LiveStrands:
             if f"process {uid}" in self._naming.numbers:
                 self._naming.entity(f"process {uid}", name, "process")
 
-    def happenings(self, parts: Sequence[Decoded]) -> list[Row]:
+    def happenings(self, parts: Sequence[Decoded]) -> Table:
         rows: list[Row] = []
         tables: list[I64] = []
         keys: list[npt.NDArray[np.uint64]] = []
@@ -84,8 +84,8 @@ class LiveStrands:
             table, key = np.concatenate(tables, axis=1), np.concatenate(keys)
             order = np.argsort(table[0], kind="stable")
             rows += self.messages.talks(zip(*table[:, order].tolist(), key[order].tolist(), strict=True), texts)
-        rows.sort(key=lambda row: row[0])
-        return rows + self._too_many(rows[-1][0] if rows else 0)
+        rows += self._too_many(max((row[0] for row in rows), default=0))
+        return table_of(rows)
 
     def ended(self, uid: int, serial: int, ns: int) -> list[Row]:
         """A thread is over."""

@@ -20,7 +20,8 @@ from clew.records.run import CAUSE_VARIABLE, FOLDER, RUN_VARIABLE, make_folder, 
 
 ADDRESS_FILE = "relay.json"
 LOCK_FILE = "relay.lock"
-START_SECONDS = 15.0
+START_SECONDS = 60.0
+"""A machine may be busy."""
 _LOCK_SECONDS = 1.0
 """Whoever asks whether there is a relay has the lock for an instant."""
 

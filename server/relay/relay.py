@@ -30,7 +30,7 @@ from clew.server.relay.stream import Stream
 from clew.server.relay.viewers import Viewers
 
 FIND_EVERY = 0.5
-BUSY, IDLE = 0.02, 0.1
+BUSY, IDLE = 0.04, 0.1
 """Seconds between two looks at the files."""
 LINGER = 10.0
 """Seconds for which a run that is over is at hand for viewers that come again."""

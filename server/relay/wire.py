@@ -19,6 +19,7 @@ from clew.records.errors import ClewError
 
 VERSION = 1
 MOST_MESSAGE = 64 << 20
+_UNKNOWN = Standing()
 _HEAD = struct.Struct("<I")
 _ALIGNED = 8
 _ROW = sum(np.dtype(kind).itemsize for _, kind in COLUMNS)
@@ -109,11 +110,17 @@ def state_message(run: str, source: str, journal: str, state: LiveState, missed:
         "journal": journal,
         "moment": state.moment,
         "missed": missed,
-        "entities": [(*entity, *state.standing.get(entity.number, Standing())) for entity in state.entities.values()],
+        "entities": [
+            (*entity, *_told(state.standing.get(entity.number, _UNKNOWN))) for entity in state.entities.values()
+        ],
         "deleted": list(state.deleted),
         "channels": list(state.channels.items()),
         "sites": [(number, *place) for number, place in state.sites.items()],
     }
+
+
+def _told(standing: Standing) -> tuple[int, int, int]:
+    return standing.container, standing.sent, standing.received
 
 
 def state_of(message: dict[str, Any]) -> LiveState:
