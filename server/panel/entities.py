@@ -164,6 +164,7 @@ def entity_events(session: Session, params: EntityEventsParams, task: Task) -> E
             for source, target, count, last in rows
         ],
         hiddenLines=between.hidden,
+        finished=found.run.finished,
         unseen=between.unseen,
     )
 

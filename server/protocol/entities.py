@@ -126,6 +126,8 @@ class EntityEventsResult:
     """Of the events between the two moments, whichever is first, with the boxes of `toMoment`."""
     hiddenLines: int
     """So many more, with the fewest communications."""
+    finished: bool
+    """The run is over. While it went on its moments and entities may have had other numbers."""
     unseen: int
     """Communications of no line: within one box, or with an entity that is in none."""
 

@@ -483,6 +483,8 @@ export interface EntityEventsResult {
   lines: EntityLine[];
   /** So many more, with the fewest communications. */
   hiddenLines: number;
+  /** The run is over. While it went on its moments and entities may have had other numbers. */
+  finished: boolean;
   /** Communications of no line: within one box, or with an entity that is in none. */
   unseen: number;
 }

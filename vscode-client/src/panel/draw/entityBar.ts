@@ -29,8 +29,9 @@ export function entityBar(player: EntityPlayer, activity: readonly number[], act
     >
       ${picture}
     </button>`;
+  const moves = playing === 1 || player.following;
   const play = (direction: 1 | -1): void => {
-    if (playing === direction) player.pause();
+    if (playing === direction || (moves && direction === 1)) player.pause();
     else player.play(direction);
   };
   const at = duration(playback.ns - from);
@@ -50,12 +51,12 @@ export function entityBar(player: EntityPlayer, activity: readonly number[], act
       <button
         type="button"
         class="play"
-        title=${playing === 1 ? "Pause (Space)" : "Play (Space)"}
+        title=${moves ? "Pause (Space)" : "Play (Space)"}
         @click=${() => {
           play(1);
         }}
       >
-        ${icon(playing === 1 ? "pause" : "play")}<span>${playing === 1 ? "Pause" : "Play"}</span>
+        ${icon(moves ? "pause" : "play")}<span>${moves ? "Pause" : "Play"}</span>
       </button>
       ${button("An event forward (→)", icon("forward"), () => {
         act.step(1);

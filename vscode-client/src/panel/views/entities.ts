@@ -88,7 +88,11 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     const live = run?.finished === false;
     const source = new (live ? LiveEntities : RecordedEntities)(this.context, question);
     const { moment } = question;
-    const result = await source.state(moment === undefined ? (live ? "end" : "fullest") : { moment });
+    // Once a program has ended, the same time is shown: its moments and entities may have other numbers now.
+    const ended = this.live && !live && this.answer !== undefined && this.answer.run.id === run?.id;
+    const selected = ended ? this.player.state.boxes.get(this.stage.selected) : undefined;
+    const when = ended ? { ns: this.player.state.ns } : live ? "end" : "fullest";
+    const result = await source.state(moment === undefined || ended ? when : { moment });
     // All lines of the run, between those that are there now: so that a picture stays as it is while it is played.
     const known =
       result.moments > 0
@@ -99,7 +103,8 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     this.stage.end();
     this.stage.know(known.flatMap(({ lines }) => lines));
     this.handle(result);
-    if (live) this.player.follow(true);
+    if (ended) this.choose(result.boxes.find((box) => isSame(box, selected))?.entity ?? -1);
+    if (live && moment === undefined) this.player.follow(true);
     const recent = await this.player.recent();
     if (asked === this.asked && recent) this.stage.show(recent);
   }
@@ -186,7 +191,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   private enter(entity: number): void {
     const box = this.player.state.boxes.get(entity);
     if (box && box.holds > 0) {
-      this.ask({ inside: entity, moment: this.player.state.moment });
+      this.ask({ inside: entity, ...this.now });
       return;
     }
     this.choose(entity);
@@ -202,8 +207,12 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
 
   private leaveTo(entity: number | undefined): void {
     const { inside: _left, ...rest } = this.context.question;
-    const { moment } = this.player.state;
-    this.context.ask({ ...rest, moment, ...(entity === undefined ? {} : { inside: entity }) });
+    this.context.ask({ ...rest, ...this.now, ...(entity === undefined ? {} : { inside: entity }) });
+  }
+
+  /** The moment to go on at: what follows a program goes on to do so. */
+  private get now(): Pick<EntitiesQuestion, "moment"> {
+    return this.player.following ? {} : { moment: this.player.state.moment };
   }
 
   private ask(change: Partial<EntitiesQuestion>): void {
@@ -282,7 +291,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     const many = shiftKey ? SHIFTED : 1;
     const acts: Record<string, () => void> = {
       " ": () => {
-        if (player.playing !== 0) player.pause();
+        if (player.playing !== 0 || player.following) player.pause();
         else player.play(shiftKey ? -1 : 1);
       },
       ArrowLeft: () => void this.step(-many),
@@ -490,4 +499,8 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     const { short, long } = clarityWords(clarity);
     return html`<p class="entities-figures muted" title=${long}>${short}</p>`;
   }
+}
+
+function isSame(box: EntityBox, other: EntityBox | undefined): boolean {
+  return box.name === other?.name && box.kind === other.kind;
 }

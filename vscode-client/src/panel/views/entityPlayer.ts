@@ -22,6 +22,8 @@ export interface Shown {
 /** Of watching, that is fetched at once: as long as an answer takes, but not less, in ms. */
 const LEAST_PART = 100;
 const MOST_PART = 2000;
+/** So many times as long as an answer took nothing is asked of a program that still runs. */
+const REST = 3;
 /** Events before a moment that are still seen when one comes there from afar: a part of all, but not less. */
 const RECENT = 0.01;
 const LEAST_RECENT = 60;
@@ -45,6 +47,9 @@ export class EntityPlayer {
   private wanted: Exclude<Goal, "end"> | undefined;
   /** Which way it was played when one went elsewhere. */
   private resume: 1 | 0 | -1 = 0;
+  private catching = false;
+  /** In ms of the page's clock. */
+  private restUntil = 0;
   private unfollow: (() => void) | undefined;
 
   constructor(private readonly shown: Shown) {}
@@ -89,6 +94,7 @@ export class EntityPlayer {
 
   pause(): void {
     const was = this.playing;
+    this.follow(false);
     this.resume = 0;
     this.halt();
     if (was !== 0) this.playback.goTo(this.state.ns);
@@ -168,13 +174,27 @@ export class EntityPlayer {
       return;
     }
     this.unfollow = this.source?.follow((isOver) => {
-      void this.later(() => this.catchUp(isOver));
+      if (isOver) this.pause();
+      else this.more();
     });
-    void this.later(() => this.catchUp(false));
+    this.more();
+  }
+
+  /** Asks for the newest moment, unless that is under way, or took so long that the program is to be left in peace. */
+  private more(): void {
+    if (this.catching || performance.now() < this.restUntil) return;
+    this.catching = true;
+    void this.later(async () => {
+      const begun = performance.now();
+      await this.catchUp();
+      this.restUntil = performance.now() + REST * (performance.now() - begun);
+    }).finally(() => {
+      this.catching = false;
+    });
   }
 
   /** Goes to the newest moment. */
-  private async catchUp(isOver: boolean): Promise<void> {
+  private async catchUp(): Promise<void> {
     const { state, source, playback } = this;
     if (!this.following || !source) return;
     const answer = await source.way(state.moment, "end");
@@ -182,7 +202,6 @@ export class EntityPlayer {
     playback.begin(playback.span.from, Math.max(playback.span.to, answer.toNs));
     if (answer.toMoment > state.moment) this.take(state.stepOf(answer), true);
     playback.goTo(state.ns);
-    if (isOver) this.follow(false);
   }
 
   /** Before each frame; is anything played? */

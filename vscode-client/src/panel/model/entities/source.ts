@@ -12,7 +12,7 @@ export type Goal = { moment: number } | { ns: number } | "end";
 
 export interface EntitySource {
   /** "fullest": when most are there. */
-  state(when: { moment: number } | "end" | "fullest"): Promise<EntitiesResult>;
+  state(when: Goal | "fullest"): Promise<EntitiesResult>;
   /** From a moment to another, forward or back. */
   way(from: number, to: Goal): Promise<EntityEventsResult>;
   about(entity: number, moment: number): Promise<EntityResult>;
@@ -62,10 +62,41 @@ export class RecordedEntities implements EntitySource {
   }
 }
 
+/** How often more is asked for after a notification, and how long after the last time in ms. */
+const MORE = 4;
+const MORE_MS = 220;
+const NOTHING = { changed: [], removed: [], lines: [], hiddenLines: 0, unseen: 0 };
+
 /** What a program that still runs has recorded so far; the host says when there is more. */
 export class LiveEntities extends RecordedEntities {
-  override follow: EntitySource["follow"] = (listener) =>
-    this.context.followRuns(({ run, name, finished }) => {
-      if ([run, name].includes(this.asked.run ?? this.context.store.state.selectedRun)) listener(finished);
+  /** Of a run that has ended nothing more is told here: the whole run has its own numbers. */
+  override async way(from: number, to: Goal): Promise<EntityEventsResult> {
+    const answer = await super.way(from, to);
+    return answer.finished ? { ...answer, ...NOTHING, fromMoment: from, toMoment: from, fromNs: answer.toNs } : answer;
+  }
+
+  override follow: EntitySource["follow"] = (listener) => {
+    let left = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // Between two notifications as much again, so that it looks less abrupt.
+    const next = (): void => {
+      if (left === 0) return;
+      left -= 1;
+      timer = setTimeout(() => {
+        listener(false);
+        next();
+      }, MORE_MS);
+    };
+    const end = this.context.followRuns(({ run, name, finished }) => {
+      if (![run, name].includes(this.asked.run ?? this.context.store.state.selectedRun)) return;
+      clearTimeout(timer);
+      listener(finished);
+      left = finished ? 0 : MORE;
+      next();
     });
+    return () => {
+      clearTimeout(timer);
+      end();
+    };
+  };
 }
