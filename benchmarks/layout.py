@@ -1,11 +1,12 @@
 """The paper's figure 8 with the panel's layouts beside it: when forces rest, and which layouts show all lines clearly.
 
-    python benchmarks/layout.py
+    python benchmarks/layout.py [NAME …]
 
-The systems are as large as the paper's. Forces rest when nothing moves by 1e-5 px a cycle. The paper draws each cycle, of
-17.81 ms; we need not, so ours are seconds of the processor, of which under 2 s are asked, and beside them stands what our
-cycles would take if each were drawn. A line is clear that fewer than 3 others cross and that passes over no entity. The third
-layout is asked to show more lines clearly than the other two where neither shows all.
+Records the systems of `examples/topologies`, as large as the paper's, and lays out what was recorded: all entities that there
+were, where they were last, and all lines between them in the whole run. Forces rest when nothing moves by 1e-5 px a cycle. The
+paper draws each cycle, of 17.81 ms; we need not, so ours are seconds of the processor, of which under 2 s are asked; beside
+them stands what our cycles would take, were each drawn. A line is clear that fewer than 3 others cross and that passes over no
+entity. The third layout is asked to show more lines clearly than the other two where neither shows all.
 
 Needs Node and the client's packages (`make client`). The last line printed is one JSON object.
 """
@@ -18,10 +19,25 @@ import platform
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-CLIENT = Path(__file__).parents[1] / "vscode-client"
+from clew.graph.entities.events import Happening
+from clew.graph.entities.find import entities_of
+from clew.graph.entities.fold import Fold
+from clew.graph.entities.nesting import nesting
+from clew.graph.entities.play import lines
+from clew.graph.store import open_graph
+
+ROOT = Path(__file__).parents[1]
+CLIENT = ROOT / "vscode-client"
+EXAMPLES = ROOT / "examples" / "topologies"
+SYSTEMS = {
+    "grid": ["--steps", "5"], "josephus": [], "chord": ["--lookups", "100"], "hypercube": [], "tree": [], "farm": [],
+    "theaters": [],
+}  # fmt: skip
+"""With their options: each step of a grid has all its lines; of Chord's the paper has 150, these lookups 149."""
 PAPER = {"grid": 80.523, "chord": 4.202, "hypercube": 6.845, "tree": 27.962}
 """Seconds until its forces rest."""
 CLEARED = {
@@ -34,8 +50,12 @@ CYCLE_S = 0.01781
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    systems = measured()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SYSTEMS)} (default: all)")
+    names = parser.parse_args().names or list(SYSTEMS)
+    if unknown := [name for name in names if name not in SYSTEMS]:
+        parser.error(f"there is no system {unknown[0]}; there are {', '.join(SYSTEMS)}")
+    systems = measured({name: recorded(name) for name in names})
     rows: list[dict[str, Any]] = []
     head = (
         "system",
@@ -43,6 +63,7 @@ def main() -> None:
         "lines",
         "at rest, s",
         "cycles",
+        "drawn, s",
         "paper, s",
         "concentric",
         "force",
@@ -84,7 +105,28 @@ def row(name: str, unit: str, ours: float, asked: float, peer: float | None = No
     }  # fmt: skip
 
 
-def measured() -> dict[str, Any]:
+def recorded(name: str) -> dict[str, Any]:
+    """A recorded system as layouts take it."""
+    with tempfile.TemporaryDirectory(prefix="clew-layout-") as workspace:
+        command = [sys.executable, f"{name}.py", *SYSTEMS[name]]
+        clew = [sys.executable, "-m", "clew", "run", "--quiet", "--workspace", workspace, "--spec", f"{name}.esl", "--"]
+        subprocess.run([*clew, *command], cwd=EXAMPLES, check=True, stdout=subprocess.DEVNULL)
+        (run,) = (Path(workspace) / ".clew" / "runs").iterdir()
+        events, _ = entities_of(open_graph(run)[0])
+    kept = events.kind != Happening.DELETION
+    columns = {name: getattr(events, name)[kept] for name in ("ns", "kind", "first", "other", "row", "channel")}
+    events = replace(events, **columns)
+    found = nesting(events, Fold(events).at(len(events)))
+    there = found.chosen(events.entities)
+    talks = lines(events, 0, len(events), found.lifted(there), shown=len(there), most=len(events))
+    ends = zip(there[talks.source].tolist(), there[talks.target].tolist(), talks.count.tolist(), strict=True)
+    return {
+        "entities": [{"id": one, "container": int(found.container[one])} for one in there.tolist()],
+        "talks": [{"source": source, "target": target, "count": count} for source, target, count in ends],
+    }
+
+
+def measured(systems: dict[str, Any]) -> dict[str, Any]:
     """By system what `test/layoutFigures.ts` tells."""
     bundler = CLIENT / "node_modules" / ".bin" / "esbuild"
     if not bundler.exists():
@@ -94,7 +136,8 @@ def measured() -> dict[str, Any]:
         source = CLIENT / "test" / "layoutFigures.ts"
         options = ["--bundle", "--platform=node", "--format=cjs", "--log-level=warning", f"--outfile={bundle}"]
         subprocess.run([bundler, source, *options], check=True)
-        done = subprocess.run(["node", bundle], check=True, capture_output=True, text=True)
+        given = json.dumps(systems)
+        done = subprocess.run(["node", bundle], check=True, input=given, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

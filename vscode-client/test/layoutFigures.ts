@@ -1,11 +1,12 @@
-/** For `benchmarks/layout.py`: how long each layout takes for the paper's systems, and how clear it is, as one JSON object. */
+/** For `benchmarks/layout.py`, which gives recorded systems: how long each layout takes, and how clear it is, as one JSON object. */
+import { readFileSync } from "node:fs";
 import { automatic, LAYOUTS, type LayoutName } from "../src/panel/layout/entities/auto";
 import { type Clarity, clarity } from "../src/panel/layout/entities/clarity";
 import { settled } from "../src/panel/layout/entities/force";
 import type { EntityInput } from "../src/panel/layout/entities/types";
-import { SYSTEMS } from "./systems";
 
 const ROUNDS = 5;
+const RADIUS = 500;
 
 interface Figures extends Clarity {
   /** Of the processor. */
@@ -31,4 +32,6 @@ function figures(input: EntityInput): object {
   return { entities: input.entities.length, layouts, cycles, still, chosen: automatic(input).name };
 }
 
-console.log(JSON.stringify(Object.fromEntries(Object.entries(SYSTEMS).map(([name, input]) => [name, figures(input)]))));
+const systems = JSON.parse(readFileSync(0, "utf8")) as Record<string, Omit<EntityInput, "radius">>;
+const all = Object.entries(systems).map(([name, system]) => [name, figures({ ...system, radius: RADIUS })]);
+console.log(JSON.stringify(Object.fromEntries(all)));
