@@ -1,4 +1,5 @@
-"""The systems of `examples/topologies`, recorded as anyone would: their answers, and of their entities what theory says."""
+"""The systems of `examples/topologies`, recorded as anyone would, and that of docs/entities.md: their answers, and of their
+entities what theory says."""
 
 from __future__ import annotations
 
@@ -52,11 +53,11 @@ class System:
         return {names[one] or "": names[found.container[one]] for one in found.chosen(self.events.entities).tolist()}
 
 
-def record(name: str, folder: Path, *options: str) -> System:
+def record(name: str, folder: Path, *options: str, where: Path = FOLDER) -> System:
     done = subprocess.run(
-        [sys.executable, "-m", "clew", "run", "--workspace", folder, "--quiet", "--spec", FOLDER / f"{name}.esl", "--",
+        [sys.executable, "-m", "clew", "run", "--workspace", folder, "--quiet", "--spec", f"{name}.esl", "--",
          sys.executable, f"{name}.py", *options],
-        cwd=FOLDER, capture_output=True, text=True, timeout=120,
+        cwd=where, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     (run,) = (folder / ".clew" / "runs").iterdir()
@@ -207,6 +208,19 @@ def test_an_actor_is_the_same_in_every_theater_that_the_balancer_moves_it_to(tmp
     # Each passes on every number but its own, which is sent once a lap: all talk as often to the next one in the ring.
     ring = list(zip(actors, [*actors[1:], actors[0]], strict=True))
     assert Counter(system.talks) == dict.fromkeys(ring, 5 * 6)
+
+
+def test_the_page_on_entities_says_what_one_sees_of_its_program(tmp_path: Path) -> None:
+    page = (FOLDER.parents[1] / "docs" / "entities.md").read_text("utf-8")
+    for language, suffix in (("python", "py"), ("esl", "esl")):
+        (block,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        (tmp_path / f"depot.{suffix}").write_text(block, "utf-8")
+    system = record("depot", tmp_path, where=tmp_path)
+    assert system.holders() == {
+        "depot": None, "red": "depot", "blue": "depot", "parcel 1": "red", "parcel 2": "red",
+    }  # fmt: skip
+    assert system.talks == [("red", "blue")]
+    assert [name for name, _ in system.told(Happening.DELETION)] == ["parcel 0"]
 
 
 @pytest.mark.parametrize("name", NAMES)
