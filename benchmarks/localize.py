@@ -3,8 +3,9 @@
 Hundreds of labelled cases of four kinds (`localize_faults.py`), one ranking for all, which is not told the kind. Those with a
 reference of another day, which differs by itself, are a row of their own, and so are structural faults that leave nothing in
 the visits of their own service. Healthy periods have suspects, too: their first one's score is told beside those of faults.
-Methods were chosen with seeds below 100; figures to be told are of others. Peers, on the same cases: the largest shift of total
-self time, and the smallest p of Mann and Whitney over services' self times per request.
+Methods were chosen with seeds below 100; figures to be told are of others, of several blocks of them, for these differ by more
+than one would like; beside clew's shares stand the bounds that they lie in at 95 % (Wilson). Peers, on the same cases: the
+largest shift of total self time, and the smallest p of Mann and Whitney over services' self times per request.
 Needs the traces of TrainTicket: CLEW_SHARED_DATA names the folder that holds `trainticket/`.
 """
 
@@ -86,6 +87,14 @@ def _p(sides: Sides, place: int) -> float:
     return float(ranked.p[0]) if ranked.delta[0] > 0 else 1.0
 
 
+def bounds(share: float, many: int) -> tuple[float, float]:
+    """That a share of so many cases lies in, at 95 %."""
+    z = 1.96
+    middle = (share + z * z / (2 * many)) / (1 + z * z / many)
+    half = z * np.sqrt(share * (1 - share) / many + z * z / (4 * many * many)) / (1 + z * z / many)
+    return middle - half, middle + half
+
+
 PEERS: dict[str, Callable[[Case], list[str]]] = {
     "largest shift of self time": largest_shift, "Mann-Whitney on self time": smallest_p,
 }  # fmt: skip
@@ -93,8 +102,8 @@ PEERS: dict[str, Callable[[Case], list[str]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=60, help="of each kind (default: 60)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cases", type=int, default=60, help="of each kind and seed (default: 60)")
+    parser.add_argument("--seed", type=int, nargs="+", default=[0], help="where blocks of seeds begin (default: 0)")
     options = parser.parse_args()
     folder = Path(os.environ.get("CLEW_SHARED_DATA", "")) / "trainticket"
     if not (folder / f"{PERIODS[0]}.jsonl.gz").exists():
@@ -103,7 +112,7 @@ def main() -> None:
     ranks: dict[tuple[str, str], list[int]] = defaultdict(list)
     scores: dict[str, list[float]] = {"faulty": [], "healthy": []}
     used = 0.0
-    seeds = range(options.seed, options.seed + options.cases)
+    seeds = [first + number for first in options.seed for number in range(options.cases)]
     for case in (make_case(periods, kind, seed) for kind in KINDS for seed in seeds):
         start = time.process_time()
         suspects = localize(case.suspect, case.reference).suspects
@@ -122,8 +131,10 @@ def main() -> None:
     rows = []
     for of in (row for row in ROWS if ("clew", row) in ranks):
         shares = {name: [np.mean(np.array(ranks[name, of]) <= most) for most in (1, 3)] for name in ("clew", *PEERS)}
+        many = len(ranks["clew", of])
         told = "; ".join(f"{name} {one:.0%} first, {three:.0%} in three" for name, (one, three) in shares.items())
-        print(f"{of:>16}, {len(ranks['clew', of])} cases: {told}")
+        sure = [f"{low:.0%} to {high:.0%}" for low, high in (bounds(share, many) for share in shares["clew"])]
+        print(f"{of:>16}, {many} cases: {told}; clew at 95 %: {', '.join(sure)}")
         for number, what in enumerate(("first", "in the first three")):
             asked = ASKED[of][number] if of in ASKED else None
             mine, peer = (round(float(shares[name][number]), 3) for name in ("clew", "largest shift of self time"))
@@ -137,7 +148,7 @@ def main() -> None:
     for of, bits in scores.items():
         low, middle, high = np.quantile(bits, (0.1, 0.5, 0.9))
         print(f"{of}: score of the first suspect {middle:.1f} bits ({low:.1f} to {high:.1f}, most {max(bits):.1f})")
-    print(f"{1000 * used / (len(KINDS) * options.cases):.0f} ms of a processor per localisation")
+    print(f"{1000 * used / (len(KINDS) * len(seeds)):.0f} ms of a processor per localisation")
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(json.dumps({"benchmark": "localize", "machine": machine, "rows": rows}))
 

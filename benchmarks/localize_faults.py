@@ -1,7 +1,7 @@
 """Faults of known places, put into traces of healthy requests: what `localize.py` and its test measure with.
 
 Four kinds: `delay` (the network of one service: each message to and from it, and each query it makes), `cpu` (calls of one
-service stall now and then), `exception` and `return`. Service, size, share of visits, numbers of requests, mix of requests, the
+service stall now and then), `exception` and `return`. Service, size, share of visits, mix of requests, the
 instant from which on it is so (in half of the cases the first), and the noise of a busy machine on all services are drawn.
 
 Structural faults are as one gets them by changing a method of a running program, so that it throws or returns too early: they
@@ -100,21 +100,15 @@ def make_healthy(periods: list[Flows], seed: int) -> tuple[Flows, Flows]:
 def _two_parts(
     periods: list[Flows], chance: np.random.Generator, *, other_day: float = OTHER_DAY
 ) -> tuple[Flows, Flows]:
+    """Half of a period's requests, and the others or those of another period. Each is there once: one that was drawn again
+    would take the very same times again, a chance outlier become a habit that no real period has."""
     order = chance.permutation(len(periods))
     one, other = periods[order[0]], periods[order[1 % len(periods)]]
-    if chance.random() < other_day:
-        pools = np.arange(len(one)), np.arange(len(other))
-    else:
-        other = one
-        halves = chance.permutation(len(one))
-        pools = halves[: len(one) // 2], halves[len(one) // 2 :]
-    parts = []
-    for flows, pool, size in zip((one, other), pools, (1.0, chance.uniform(1.0, 2.5)), strict=True):
-        # Another mix of requests: some categories are asked for more often.
-        liking = chance.gamma(4.0, 1.0, int(flows.category.max()) + 1)[flows.category[pool]]
-        count = int(size * len(pool))
-        parts.append(flows.take(chance.choice(pool, count, p=liking / liking.sum()) if size > 1 else pool))
-    return parts[0], parts[1]
+    another = chance.random() < other_day
+    # Another mix of requests: some categories are asked for more often.
+    liking = chance.gamma(4.0, 1.0, int(one.category.max()) + 1)[one.category]
+    half = np.sort(chance.choice(len(one), len(one) // 2, replace=False, p=liking / liking.sum()))
+    return one.take(half), other if another else one.take(np.setdiff1d(np.arange(len(one)), half))
 
 
 class _Edit:
