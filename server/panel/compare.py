@@ -32,6 +32,8 @@ from clew.server.protocol import (
 from clew.server.session import Session, Task
 
 MAX_ROWS = 5000
+MAX_NAMES = 300
+"""Of requests; the most frequent ones."""
 MAX_DETAILS = 50
 """Calls, precursors and differences of one row, each: those that tell most."""
 MAX_FLOW = 2000
@@ -55,12 +57,14 @@ def compare_view(session: Session, params: CompareParams, task: Task) -> Compare
     shown += list(rows.unchanged(limit - len(shown)))
     category = params.category or rows.first() or (shown[0].category if shown else "")
     levels = level_names(found.before[0].run.graph)
+    names = found.names
     return CompareResult(
         before=_refs(session, found.before),
         after=_refs(session, found.after),
         level=params.level,
         levels=[name for name in levels if name != EVENT],
-        names=found.names,
+        names=sorted(names[:MAX_NAMES]),
+        hiddenNames=max(len(names) - MAX_NAMES, 0),
         sentence=mutations.sentence(),
         explanation=mutations.explain(),
         thresholds=params.thresholds,

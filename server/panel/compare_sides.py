@@ -7,7 +7,8 @@ costs nothing.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from clew.graph.query import Run
 
 
+NAMED = 20
+"""Of the requests that there are, where one is asked for that is not."""
 PICKS = {"fastest": 0.0, "typical": 0.5, "slowest": 1.0}
 """Words for one request of a run, by its place among all by how long they took."""
 
@@ -49,7 +52,8 @@ class Compared:
 
     @property
     def names(self) -> list[str]:
-        return sorted({name for flows in self.flows for name in flows.names})
+        """Of all requests that there are to compare, whichever are compared; the most frequent first."""
+        return [name for name, _ in _names(self.before + self.after).most_common()]
 
 
 _LAST: weakref.WeakKeyDictionary[Session, tuple[object, Compared]] = weakref.WeakKeyDictionary()
@@ -132,7 +136,24 @@ def _flows(side: Sequence[Chosen], params: CompareParams) -> Flows:
     return concat(*parts)
 
 
+def _names(chosen: Sequence[Chosen]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for each in chosen:
+        graph = each.run.graph
+        rows = graph.rows_of([Kind.REQUEST]) if each.event is None else np.array([each.event], np.int64)
+        if len(rows):
+            codes, counts = np.unique(graph.extensions.channel[graph.ext[rows]], return_counts=True)
+            for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+                found[graph.strings[code]] += count
+    return found
+
+
 def _no_such_request(chosen: Sequence[Chosen], name: str) -> ClewError:
-    known = sorted({found for each in chosen for found in Flows.of(each.run).names})
-    there = f"there are {', '.join(known)}" if known else "there are none at all"
-    return ClewError(f"no run has a request of the name {name!r}; {there}")
+    return ClewError(f"no run has a request of the name {name!r}; {there_are(_names(chosen))}")
+
+
+def there_are(names: Iterable[str]) -> str:
+    """Which names of requests there are, for whoever asked for another one."""
+    known = sorted(set(names))
+    more = f" and {len(known) - NAMED:,} more" if len(known) > NAMED else ""
+    return f"there are {', '.join(known[:NAMED])}{more}" if known else "there are none at all"

@@ -12,6 +12,7 @@ from clew.compare.evidence import Evidence
 from clew.compare.suspects import Localization, Suspect, Thresholds, localize
 from clew.graph.ops.flows import Flows
 from clew.records.errors import ClewError
+from clew.server.panel.compare_sides import there_are
 from clew.server.protocol import (
     LocalizeCluster,
     LocalizeEvidence,
@@ -43,8 +44,7 @@ def localize_view(session: Session, params: LocalizeParams, task: Task) -> Local
         suspect, reference = (Flows.of(runs, names=names) if runs else None for runs in sides)
     assert suspect is not None
     if params.request and not len(suspect):
-        known = sorted(set(Flows.of(sides[0]).names))
-        there = f"there are {', '.join(known)}" if known else "there are none at all"
+        there = there_are(Flows.of(sides[0]).names)
         raise ClewError(f"no suspect run has a request of the name {params.request!r}; {there}")
     task.phase("comparing")
     with task.interruptible():

@@ -225,3 +225,5 @@ class CompareResult:
     """Null where there is nothing to show."""
     message: str = ""
     """A sentence when there is nothing to compare, with what to do."""
+    hiddenNames: int = 0
+    """Of rarer requests, which can be asked for all the same."""

@@ -324,7 +324,7 @@ def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: 
         path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
         subprocess.run(
             ["npm", "rebuild", "--silent", "@vscode/spdlog"], cwd=CODE_SERVER.parents[2] / "lib/vscode", check=False,
-            capture_output=True, timeout=300, env={**os.environ, "PATH": path, "npm_config_nodedir": str(node)},
+            capture_output=True, timeout=900, env={**os.environ, "PATH": path, "npm_config_nodedir": str(node)},
         )  # fmt: skip
     install = [*command, "--install-extension", str(vsix)]
     subprocess.run(install, check=True, capture_output=True, env=environment, timeout=120)

@@ -200,6 +200,16 @@ def test_a_row_of_a_comparison_names_what_tells_most_and_counts_the_rest(session
             assert (len(row[name]), row[f"hidden{name.capitalize()}"]) == (0, len(known[name]))
 
 
+def test_names_of_requests_are_all_there_whichever_are_compared_and_counted_where_they_are_too_many(
+    session, monkeypatch
+):
+    whole = answer(session, "clew/compare", COMPARE)["names"]
+    assert whole and answer(session, "clew/compare", COMPARE | {"request": whole[0]})["names"] == whole
+    monkeypatch.setattr("clew.server.panel.compare.MAX_NAMES", 0)
+    few = answer(session, "clew/compare", COMPARE)
+    assert (few["names"], few["hiddenNames"]) == ([], len(whole))
+
+
 def test_groups_of_requests_that_are_left_out_are_counted(session, monkeypatch):
     whole = answer(session, "clew/localize", {"suspect": ["before"]})
     monkeypatch.setattr("clew.server.panel.localize.MAX_CLUSTERS", 0)

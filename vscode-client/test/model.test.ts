@@ -4,7 +4,17 @@ import { layered } from "../src/panel/layout/layered";
 import { chainLines } from "../src/panel/model/chain";
 import { coalesce } from "../src/panel/model/coalesce";
 import { diffLines, filterRows } from "../src/panel/model/diff";
-import { change, count, duration, elide, libraryPlace, offset, place, shortLabel } from "../src/panel/model/format";
+import {
+  arrows,
+  change,
+  count,
+  duration,
+  elide,
+  libraryPlace,
+  offset,
+  place,
+  shortLabel,
+} from "../src/panel/model/format";
 import { fromSlice, nodesOf, search } from "../src/panel/model/graph";
 import { rowStep, start, step as go } from "../src/panel/model/navigate";
 import { shortProcesses } from "../src/panel/model/processes";
@@ -13,6 +23,12 @@ import { layoutInput } from "../src/panel/model/sizes";
 import { edge, node, row, segment, slice, step } from "./samples";
 
 const measure = (text: string): number => text.length * 7;
+
+test("a sentence keeps its numbers and their units together", () => {
+  expect(arrows("took 1.2 ms -> 30 s (18 %), 5 spans, 3 minutes later")).toBe(
+    "took 1.2\u00a0ms → 30\u00a0s (18\u00a0%), 5 spans, 3 minutes later",
+  );
+});
 
 describe("the graph of a slice", () => {
   test("numbers the nodes by the chain's steps, several where the chain returns", () => {

@@ -301,6 +301,8 @@ export interface CompareResult {
   graph: CompareGraph | null;
   /** A sentence when there is nothing to compare, with what to do. */
   message: string;
+  /** Of rarer requests, which can be asked for all the same. */
+  hiddenNames: number;
 }
 
 export interface DiffParams {

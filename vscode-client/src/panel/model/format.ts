@@ -35,9 +35,9 @@ export function count(number: number, noun: string): string {
   return `${thousands(number)} ${plural}`;
 }
 
-/** The server's sentences are for terminals, too. */
+/** The server's sentences are for terminals, too. Here no line ends between a number and its unit. */
 export function arrows(sentence: string): string {
-  return sentence.replaceAll(" -> ", " → ");
+  return sentence.replaceAll(" -> ", " → ").replace(/(?<=\d) (?=(?:ns|µs|ms|s|min|h|%)(?!\w))/g, "\u00a0");
 }
 
 export function thousands(number: number): string {

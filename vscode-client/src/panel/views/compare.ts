@@ -123,6 +123,8 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
   }
 
   private namePicker({ params, result }: Answer): TemplateResult {
+    const rare = params.request && !result.names.includes(params.request);
+    const names = rare ? [...result.names, params.request ?? ""] : result.names;
     return html`<label class="picker">
       <span class="word">Requests</span>
       <select
@@ -132,7 +134,12 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
         }}
       >
         <option value="" .selected=${!params.request}>all</option>
-        ${result.names.map((name) => html`<option value=${name} .selected=${name === params.request}>${name}</option>`)}
+        ${names.map((name) => html`<option value=${name} .selected=${name === params.request}>${name}</option>`)}
+        ${
+          result.hiddenNames > 0
+            ? html`<option disabled>and ${count(result.hiddenNames, "rarer name")}</option>`
+            : nothing
+        }
       </select>
     </label>`;
   }
