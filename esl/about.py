@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from clew.esl import packs
 from clew.esl.ast import Act, Entity, EntityEvent, Include, LevelMap, Pattern, Scope, Spec
 from clew.esl.completion import signature
 from clew.esl.functions import FunctionInfo
 from clew.esl.help import help_of
 from clew.esl.lower import method_pattern, target_of
-from clew.esl.meaning import mean
+from clew.esl.meaning import mean, parameters_of
 from clew.esl.names import Occurrence
-from clew.esl.place import place_at, word_at
+from clew.esl.place import place_at, surely_before, word_at
 from clew.esl.span import Span
+from clew.esl.tokens import tokens_of
 from clew.records.plan import Rule
 
+_LONGEST = 40
+"""What follows the first of several words that are one for the language."""
 NAMED = 5
 """Functions, or places, that are named; the rest is counted."""
 
@@ -98,6 +102,15 @@ def pack_at(spec: Spec, offset: int) -> str:
     return next((word.text for word in words if word.span.start <= offset <= word.span.end), "")
 
 
+def about_pack(name: str) -> str:
+    """Markdown: what a pack adds, its parameters, and what it costs."""
+    cost = packs.costs().get(name)
+    rows = [f"pack `{name}`: {packs.about(name)}"]
+    rows += [f"- `{each} = {value!r}`, if not given" for each, value in parameters_of(name).items()]
+    rows += [f"- {cost['operation']}: {cost['us']:g} µs, and {cost['added']:g} µs with it"] if cost is not None else []
+    return "\n".join(rows)
+
+
 def name_at(names: Iterable[Occurrence], offset: int) -> Occurrence | None:
     return next((each for each in names if each.written and each.span.start <= offset <= each.span.end), None)
 
@@ -151,7 +164,13 @@ def about_name(name: Occurrence, everywhere: Iterable[tuple[str, Occurrence]]) -
 def about_word(text: str, offset: int) -> tuple[str, int, int]:
     """The reference's text about a keyword, or a word that the language knows, and where it stands; "" for any other."""
     start, end = word_at(text, offset)
-    word = text[start:end]
+    # A word of the language may be several: `decorated by`.
+    begin = surely_before(text, start)
+    tokens = tokens_of(text[begin : end + _LONGEST], start - begin, end - begin)
+    whole = next((each for each in tokens if each[2] == "keyword" and each[0] <= start - begin < each[1]), None)
+    if whole is not None:
+        start, end = begin + whole[0], begin + whole[1]
+    word = text[start:end].partition(" ")[0]
     if not word:
         return "", start, end
     place = place_at(text, start)

@@ -20,9 +20,9 @@ from clew.esl.meaning import parameters_of
 from clew.esl.names import CHANNELS, Occurrence
 from clew.esl.place import Place, is_inside_comment, place_at
 from clew.esl.snippets import SNIPPETS
+from clew.esl.source_files import SourceFile
 from clew.esl.span import Span
 from clew.esl.words import EVENTS, LOG_LEVELS, NAMING, RATES, UNITS
-from clew.records.match import matches_module
 from clew.records.plan import Rule
 
 Kind = Literal[
@@ -232,24 +232,29 @@ class _Completer:
 
     def _inside(self, place: Place, start: int, module: str) -> Iterator[Completion]:
         """Classes, methods and functions of the modules that are meant."""
-        only_classes = place.keyword == "entity"
+        if _wants_classes(place):
+            yield from self._classes_in(start, module)
+            return
         classes: dict[str, int] = {}
         for function in self._functions_of_modules(module):
             owner = function.name.rpartition(".")[0]
             if function.in_class and owner:
                 classes[owner] = classes.get(owner, 0) + 1
-            if only_classes or "<" in function.name:
+            if "<" in function.name:
                 continue
             kind: Kind = "method" if function.in_class else "function"
             yield Completion(
                 f"{module}:{function.name}", kind, start, detail=signature(function), rank=4 if function.in_class else 3
             )
         for owner, count in classes.items():
-            detail = f"{count} methods" if count > 1 else "1 method"
-            if only_classes:
-                yield Completion(f"{module}:{owner}", "class", start, detail=detail, rank=3)
-            else:
-                yield Completion(f"{module}:{owner}.*", "class", start, detail=f"all methods: {count}", rank=3)
+            yield Completion(f"{module}:{owner}.*", "class", start, detail=f"all methods: {count}", rank=3)
+
+    def _classes_in(self, start: int, module: str) -> Iterator[Completion]:
+        assert self.index is not None
+        for file in self._files_of_modules(module):
+            for each in self.index.classes(file):
+                bases = f"({', '.join(filter(None, each.bases))})" if any(each.bases) else ""
+                yield Completion(f"{module}:{each.qualname}", "class", start, detail=bases, rank=3)
 
     def _methods(self, place: Place, start: int) -> Iterator[Completion]:
         """Of the class that an entity's line is about."""
@@ -263,10 +268,12 @@ class _Completer:
 
     def _functions_of_modules(self, module: str) -> Iterator[FunctionInfo]:
         assert self.index is not None
-        target = target_of(Pattern(_NOWHERE, module or "*", None))
-        for file in self.index.files:
-            if any(matches_module(target, name, file.path) for name in file.names):
-                yield from self.index.functions(file)
+        for file in self._files_of_modules(module):
+            yield from self.index.functions(file)
+
+    def _files_of_modules(self, module: str) -> list[SourceFile]:
+        assert self.index is not None
+        return self.index.files_named(target_of(Pattern(_NOWHERE, module or "*", None)))
 
     # Values.
 
@@ -380,6 +387,12 @@ def _attribute(attribute: Attribute, start: int) -> Completion:
     kind: Kind = "method" if attribute.is_property else "attribute"
     rank = 5 if attribute.is_property else 3 if attribute.name.startswith("_") else 2
     return Completion(attribute.name, kind, start, detail=" · ".join(filter(None, (said, whose))), rank=rank)
+
+
+def _wants_classes(place: Place) -> bool:
+    """Of an entity, and of filters by classes."""
+    before = next((token.type for token in reversed(place.tokens) if token.type not in ("PATTERN", "COMMA")), "")
+    return place.keyword == "entity" or before in ("SUBCLASSES_OF", "IN")
 
 
 def _pack_around(place: Place) -> str:

@@ -124,10 +124,14 @@ def place_at(text: str, offset: int) -> Place:
     return _place(members[-1].word, True, text[begin:offset], begin, head)
 
 
+def surely_before(text: str, offset: int) -> int:
+    """The last place before the offset where a statement surely begins: a line with one of its words at its very beginning.
+    0 where there is none."""
+    return max((found.start() for found in _LINE.finditer(text, 0, offset)), default=0)
+
+
 def _from_statement(text: str, offset: int) -> str:
-    """The text before the offset from a place on where a statement surely begins: a line with one of its words at its very
-    beginning. All of it where there is none."""
-    return text[max((found.start() for found in _LINE.finditer(text, 0, offset)), default=0) : offset]
+    return text[surely_before(text, offset) : offset]
 
 
 _LINE = re.compile(rf"^(?:{'|'.join(KEYWORDS)})(?=\s|\Z)", re.MULTILINE)

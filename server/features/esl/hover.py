@@ -17,6 +17,7 @@ def hover(specs: Specs, spec: SpecText, offset: int, task: Task) -> tuple[str, t
     """Markdown, and the part of the text that it is about; "" where there is nothing to say."""
     from clew.esl import about
     from clew.esl.matcher import meant_by
+    from clew.esl.packs import known
     from clew.esl.parser import parse
     from clew.esl.place import word_at
 
@@ -34,6 +35,9 @@ def hover(specs: Specs, spec: SpecText, offset: int, task: Task) -> tuple[str, t
         if figures is not None:
             text += f"\n\n{rule_figures.about(figures.of(functions), figures.name)}"
         return text, (meant.span.start, meant.span.end)
+    pack = about.pack_at(tree, offset)
+    if pack in known():
+        return about.about_pack(pack), word_at(spec.text, offset)
     text, start, end = about.about_word(spec.text, offset)
     if not text:
         start, end = word_at(spec.text, offset)
