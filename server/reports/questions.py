@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -54,7 +55,12 @@ def questions(session: Session, run: str, before: str, views: Collection[str], t
         yield from _aggregate(session, run, task)
     if before:
         yield from _comparison(session, run, before, views, task)
-    elif "suspects" in views:
+        return
+    if "compare" in views:
+        for name in _names(session, run, task):
+            asked = {"before": [f"{run}@typical"], "after": [f"{run}@slowest"], "request": name}
+            yield Question("The slowest request beside a typical one", name, "compare", asked)
+    if "suspects" in views:
         asked = {"suspect": [run], "reference": []}
         yield Question("Where to look", "Requests that are unusual in the run itself", "suspects", asked)
 
@@ -106,6 +112,13 @@ def _errors(session: Session, run: str, task: Task) -> list[tuple[int, str]]:
         [ERRORS],
     )
     return [(int(event), str(text)) for event, text in found]
+
+
+def _names(session: Session, run: str, task: Task) -> list[str]:
+    """Of requests of which there are several, the most frequent first."""
+    flows = session.open(run, task).requests.flows()
+    counts = Counter(flows.names[code] for code in flows.name.tolist())
+    return [name for name, count in counts.most_common(REQUESTS) if count > 1]
 
 
 def _slowest(session: Session, run: str, task: Task) -> list[tuple[int, str]]:

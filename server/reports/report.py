@@ -21,7 +21,7 @@ from clew.server.reports.walk import add_walks
 from clew.server.session import Session, Task
 
 VIEWS = tuple(METHODS)
-OF_TWO = ("compare", "diff")
+OF_TWO = ("diff",)
 
 
 class ReportError(ClewError):

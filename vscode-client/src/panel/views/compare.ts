@@ -101,7 +101,8 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
 
   draw(): TemplateResult {
     const { runs, runsKnown, busy } = this.context.store.state;
-    if (runsKnown && runs.length < 2) {
+    // Two requests of one run can be compared, too.
+    if (runsKnown && runs.length < 2 && this.context.question.before.length === 0) {
       return html`<div class="view">
         ${emptyState(
           runs.length === 0 ? "No run yet" : "One run is not enough",
