@@ -101,6 +101,11 @@ export class EntityPlayer {
     this.shown.changed();
   }
 
+  /** It may have been stopped meanwhile. */
+  private get isFollowing(): boolean {
+    return this.following;
+  }
+
   private get isWanted(): boolean {
     return this.wanted !== undefined;
   }
@@ -198,6 +203,7 @@ export class EntityPlayer {
     const { state, source, playback } = this;
     if (!this.following || !source) return;
     const answer = await source.way(state.moment, "end");
+    if (!this.isFollowing) return;
     this.moments = Math.max(this.moments, answer.toMoment);
     playback.begin(playback.span.from, Math.max(playback.span.to, answer.toNs));
     if (answer.toMoment > state.moment) this.take(state.stepOf(answer), true);
