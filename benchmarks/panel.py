@@ -32,7 +32,9 @@ import numpy as np
 from patterns_data import graph_of
 
 from clew.graph import store
-from clew.records.run import finish_run, load_run
+from clew.records.event import Kind
+from clew.records.plan import Plan, dump
+from clew.records.run import create_run, finish_run, load_run, save_run
 from clew.server.handlers import answer
 from clew.server.session import Session
 
@@ -303,6 +305,69 @@ def patterns(browser: Any, workspace: Path, options: argparse.Namespace) -> list
     return rows
 
 
+# --- entities -------------------------------------------------------------------------------------------------------
+ENTITIES, CONTAINERS, EACH_SECOND = 1000, 20, 10_000
+PLAYED = 10
+"""Seconds: at twice the usual speed the panel plays a run of any length in so many."""
+
+
+def record_entities(workspace: Path) -> None:
+    """A run that tells of 1,000 entities in containers, of which each moves now and then, and all talk to each other."""
+    sys.path.insert(0, str(ROOT))
+    from tests.graph.conftest import RunFolder
+
+    folder, info = create_run(workspace, name="entities", command=["app"], spec="", plan=dump(Plan()), cwd=workspace)
+    save_run(folder, info)
+    run = RunFolder(folder, info)
+    thread = run.process().thread()
+    site, choose = run.processes[0].site("act"), np.random.default_rng(1)
+    near = choose.integers(0, ENTITIES, (ENTITIES, 3))
+
+    def tell(event: str, *values: str) -> None:
+        text = json.dumps({"event": event, "entity": "Actor", "values": values})
+        thread.put(Kind.ENTITY, site, key=0, channel="Actor", text=text)
+
+    thread.enter("act")
+    for one in range(ENTITIES):
+        tell("position", f"actor {one}", f"theater {one % CONTAINERS}")
+    for at in range(EACH_SECOND * PLAYED):
+        one = int(choose.integers(ENTITIES))
+        if at % 1000:
+            tell("communication", f"actor {one}", f"actor {near[one, at % 3]}")
+        else:
+            tell("position", f"actor {one}", f"theater {int(choose.integers(CONTAINERS))}")
+    thread.exit("act")
+    run.write()
+
+
+def entities(browser: Any, _workspace: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Frames while 1,000 entities with 10,000 communications a second are played."""
+    found: list[dict[str, list[float]]] = []
+    with tempfile.TemporaryDirectory(prefix="clew-entities-") as place:
+        record_entities(Path(place))
+        with served(Path(place)) as address:
+            for url in (BLANK, f"{address}#view=entities&layout=concentric&most=1000&moment={ENTITIES}"):
+                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+                page.set_default_timeout(120_000)
+                page.add_init_script(MEASURE)
+                page.goto(url)
+                if url != BLANK:
+                    page.locator("canvas.front[data-still]").wait_for()
+                    page.get_by_label("Speed").select_option("2")
+                    page.locator(".entity-bar .play").click()
+                    page.wait_for_timeout(1500)
+                seconds = min(options.seconds, PLAYED - 3)
+                found.append(frames_of(page, functools.partial(page.wait_for_timeout, 1000 * seconds)))
+                page.close()
+    still, ours = found
+    said, blank = "a page that draws nothing", still["frames"]
+    return [
+        row("entities: frames, 50 %", "ms", percentile(ours["frames"], 50), 17, peer=said, peer_value=percentile(blank, 50)),
+        row("entities: frames, 95 %", "ms", percentile(ours["frames"], 95), 17, peer=said, peer_value=percentile(blank, 95)),
+        row("entities: script of a frame, 50 %", "ms", percentile(ours["scripts"], 50), 8),
+    ]  # fmt: skip
+
+
 # --- the start ------------------------------------------------------------------------------------------------------
 def first_script() -> int:
     """Bytes, compressed, of the first script and all that it imports at once."""
@@ -345,6 +410,7 @@ VIEWS: dict[str, Callable[[Any, Path, argparse.Namespace], list[dict[str, Any]]]
     "timeline": timeline,
     "layouts": layouts,
     "patterns": patterns,
+    "entities": entities,
     "start": start,
 }
 

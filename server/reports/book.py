@@ -20,6 +20,7 @@ METHODS = {
     "suspects": "clew/localize",
     "aggregate": "clew/aggregate",
     "timeline": "clew/timeline",
+    "entities": "clew/entities",
     "wizard": "clew/wizard",
 }
 """Of views what each asks first."""

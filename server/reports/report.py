@@ -13,6 +13,7 @@ from typing import Any
 from clew.records.errors import ClewError
 from clew.server import handlers
 from clew.server.reports.book import METHODS, Book
+from clew.server.reports.entities import add_entities
 from clew.server.reports.guide import add_guide
 from clew.server.reports.questions import questions
 from clew.server.reports.sources import sources
@@ -41,6 +42,8 @@ class Report:
     """What the steps of walks are put together of."""
     timeline: dict[str, Any] | None = None
     """What tiles, arrows and calls are taken from."""
+    entities: dict[str, Any] | None = None
+    """What moments, steps and entities are taken from."""
     sources: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     limit: int = 0
@@ -55,6 +58,7 @@ class Report:
             "answers": self.answers,
             "walk": self.walk,
             "timeline": self.timeline,
+            "entities": self.entities,
             "sources": self.sources,
             "leftOut": self.left_out,
             "limit": self.limit,
@@ -96,6 +100,7 @@ def make_report(
         add_guide(session, book, ids, task)
     walks = add_walks(session, book, ids[0], task)
     timeline = add_timeline(session, book, ids[0], task) if "timeline" in views else None
+    entities = add_entities(session, book, ids[0], task) if "entities" in views else None
     if not book.answers:
         why = "; ".join(book.left_out) or "it has neither errors nor requests"
         raise ReportError(f"there is nothing to report of {ids[0]}: {why}")
@@ -107,6 +112,7 @@ def make_report(
         answers=book.answers,
         walk=walks,
         timeline=timeline,
+        entities=entities,
         sources=sources(session, ids[0], book, walks, task),
         left_out=book.left_out,
         limit=limit,

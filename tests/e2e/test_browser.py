@@ -336,6 +336,7 @@ def test_it_fits_a_narrow_window(browse, expect):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+ENTITIES = "view=entities&run=failed-write&layout=concentric"
 PICTURES = (
     ("why", "text=Write+request+failed", "g.node"),
     ("why-critical-path", "text=Write+request+failed&path=shown", "section.path tbody tr"),
@@ -349,6 +350,7 @@ PICTURES = (
     ("suspects", "view=suspects&before=shop-before&after=shop-after", ".suspect-rows tbody tr"),
     ("patterns", "view=patterns&run=after", "tbody tr"),
     ("timeline", "view=timeline&run=after", "canvas"),
+    ("entities", ENTITIES, "canvas.front[data-still]"),
     ("guide", "view=wizard&analysis=errors", ".choice"),
 )
 """Name, question, and what there is once it is drawn."""

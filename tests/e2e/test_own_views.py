@@ -37,6 +37,22 @@ def test_the_example_lists_calls_and_leads_on(browse, expect, views):
     expect(page.get_by_label("Only functions with")).to_have_value("")
 
 
+def test_the_example_of_a_drawing_is_one_of_the_layouts_of_entities(browse, expect, views):
+    shutil.copy2(EXAMPLE.with_name("columns.js"), views)
+    (views / "broken.js").write_text(
+        "const make = () => ({ places() { throw new Error('no'); } });"
+        "export default { of: 'entities', name: 'broken', title: 'Broken', make };"
+    )
+    page = browse("view=entities&run=failed-write&layout=own:columns")
+    expect(page.get_by_label("Layout")).to_have_value("own:columns")
+    expect(page.locator(".entities-figures")).to_contain_text("lines for each entity")
+    expect(page.locator("canvas.front[data-still]")).to_be_visible()
+    page.get_by_label("Layout").select_option("Broken")
+    expect(page.locator(".notice")).to_contain_text("broken.js failed: no")
+    page.get_by_label("Layout").select_option("Rings")
+    expect(page.locator("canvas.front[data-still]")).to_be_visible()
+
+
 def test_a_module_that_fails_is_named_and_the_others_work(browse, expect, views):
     (views / "none.js").write_text("export default { name: 'none', title: 'None' };")
     (views / "draws.js").write_text(

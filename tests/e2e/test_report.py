@@ -81,5 +81,6 @@ VIEWS = {
     "Aggregate": "g.node",
     "Guide": ".guide .choice",
     "Timeline": ".timeline-canvas",
+    "Entities": "canvas.front[data-still]",
 }
 """Tabs with what is seen of each once its answer is there."""

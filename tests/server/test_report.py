@@ -36,6 +36,8 @@ def test_its_answers_are_those_of_the_panel(made, session):
             answer["result"]["functions"] = answer["result"]["functions"][: len(now["functions"])]
             now.pop("scales")
             answer["result"]["message"] = now["message"]  # what is not there
+        if answer["method"] == "clew/entities":
+            answer["result"]["message"] = now["message"]
         if (question := answer["result"].get("question")) is not None:
             question["choices"], now["question"]["choices"] = _choices(question, now["question"])
         assert answer["result"] == now
@@ -57,6 +59,7 @@ def test_it_has_every_section_and_each_entry_has_its_answer(made):
         "Compared",
         "Step",
         "When",
+        "Who",
     ]
     answered = [(one["method"], one["params"]) for one in made.answers]
     for entry in made.entries:
@@ -231,3 +234,20 @@ def test_the_page_allows_its_own_script_and_style_and_nothing_else(static):
 def test_a_panel_that_is_not_built_is_said(tmp_path):
     with pytest.raises(ServerError, match="not built"):
         page("x", {}, tmp_path)
+
+
+def test_the_entities_steps_lead_through_the_whole_run_as_the_panels_do(made, session):
+    run, steps = made.run["id"], made.entities["steps"]
+    shown = next(one["result"] for one in made.answers if one["view"] == "entities")
+    ends = [0, *(step["toMoment"] for step in steps)]
+    assert [step["fromMoment"] for step in steps] == ends[:-1] and ends[-1] == shown["moments"]
+    assert shown["moment"] in ends and ends == sorted(set(ends))
+    boxes = {}
+    for number, step in enumerate(steps):
+        for entity in step["removed"]:
+            del boxes[entity]
+        boxes |= {box["entity"]: box for box in step["changed"]}
+        if number % 20 == 0 or step["toMoment"] == shown["moment"]:
+            now = handlers.answer(session, "clew/entities", {"run": run, "moment": step["toMoment"]})
+            assert boxes == {box["entity"]: box for box in now["boxes"]}
+    assert {one["entity"] for one in made.entities["about"]} <= {box["entity"] for box in shown["boxes"]}

@@ -45,6 +45,7 @@ const DATA: ReportData = {
   ],
   sources: [{ path: "/w/a.py", firstLine: 10, lines, message: "" }],
   timeline: null,
+  entities: null,
   walk: null,
   limit: 20_000_000,
   leftOut: [],

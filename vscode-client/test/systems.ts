@@ -83,3 +83,14 @@ export const SYSTEMS: Readonly<Record<string, EntityInput>> = {
   tree: tree(3),
   farm: farm(6, 24),
 };
+
+/** Actors in theaters that talk mostly to those beside them, and now and then to others. */
+export function theaters(count: number, actors: number): EntityInput {
+  const choose = random(4);
+  const talks = Array.from({ length: 3 * actors }, (): [number, number] => {
+    const one = choose.below(actors);
+    const other = choose.below(4) === 0 ? choose.below(actors) : (one + count * choose.below(4)) % actors;
+    return [count + one, count + other];
+  });
+  return system(count + actors, talks, (id) => (id < count ? -1 : (id - count) % count));
+}

@@ -1,9 +1,10 @@
 /**
- * A workspace's own views: modules of `.clew/views`, registered beside the others (docs/views.md).
+ * A workspace's own views, and its own drawings of entities: modules of `.clew/views`, registered beside the others (docs/views.md).
  *
  * Invariant: a module that cannot be loaded, or is no view, is named in a sentence and changes nothing else.
  */
 import type { ViewsResult } from "../../shared/protocol";
+import { addOwnDrawing, type OwnDrawing } from "../model/entities/own";
 import { LATER as OWN } from "../model/place";
 import type { Question } from "../model/question";
 import type { Clew } from "../views/clew";
@@ -58,6 +59,11 @@ async function loadOwn(file: string, address: string): Promise<void> {
 export function registerOwn(file: string, module: unknown): void {
   const own = isObject(module) ? module.default : undefined;
   const wrong = whatIsWrong(own);
+  if (!wrong && isObject(own) && own.of === "entities") {
+    const drawing = own as unknown as OwnDrawing;
+    if (addOwnDrawing(file, drawing)) return;
+    throw new Error(`The drawing ${file} of this workspace is called “${drawing.name}”, as another one already is.`);
+  }
   if (wrong) throw new Error(`The view ${file} of this workspace is none: ${wrong}. docs/views.md has an example.`);
   const { name, title, hint = title, keys = [], start = {}, describe, make } = own as OwnModule;
   if (viewKinds().some((kind) => kind.name === OWN + name)) {
@@ -115,6 +121,7 @@ function whatIsWrong(own: unknown): string {
     if (typeof own[name] !== "string" || own[name] === "") return `its \`${name}\` is no text`;
   }
   if (typeof own.make !== "function") return "its `make` is no function";
+  if (own.of !== undefined && own.of !== "entities") return "its `of` is no view that takes drawings: “entities” does";
   if (own.start !== undefined && !isObject(own.start)) return "its `start` is no object";
   if (own.keys !== undefined && !Array.isArray(own.keys)) return "its `keys` are no list";
   return "";

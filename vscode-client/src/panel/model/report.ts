@@ -4,8 +4,9 @@
  * Invariant: a question is answered with the answer to that very question, or told that there is none.
  */
 import { type ReportWalk, WalkAnswers } from "./reportWalk";
+import { EntityAnswers, type ReportEntities } from "./reportEntities";
 import { type ReportTimeline, TimelineAnswers } from "./reportTimeline";
-import type { Location, Method, RunRef, RunsResult, SourceResult } from "../../shared/protocol";
+import type { EntitiesResult, Location, Method, RunRef, RunsResult, SourceResult } from "../../shared/protocol";
 
 export interface ReportEntry {
   section: string;
@@ -24,6 +25,8 @@ export interface ReportData {
   answers: readonly { view: string; method: Method; params: object; result: unknown }[];
   /** What tiles, arrows and calls are taken from; null where the report has no timeline. */
   timeline: ReportTimeline | null;
+  /** What moments, steps and entities are taken from; null where the report has none. */
+  entities: ReportEntities | null;
   /** What the steps of walks are put together of; null where the report has none. */
   walk: ReportWalk | null;
   sources: readonly SourceResult[];
@@ -54,6 +57,8 @@ export function questionKey(method: string, params: object, run: string): string
 /** An answer may have to be unpacked first, and then comes later. */
 export function answersOf(data: ReportData): (method: Method, params: object) => unknown {
   const timeline = data.timeline && new TimelineAnswers(data.timeline);
+  const shown = data.answers.find((one) => one.method === "clew/entities")?.result as EntitiesResult | undefined;
+  const entities = data.entities && shown && new EntityAnswers(data.entities, shown);
   const walks = data.walk && new WalkAnswers(data.walk, data.run);
   const selected = data.runs.selected;
   const named = new Map<string, string>();
@@ -75,6 +80,7 @@ export function answersOf(data: ReportData): (method: Method, params: object) =>
     if (method === "clew/source") return sourceOf(data.sources, params as { location: Location; context?: number });
     const found =
       timeline?.answer(method, params) ??
+      entities?.answer(method, params) ??
       walks?.answer(method, params) ??
       known.get(key(method, nearest(method, params)));
     if (found === undefined) throw new NotThere(data.run.name);

@@ -7,8 +7,12 @@ import { html, nothing, type TemplateResult } from "lit";
 import { ref } from "lit/directives/ref.js";
 import type { EntitiesResult, EntityBox, EntityResult } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { DRAWINGS } from "../draw/entities/kinds";
+import { AUTO } from "../draw/entities/auto";
+import { CONCENTRIC } from "../draw/entities/concentric";
+import { FORCE } from "../draw/entities/force";
 import type { DrawingKind } from "../draw/entities/module";
+import { ownKind } from "../draw/entities/own";
+import { UNTANGLED } from "../draw/entities/untangled";
 import { entityBar } from "../draw/entityBar";
 import { busiest, type CardActions, entityCard, summary } from "../draw/entityCard";
 import { entityLegend } from "../draw/entityLegend";
@@ -17,12 +21,14 @@ import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
 import { isRun } from "../draw/runs";
 import type { EntitiesQuestion } from "../kinds/entities";
 import { LiveEntities, RecordedEntities } from "../model/entities/source";
+import { ownDrawings } from "../model/entities/own";
 import { clarityWords, stepWords } from "../model/entities/words";
 import { count } from "../model/format";
 import { EntitiesStage } from "./entitiesStage";
 import { EntityPlayer } from "./entityPlayer";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
+const DRAWINGS: readonly DrawingKind[] = [AUTO, CONCENTRIC, FORCE, UNTANGLED];
 /** So much time a single step takes, for what fades. */
 const STEP_MS = 350;
 const SHIFTED = 100;
@@ -59,7 +65,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
       this.changed();
     },
     failed: (error) => {
-      this.context.store.update({ error: error instanceof Error ? error.message : String(error) });
+      this.failed(error);
     },
   });
   private readonly stage = new EntitiesStage(this.player.state, {
@@ -72,6 +78,9 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     },
     opened: (entity) => {
       this.enter(entity);
+    },
+    failed: (error) => {
+      this.failed(error);
     },
   });
 
@@ -134,6 +143,10 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     else this.settled();
     void this.askAbout(false);
     this.context.store.changed();
+  }
+
+  private failed(error: unknown): void {
+    this.context.store.update({ error: error instanceof Error ? error.message : String(error) });
   }
 
   /** The address has the moment at which the picture stands still. */
@@ -227,13 +240,11 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   // --- drawings and search ---
 
   private get kinds(): readonly DrawingKind[] {
-    return DRAWINGS;
+    return [...DRAWINGS, ...ownDrawings().map(ownKind)];
   }
 
   private get kind(): DrawingKind {
-    const found = this.kinds.find((one) => one.name === this.layout) ?? this.kinds[0];
-    if (!found) throw new Error("there is no drawing of entities");
-    return found;
+    return this.kinds.find((one) => one.name === this.layout) ?? AUTO;
   }
 
   private draws(layout: string): void {
@@ -343,6 +354,12 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     return found;
   }
 
+  /** One and the same at each drawing: another one would be a new element to what calls it. */
+  private readonly attach = (element: Element | undefined): void => {
+    this.stage.attach(element);
+    if (element) canBeSvg(element, () => this.stage.svg());
+  };
+
   // --- what is drawn around the canvases ---
 
   controls(): TemplateResult | typeof nothing {
@@ -395,18 +412,14 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
       return html`<div class="view">${emptyState("Nobody to show", why)}</div>`;
     }
     if (place.search !== this.searched) this.search();
+    // A workspace's own drawings are loaded later than the view that one of them was asked for in.
+    if (stage.kind !== this.kind.name) stage.begin(this.kind);
     const { boxes } = player.state;
     const lines = stage.clarity?.lines ?? 0;
     return html`<div class="view entities">
       ${answer.message ? notice("info", answer.message) : nothing}
       <div class="entities-body">
-        <div
-          class="entities-stage"
-          ${ref((element) => {
-            stage.attach(element);
-            if (element) canBeSvg(element, () => stage.svg());
-          })}
-        >
+        <div class="entities-stage" ${ref(this.attach)}>
           <canvas aria-hidden="true"></canvas>
           <canvas aria-hidden="true"></canvas>
           <canvas

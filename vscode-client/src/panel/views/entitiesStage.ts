@@ -34,6 +34,7 @@ export interface Watching {
   changed(): void;
   chosen(entity: number): void;
   opened(entity: number): void;
+  failed(error: unknown): void;
 }
 
 export class EntitiesStage implements EntityScene, EntityHands {
@@ -44,6 +45,8 @@ export class EntitiesStage implements EntityScene, EntityHands {
   hovered = -1;
   lit: ReadonlySet<number> | undefined;
   clarity: Clarity | undefined;
+  /** The name of the drawing. */
+  kind = "";
   /** The busiest load that was seen, for the colours' legend. */
   busiest = 1;
   private readonly board = new Board();
@@ -74,6 +77,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
     this.arranger.forget();
     this.board.show(this.state.boxes);
     this.clarity = undefined;
+    this.kind = kind.name;
     this.drawing = kind.make(this);
     this.redraw();
   }
@@ -196,6 +200,10 @@ export class EntitiesStage implements EntityScene, EntityHands {
 
   pin(entity: number, spot: Spot | undefined): void {
     this.arranger.pin(entity, spot);
+  }
+
+  failed(error: unknown): void {
+    this.watching.failed(error);
   }
 
   redraw(): void {

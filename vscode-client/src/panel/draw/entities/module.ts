@@ -100,6 +100,8 @@ export interface EntityScene {
   ): void;
   pin(entity: number, spot: Spot | undefined): void;
   redraw(): void;
+  /** Tells the user. */
+  failed(error: unknown): void;
 }
 
 export interface DrawingKind {

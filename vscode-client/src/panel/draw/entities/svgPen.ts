@@ -123,9 +123,10 @@ export class SvgPen implements Pen {
   private text(text: string, x: number, y: number, how: string): void {
     const anchor = { center: "middle", right: "end", end: "end", left: "start", start: "start" }[this.textAlign];
     const base = this.textBaseline === "middle" ? "central" : "alphabetic";
-    const font = escaped(this.font);
+    const [, weight = "400", size = "11px", family = "sans-serif"] = /^(\d+) (\S+) (.*)$/.exec(this.font) ?? [];
+    const font = `font-weight="${weight}" font-size="${size}" font-family="${escaped(family)}"`;
     this.parts.push(
-      `<text x="${short(x)}" y="${short(y)}" style="font:${font}" text-anchor="${anchor}" dominant-baseline="${base}" ${how}${this.alpha()}>${escaped(text)}</text>`,
+      `<text x="${short(x)}" y="${short(y)}" ${font} text-anchor="${anchor}" dominant-baseline="${base}" ${how}${this.alpha()}>${escaped(text)}</text>`,
     );
   }
 

@@ -15,8 +15,10 @@ export const STIFFNESS = 0.0625;
 export const LENGTH = 64;
 export const STILL = 1e-5;
 /** With which a container's middle, and the picture's, pull, per px. */
-const HOLD = 0.004;
+const HOLD = 0.06;
 const GATHER = 0.001;
+/** Of a line's pull, what is left between what is in different containers: else one that talks to many others would be torn. */
+const ACROSS = 0.06;
 const RADIUS = 10;
 const MOST_CYCLES = 20_000;
 /** Of FIRE: the step in cycles, its bounds, and how it changes. */
@@ -26,6 +28,7 @@ interface Spring {
   /** Places among the particles; of a container all that are in it. */
   from: readonly number[];
   to: readonly number[];
+  stiffness: number;
 }
 
 export class ForceLayout {
@@ -70,7 +73,9 @@ export class ForceLayout {
       (paths.get(a) ?? []).includes(b) || (paths.get(b) ?? []).includes(a);
     this.springs = [...pairs(input).keys()].flatMap((pair) => {
       const [a = -1, b = -1] = pair.split(" ").map(Number);
-      return concerned(a, b) ? [] : [{ from: inside.get(a) ?? [], to: inside.get(b) ?? [] }];
+      const together = paths.get(a)?.at(-2) === paths.get(b)?.at(-2);
+      const stiffness = together ? STIFFNESS : ACROSS * STIFFNESS;
+      return concerned(a, b) ? [] : [{ from: inside.get(a) ?? [], to: inside.get(b) ?? [], stiffness }];
     });
     const links = this.springs.map(({ from, to }) => ({ a: from[0] ?? 0, b: to[0] ?? 0, weight: 1 }));
     const spots = spread(this.ids.length, links);
@@ -162,11 +167,11 @@ export class ForceLayout {
     this.fx.fill(0);
     this.fy.fill(0);
     repel(this.x, this.y, REPULSION, this.fx, this.fy);
-    for (const { from, to } of this.springs) {
+    for (const { from, to, stiffness } of this.springs) {
       const [a, b] = [this.middle(from), this.middle(to)];
       const [dx, dy] = [b.x - a.x, b.y - a.y];
       const far = Math.hypot(dx, dy) || 1e-9;
-      const pull = (STIFFNESS * (far - LENGTH)) / far;
+      const pull = (stiffness * (far - LENGTH)) / far;
       this.push(from, pull * dx, pull * dy);
       this.push(to, -pull * dx, -pull * dy);
     }

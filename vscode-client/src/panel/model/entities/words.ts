@@ -13,7 +13,7 @@ export function clarityWords({ ratio, lines, clear, crossings, passed, cleared }
   const measures = [
     `${round(ratio)} lines for each entity`,
     `${round((2 * crossings) / lines)} crossings on a line`,
-    passed === 0 ? "over nobody" : `${thousands(passed)} times over somebody else`,
+    passed === 0 ? "over nobody" : `${passed === 1 ? "once" : `${thousands(passed)} times`} over somebody else`,
   ];
   const verdict = cleared ? "all lines are clear" : `${thousands(clear)} of ${count(lines, "line")} are clear`;
   return {

@@ -1,0 +1,74 @@
+"""The entities of a report: the steps between some moments of the run, spread over its time, and what is known of the busiest.
+
+Invariant: the moments are the run's own, and the answer's message says how many there are of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from clew.server.codec import encode
+from clew.server.panel.entities import entities_view, entity, entity_events
+from clew.server.protocol import EntitiesParams, EntitiesResult, EntityEventsParams, EntityParams
+from clew.server.reports.book import Book, Question, size_of
+from clew.server.session import Session, Task
+
+MOMENTS = (240, 80, 24)
+"""At most: the most for which there is room."""
+ABOUT = 80
+HAPPENINGS = 12
+SHARE = 0.25
+"""Of the room that is left."""
+
+
+def add_entities(session: Session, book: Book, run: str, task: Task) -> dict[str, Any] | None:
+    """What moments, steps and entities are taken from; None where there is nothing to show or no room."""
+    question = Question(
+        "Who talks to whom", "Entities, as they come, talk and go", "entities", {"run": run, "fullest": True}
+    )
+    result = entities_view(session, EntitiesParams(run=run, fullest=True), task)
+    if not result.moments:
+        book.leave_out(question, result.message)
+        return None
+    room = int(book.room * SHARE)
+    about = _about(session, run, result, task)
+    for most in MOMENTS:
+        moments = _moments(session, run, result, most, task)
+        ways = zip([0, *moments], moments, strict=False)
+        steps = [
+            encode(entity_events(session, EntityEventsParams(run=run, fromMoment=begin, toMoment=end), task))
+            for begin, end in ways
+        ]
+        found = {"steps": steps, "about": about}
+        if size_of(found) <= room:
+            break
+    else:
+        book.leave_out(question, "more than the file may have (--limit)")
+        return None
+    said = ""
+    if len(moments) < result.moments:
+        said = f"The report has {len(moments):,} of {result.moments:,} moments; the rest: clew view {result.run.name}."
+    message = " ".join(filter(None, [result.message, said.replace(",", " ")]))
+    if not book.add(question, encode(replace(result, message=message))):
+        return None
+    book.size += size_of(found)
+    return found
+
+
+def _moments(session: Session, run: str, result: EntitiesResult, most: int, task: Task) -> list[int]:
+    """As many as there are, or some at equal distances of time and of events, with the fullest and the last."""
+    if result.moments <= most:
+        return list(range(1, result.moments + 1))
+    among = np.linspace(0, result.moments, most // 2 + 1)[1:].astype(np.int64).tolist()
+    for ns in np.linspace(result.fromNs, result.toNs, most // 2 + 1)[1:-1].tolist():
+        among.append(entities_view(session, EntitiesParams(run=run, ns=ns, most=1), task).moment)
+    return sorted({*among, result.moment, result.moments} - {0})
+
+
+def _about(session: Session, run: str, result: EntitiesResult, task: Task) -> list[dict[str, Any]]:
+    busiest = sorted(result.boxes, key=lambda box: -(box.sent + box.received))[:ABOUT]
+    asked = (EntityParams(box.entity, run=run, moment=result.moment, most=HAPPENINGS) for box in busiest)
+    return [{"entity": one.entity, "result": encode(entity(session, one, task))} for one in asked]

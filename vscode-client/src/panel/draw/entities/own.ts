@@ -1,0 +1,95 @@
+/**
+ * A drawing of a workspace's own, kept apart from the view around it.
+ *
+ * Invariant: whatever its code throws is told once, and then rings are drawn instead.
+ */
+import type { OwnDrawing, OwnDrawn } from "../../model/entities/own";
+import { LATER as OWN } from "../../model/place";
+import { isMove, type Step } from "../../model/entities/state";
+import { CONCENTRIC } from "./concentric";
+import type { DrawingKind, EntityDrawing, EntityScene, Frame } from "./module";
+import { drawUntangled } from "./untangled";
+
+class OwnEntities implements EntityDrawing {
+  private made: OwnDrawn<Step, Frame> | undefined;
+  private instead: EntityDrawing | undefined;
+
+  constructor(
+    private readonly file: string,
+    own: OwnDrawing,
+    private readonly scene: EntityScene,
+  ) {
+    this.guarded(() => {
+      this.made = own.make();
+    });
+    this.place();
+  }
+
+  handle(step: Step): void {
+    this.guarded(() => this.made?.handle?.(step));
+    this.after(step);
+    this.instead?.handle(step);
+  }
+
+  unhandle(step: Step): void {
+    this.guarded(() => this.made?.unhandle?.(step));
+    this.after(step);
+    this.instead?.unhandle(step);
+  }
+
+  draw(frame: Frame): void {
+    const { made } = this;
+    if (made?.draw) {
+      this.guarded(() => made.draw?.(frame));
+      if (!this.instead) return;
+    }
+    if (this.instead) this.instead.draw(frame);
+    else drawUntangled(frame);
+  }
+
+  close(): void {
+    this.instead?.close?.();
+  }
+
+  private after(step: Step): void {
+    if (step.boxes.some(isMove) || step.lines.length > 0) this.place();
+  }
+
+  private place(): void {
+    const { scene, made } = this;
+    if (!made?.places) {
+      if (made && !made.draw) this.fail("what its `make` gives has neither `places` nor `draw`");
+      return;
+    }
+    this.guarded(() => {
+      const { talks, radius } = scene.input();
+      const places = made.places?.({ boxes: [...scene.boxes.values()], talks, radius }) ?? [];
+      const wrong = places.find(({ x, y, radius: size }) => ![x, y, size].every(Number.isFinite));
+      if (wrong) throw new Error(`the place of entity ${String(wrong.id)} has no x, y and radius that are numbers`);
+      scene.put(places, undefined);
+      scene.arrange("given", [], (answer) => {
+        scene.put(answer.places, answer.clarity);
+      });
+    });
+  }
+
+  private guarded(run: () => void): void {
+    if (this.instead) return;
+    try {
+      run();
+    } catch (error) {
+      this.fail(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private fail(reason: string): void {
+    this.made = undefined;
+    this.instead = CONCENTRIC.make(this.scene);
+    this.scene.failed(`The drawing of entities ${this.file} failed: ${reason}. Change it, then reload the panel.`);
+  }
+}
+
+export function ownKind({ file, own }: { file: string; own: OwnDrawing }): DrawingKind {
+  const { name, title, hint = title } = own;
+  return { name: OWN + name, title, hint, make: (scene) => new OwnEntities(file, own, scene) };
+}

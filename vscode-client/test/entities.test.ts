@@ -1,0 +1,473 @@
+/** Facts about playing entities: steps and their undoing, what fades, where names stand, and what is written as SVG. */
+import { describe, expect, test } from "vitest";
+import type { EntitiesResult, EntityBox, EntityEventsResult, EntityLine } from "../src/shared/protocol";
+import { Arranging, type ArrangeAnswer } from "../src/panel/layout/entities/arranging";
+import { hull } from "../src/panel/layout/entities/hull";
+import { type Named, placeNames } from "../src/panel/layout/entities/names";
+import { Activity, FADE_MS, loadShare, widthOf } from "../src/panel/model/entities/activity";
+import { Camera } from "../src/panel/model/entities/camera";
+import { addOwnDrawing } from "../src/panel/model/entities/own";
+import { Playback, SPEEDS } from "../src/panel/model/entities/playback";
+import type { EntitySource, Goal } from "../src/panel/model/entities/source";
+import { EntityAnswers } from "../src/panel/model/reportEntities";
+import { EntityState, type Step } from "../src/panel/model/entities/state";
+import { clarityWords, stepWords } from "../src/panel/model/entities/words";
+import { EntityPlayer } from "../src/panel/views/entityPlayer";
+import { registerOwn } from "../src/panel/kinds/own";
+import { Board } from "../src/panel/draw/entities/board";
+import { random } from "./random";
+import { grid, theaters } from "./systems";
+
+function box(entity: number, container = -1, more: Partial<EntityBox> = {}): EntityBox {
+  return {
+    entity, container, name: `e${entity}`, kind: "", presence: "there", insideItself: false, holds: 0, hidden: 0, sent: 0, received: 0,
+    ...more,
+  }; // prettier-ignore
+}
+
+function line(source: number, target: number, count = 1): EntityLine {
+  return { source, target, count, channel: "queue", ns: 0, event: 0 };
+}
+
+/** A run in memory: at each moment one entity comes, goes, moves or talks. */
+class Memory implements EntitySource {
+  readonly moments: EntityBox[][] = [[]];
+  readonly talks: (EntityLine | undefined)[] = [];
+
+  constructor(seed: number, length: number) {
+    const choose = random(seed);
+    for (let at = 0; at < length; at++) {
+      const boxes = new Map((this.moments[at] ?? []).map((one) => [one.entity, one]));
+      const entity = choose.below(12);
+      let talk: EntityLine | undefined;
+      if (!boxes.has(entity)) boxes.set(entity, box(entity, entity < 3 ? -1 : choose.below(3)));
+      else if (choose.below(5) === 0) boxes.delete(entity);
+      else if (choose.below(4) === 0) boxes.set(entity, box(entity, choose.below(3)));
+      else talk = line(entity, choose.below(12));
+      this.talks.push(talk);
+      this.moments.push([...boxes.values()]);
+    }
+  }
+
+  /** A moment each 10 ns. */
+  state(when: { moment: number } | "end" | "fullest"): Promise<EntitiesResult> {
+    const moment = typeof when === "string" ? this.talks.length : when.moment;
+    const result = { boxes: this.moments[moment] ?? [], moment, ns: 10 * moment, moments: this.talks.length };
+    return Promise.resolve({ ...result, fromNs: 0, toNs: 10 * this.talks.length } as EntitiesResult);
+  }
+
+  way(from: number, to: Goal): Promise<EntityEventsResult> {
+    const moment = to === "end" ? this.talks.length : "moment" in to ? to.moment : Math.floor(to.ns / 10);
+    const [before, after] = [this.moments[from] ?? [], this.moments[moment] ?? []];
+    const old = new Map(before.map((one) => [one.entity, one]));
+    const now = new Set(after.map((one) => one.entity));
+    return Promise.resolve({
+      run: "r", fromMoment: from, toMoment: moment, fromNs: 10 * from, toNs: 10 * moment,
+      changed: after.filter((one) => JSON.stringify(one) !== JSON.stringify(old.get(one.entity))),
+      removed: before.filter((one) => !now.has(one.entity)).map((one) => one.entity),
+      lines: this.talks.slice(Math.min(from, moment), Math.max(from, moment)).flatMap((talk) => talk ?? []),
+      hiddenLines: 0, unseen: 0,
+    }); // prettier-ignore
+  }
+
+  about(): never {
+    throw new Error("nobody is asked for");
+  }
+
+  follow(): () => void {
+    return () => undefined;
+  }
+}
+
+const sorted = (boxes: Iterable<EntityBox>): EntityBox[] => [...boxes].sort((a, b) => a.entity - b.entity);
+
+function playerOf(told: string[] = []): EntityPlayer {
+  return new EntityPlayer({
+    handle: ({ from, to }) => told.push(`${from}>${to}`),
+    unhandle: ({ from, to }) => told.push(`${from}<${to}`),
+    jump: ({ from, to }, forward) => told.push(forward ? `${from}>>${to}` : `${from}<<${to}`),
+    changed: () => undefined,
+    failed: (error) => {
+      throw error as Error;
+    },
+  });
+}
+
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+};
+
+describe("a state", () => {
+  test.each([1, 2, 3])("goes anywhere by steps, and back by the same ones", async (seed) => {
+    const memory = new Memory(seed, 120);
+    const choose = random(seed + 9);
+    const state = new EntityState();
+    state.begin(await memory.state({ moment: 0 }));
+    for (let turn = 0; turn < 40; turn++) {
+      const from = state.moment;
+      const step = state.stepOf(await memory.way(from, { moment: choose.below(121) }));
+      const forward = step.from === from && step.to >= from;
+      const ends = [from, forward ? step.to : step.from] as const;
+      for (const [run, moment] of forward
+        ? ([
+            ["handle", ends[1]],
+            ["unhandle", from],
+            ["handle", ends[1]],
+          ] as const)
+        : ([
+            ["unhandle", ends[1]],
+            ["handle", from],
+            ["unhandle", ends[1]],
+          ] as const)) {
+        state[run](step);
+        expect(state.moment).toBe(moment);
+        expect(sorted(state.boxes.values())).toEqual(sorted(memory.moments[moment] ?? []));
+      }
+    }
+  });
+});
+
+describe("a player", () => {
+  test.each([1, -1] as const)("plays every part once, in direction %i, and stops at the end", async (direction) => {
+    const memory = new Memory(4, 100);
+    const told: string[] = [];
+    const player = playerOf(told);
+    player.begin(memory, await memory.state({ moment: direction > 0 ? 0 : 100 }));
+    player.play(direction);
+    for (let frame = 0; frame < 3000 && (frame < 5 || player.playing !== 0); frame++) {
+      await turns();
+      player.frame(16);
+      const shown = memory.moments[player.state.moment] ?? [];
+      expect(sorted(player.state.boxes.values())).toEqual(sorted(shown));
+    }
+    expect(player.state.moment).toBe(direction > 0 ? 100 : 0);
+    expect(player.playing).toBe(0);
+    const ends = told.map((one) => one.split(/[<>]/).map(Number) as [number, number]);
+    const inTime = direction > 0 ? ends : ends.reverse();
+    expect(inTime.flat().filter((_, at) => at % 2 === 0)).toEqual([0, ...inTime.slice(0, -1).map(([, to]) => to)]);
+  });
+
+  test("steps by single events, and no farther than there are", async () => {
+    const memory = new Memory(5, 30);
+    const told: string[] = [];
+    const player = playerOf(told);
+    player.begin(memory, await memory.state({ moment: 29 }));
+    const last = await player.step(1);
+    expect([last?.from, last?.to]).toEqual([29, 30]);
+    expect(await player.step(1)).toBeUndefined();
+    await player.step(-100);
+    expect(player.state.moment).toBe(0);
+    expect(await player.step(-1)).toBeUndefined();
+    expect(told).toEqual(["29>30", "0<30"]);
+  });
+
+  test("goes where it was sent last, and goes on playing there", async () => {
+    const memory = new Memory(6, 200);
+    const told: string[] = [];
+    const player = playerOf(told);
+    player.begin(memory, await memory.state({ moment: 0 }));
+    player.play();
+    await turns();
+    void player.goTo({ moment: 150 });
+    void player.goTo({ moment: 20 });
+    await player.goTo({ ns: 800 });
+    await turns();
+    expect(player.state.moment).toBe(80);
+    expect(told.at(-1)).toMatch(/>>80$/);
+    expect(player.playing).toBe(1);
+    expect(sorted(player.state.boxes.values())).toEqual(sorted(memory.moments[80] ?? []));
+  });
+
+  test("shows a run that is over at its beginning when it is played from its end", async () => {
+    const memory = new Memory(7, 50);
+    const player = playerOf();
+    player.begin(memory, await memory.state("end"));
+    player.play();
+    await turns();
+    expect(player.state.moment).toBe(0);
+    expect(player.playing).toBe(1);
+  });
+});
+
+describe("a report", () => {
+  test("has its moments as they were, and ways between them", async () => {
+    const memory = new Memory(8, 100);
+    const ends = [0, 7, 30, 31, 64, 100];
+    const steps: EntityEventsResult[] = [];
+    for (const [at, from] of ends.slice(0, -1).entries())
+      steps.push(await memory.way(from, { moment: ends[at + 1] ?? 0 }));
+    const shown = { ...(await memory.state({ moment: 64 })), run: { id: "r" } } as EntitiesResult;
+    const report = new EntityAnswers({ steps, about: [] }, shown);
+    const state = (params: object): EntitiesResult => report.answer("clew/entities", params) as EntitiesResult;
+    const way = (params: object): EntityEventsResult =>
+      report.answer("clew/entityEvents", params) as EntityEventsResult;
+    for (const [asked, moment] of [
+      [{ fullest: true }, 64],
+      [{}, 100],
+      [{ moment: 29 }, 7],
+      [{ moment: 0 }, 0],
+      [{ ns: 310 }, 31],
+    ] as const) {
+      expect(state(asked).moment).toBe(moment);
+      expect(sorted(state(asked).boxes)).toEqual(sorted(memory.moments[moment] ?? []));
+    }
+    for (const from of ends) {
+      for (const to of ends) {
+        const player = new EntityState();
+        player.begin(await memory.state({ moment: from }));
+        const step = player.stepOf(way({ fromMoment: from, toMoment: to }));
+        player[to >= from ? "handle" : "unhandle"](step);
+        expect(player.moment).toBe(to);
+        expect(sorted(player.boxes.values())).toEqual(sorted(memory.moments[to] ?? []));
+      }
+    }
+    // To a moment that it does not have: to the next one on the way.
+    expect(way({ fromMoment: 31, toMoment: 32 }).toMoment).toBe(64);
+    expect(way({ fromMoment: 64, toMoment: 63 }).toMoment).toBe(31);
+    expect(way({ fromMoment: 7, toNs: 639 }).toMoment).toBe(31);
+    expect(report.answer("clew/entities", { inside: 3 })).toBeUndefined();
+  });
+});
+
+describe("a clock", () => {
+  test("shows the whole run in twenty seconds, or so many times as fast", () => {
+    const clock = new Playback();
+    clock.begin(1000, 21_000);
+    clock.play(1);
+    clock.goTo(clock.after(5_000));
+    expect(clock.share).toBeCloseTo(0.25);
+    clock.faster(1);
+    expect(clock.after(5_000)).toBe(1000 + 20_000 * 0.75);
+    for (let at = 0; at < 20; at++) clock.faster(-1);
+    expect(clock.rate).toBe(SPEEDS[0]);
+    expect(clock.after(1e9)).toBe(21_000);
+  });
+});
+
+describe("activity", () => {
+  test("fades with the time that is played, and counts what was lately", () => {
+    const activity = new Activity();
+    const talk = activity.talk(line(1, 2, 10));
+    expect(activity.seen(talk)).toBe(1);
+    expect(activity.load(1)).toBe(10);
+    activity.pass(FADE_MS);
+    expect(activity.seen(talk)).toBeCloseTo(Math.exp(-1));
+    expect(activity.load(2)).toBeLessThan(10);
+    activity.talk(line(1, 2, 5));
+    expect(activity.seen(talk)).toBe(1);
+    expect(activity.load(1)).toBeGreaterThan(5);
+    expect([...activity.lines]).toHaveLength(1);
+    activity.rest();
+    expect(activity.seen(talk)).toBe(0);
+    expect(talk.count).toBe(15);
+  });
+
+  test("is wider and darker the more there is, within bounds", () => {
+    const widths = [0, 1, 10, 100, 1e6].map(widthOf);
+    expect(widths).toEqual([...widths].sort((a, b) => a - b));
+    expect(widths.at(-1)).toBe(9);
+    expect([0, 1, 5, 30, 100].map((load) => loadShare(load, 30))).toEqual([
+      0,
+      expect.any(Number),
+      expect.any(Number),
+      1,
+      1,
+    ]);
+  });
+});
+
+describe("names", () => {
+  test("cover neither each other nor others' circles, and those that must be there are", () => {
+    const choose = random(3);
+    const named = Array.from({ length: 150 }, (_, id): Named => ({
+      id, x: choose.below(900), y: choose.below(600), radius: 3 + choose.below(12), width: 20 + choose.below(60), height: 15,
+      holds: id % 9 === 0, must: id === 0,
+    })); // prettier-ignore
+    const found = placeNames(named, 900, 600);
+    expect(found.length).toBeGreaterThan(20);
+    expect(found[0]?.id).toBe(0);
+    const byId = new Map(named.map((one) => [one.id, one]));
+    const rects = found.map(({ id, x, y }) => ({
+      id,
+      x,
+      y: y - 7.5,
+      right: x + (byId.get(id)?.width ?? 0),
+      bottom: y + 7.5,
+    }));
+    for (const [at, a] of rects.entries()) {
+      for (const b of rects.slice(at + 1)) {
+        expect(a.x >= b.right || b.x >= a.right || a.y >= b.bottom || b.y >= a.bottom).toBe(true);
+      }
+      if (byId.get(a.id)?.must) continue;
+      for (const { id, x, y, radius, holds } of named) {
+        if (holds || id === a.id) continue;
+        expect(a.x >= x + radius || x - radius >= a.right || a.y >= y + radius || y - radius >= a.bottom).toBe(true);
+      }
+    }
+  });
+});
+
+test("an outline has all circles in it", () => {
+  const choose = random(8);
+  const circles = Array.from({ length: 20 }, () => ({
+    x: choose.below(100),
+    y: choose.below(100),
+    radius: 1 + choose.below(5),
+  }));
+  const outline = hull(circles, 2);
+  outline.forEach((a, at) => {
+    const b = outline[(at + 1) % outline.length] ?? a;
+    const length = Math.hypot(b.x - a.x, b.y - a.y);
+    for (const { x, y, radius } of circles) {
+      const aside = ((b.x - a.x) * (y - a.y) - (b.y - a.y) * (x - a.x)) / length;
+      expect(aside).toBeGreaterThanOrEqual(radius);
+    }
+  });
+});
+
+describe("a camera", () => {
+  test("leaves what it zooms at where it is, and shows all again", () => {
+    const camera = new Camera(500);
+    [camera.width, camera.height] = [800, 600];
+    const at = { x: 200, y: 420 };
+    const spot = camera.picture(at);
+    camera.zoomAt(3, at);
+    expect(camera.screen(spot).x).toBeCloseTo(at.x);
+    expect(camera.screen(spot).y).toBeCloseTo(at.y);
+    camera.pan(50, -20);
+    expect(camera.screen(spot).x).toBeCloseTo(250);
+    camera.show({ x: 480, y: 0 });
+    expect(camera.screen({ x: 480, y: 0 })).toEqual({ x: 400, y: 300 });
+    camera.fit();
+    expect(camera.screen({ x: 500, y: 0 }).x).toBeLessThanOrEqual(800);
+    expect(camera.moved).toBe(false);
+  });
+});
+
+describe("a board", () => {
+  test("brings everybody where they belong, and lets those go that are gone", () => {
+    const board = new Board();
+    board.show(new Map([1, 2, 3].map((id) => [id, box(id, id === 3 ? 1 : -1)])));
+    board.aim([1, 2, 3].map((id) => ({ id, x: 10 * id, y: -id, radius: 5 })));
+    expect(board.shapes.get(3)?.depth).toBe(1);
+    let frames = 0;
+    while (board.ease(16, false)) frames++;
+    expect(frames).toBeLessThan(120);
+    expect(board.goals()).toHaveLength(3);
+    expect(board.shapes.get(2)).toMatchObject({ x: 20, y: -2, radius: 5, alpha: 1 });
+    board.show(new Map([[2, box(2)]]));
+    while (board.ease(16, false)) frames++;
+    expect([...board.shapes.keys()]).toEqual([2]);
+    board.aim([{ id: 2, x: 400, y: 0, radius: 5 }]);
+    board.ease(16, true);
+    expect(board.shapes.get(2)?.x).toBe(400);
+  });
+});
+
+describe("an arrangement", () => {
+  test("by forces is told as it settles, and the last time it rests", () => {
+    const told: ArrangeAnswer[] = [];
+    const work: (() => void)[] = [];
+    let now = 0;
+    const arranging = new Arranging((one) => told.push(one), (one) => work.push(one), () => now++); // prettier-ignore
+    arranging.begin({ number: 7, layout: "force", input: grid(4), from: [], pinned: [] });
+    for (let next = work.shift(); next; next = work.shift()) next();
+    expect(told.length).toBeGreaterThan(3);
+    expect(told.map(({ settled }) => settled)).toEqual([...told.slice(1).map(() => false), true]);
+    expect(told.at(-1)).toMatchObject({ number: 7, name: "force", clarity: { cleared: true } });
+    // What is held stays under the hand.
+    arranging.pin({ pin: 5, spot: { x: 123, y: -45 } });
+    for (let next = work.shift(); next; next = work.shift()) next();
+    expect(told.at(-1)?.places.find(({ id }) => id === 5)).toMatchObject({
+      x: expect.closeTo(123) as number,
+      y: expect.closeTo(-45) as number,
+    });
+  });
+
+  test("goes on from where entities are", () => {
+    const told: ArrangeAnswer[] = [];
+    const arranging = new Arranging((one) => told.push(one), (work) => { work(); }); // prettier-ignore
+    const input = grid(4);
+    arranging.begin({ number: 1, layout: "force", input, from: [], pinned: [] });
+    const rest = told.at(-1)?.places ?? [];
+    const begun = told.length;
+    arranging.begin({ number: 2, layout: "force", input, from: rest, pinned: [] });
+    const [first, last] = [told[begun]?.places ?? [], told.at(-1)?.places ?? []];
+    for (const [at, place] of rest.entries()) {
+      for (const other of [first[at], last[at]]) {
+        expect(Math.hypot(place.x - (other?.x ?? NaN), place.y - (other?.y ?? NaN))).toBeLessThan(40);
+      }
+    }
+  });
+
+  test("keeps what is in a container apart from what is in others", () => {
+    const told: ArrangeAnswer[] = [];
+    const arranging = new Arranging((one) => told.push(one), (work) => { work(); }); // prettier-ignore
+    const input = theaters(4, 40);
+    arranging.begin({ number: 1, layout: "force", input, from: [], pinned: [] });
+    const placeOf = new Map(told.at(-1)?.places.map((place) => [place.id, place]));
+    const middle = new Map(
+      input.entities.filter(({ container }) => container < 0).map(({ id }) => [id, placeOf.get(id)]),
+    );
+    for (const { id, container } of input.entities.filter((one) => one.container >= 0)) {
+      const at = placeOf.get(id);
+      const far = [...middle].map(([of, place]) => ({
+        of,
+        far: Math.hypot((place?.x ?? 0) - (at?.x ?? 0), (place?.y ?? 0) - (at?.y ?? 0)),
+      }));
+      far.sort((a, b) => a.far - b.far);
+      expect(far[0]?.of).toBe(container);
+    }
+  });
+});
+
+describe("words", () => {
+  test("say how clear a picture is", () => {
+    const of = { ratio: 2, lines: 10, clear: 8, crossings: 7, mostCrossed: 4, passed: 0, cleared: false };
+    expect(clarityWords(of).short).toBe(
+      "8 of 10 lines are clear · 2 lines for each entity · 1.4 crossings on a line · over nobody",
+    );
+    expect(clarityWords({ ...of, clear: 10, cleared: true, passed: 1 }).short).toMatch(
+      /^all lines are clear.* once over somebody/,
+    );
+  });
+
+  test("say what a single step is", () => {
+    const boxes = new Map([1, 2, 3].map((id) => [id, box(id)]));
+    const step = (more: Partial<Step>): Step => ({
+      from: 4,
+      to: 5,
+      fromNs: 0,
+      toNs: 0,
+      boxes: [],
+      lines: [],
+      hiddenLines: 0,
+      unseen: 0,
+      ...more,
+    });
+    expect(stepWords(step({ lines: [line(1, 2)] }), boxes)).toBe("e1 → e2 (queue)");
+    expect(stepWords(step({ boxes: [{ before: box(3), after: box(3, 2) }] }), boxes)).toBe("e3 moves into e2");
+    expect(stepWords(step({ boxes: [{ before: undefined, after: box(3) }] }), boxes)).toBe("e3 is there");
+    expect(stepWords(step({ boxes: [{ before: box(9), after: undefined }] }), boxes)).toBe("e9 ends");
+    expect(stepWords(step({}), boxes)).toBe("something that is not shown");
+    expect(stepWords(step({ to: 104 }), boxes)).toBe("100 events: now at event 104");
+  });
+});
+
+describe("a workspace's own drawing", () => {
+  const make = (): object => ({});
+
+  test("is one of the layouts and no view", () => {
+    registerOwn("mine.js", { default: { of: "entities", name: "mine", title: "Mine", make } });
+    expect(addOwnDrawing("other.js", { of: "entities", name: "mine", title: "Mine", make })).toBe(false);
+    expect(() => {
+      registerOwn("other.js", { default: { of: "entities", name: "mine", title: "Other", make } });
+    }).toThrow(/other\.js.*“mine”/);
+  });
+
+  test("of another view is named with the reason", () => {
+    expect(() => {
+      registerOwn("mine.js", { default: { of: "timeline", name: "x", title: "X", make } });
+    }).toThrow(/mine\.js.*`of`/);
+  });
+});
