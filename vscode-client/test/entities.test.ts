@@ -62,7 +62,7 @@ class Memory implements EntitySource {
     const old = new Map(before.map((one) => [one.entity, one]));
     const now = new Set(after.map((one) => one.entity));
     return Promise.resolve({
-      run: "r", fromMoment: from, toMoment: moment, fromNs: 10 * from, toNs: 10 * moment,
+      run: "r", finished: true, fromMoment: from, toMoment: moment, fromNs: 10 * from, toNs: 10 * moment,
       changed: after.filter((one) => JSON.stringify(one) !== JSON.stringify(old.get(one.entity))),
       removed: before.filter((one) => !now.has(one.entity)).map((one) => one.entity),
       lines: this.talks.slice(Math.min(from, moment), Math.max(from, moment)).flatMap((talk) => talk ?? []),

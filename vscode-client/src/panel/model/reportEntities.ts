@@ -82,6 +82,7 @@ export class EntityAnswers {
     const passed = this.report.steps.slice(Math.min(from, to), Math.max(from, to));
     return {
       run: this.result.run.id,
+      finished: true,
       fromMoment: begin?.moment ?? 0,
       toMoment: end?.moment ?? 0,
       fromNs: begin?.ns ?? 0,
