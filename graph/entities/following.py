@@ -189,7 +189,7 @@ class Following:
     def _seems_over(self, tail: ProcessTail) -> bool:
         if tail.behind:
             return False
-        if self._elsewhere:
+        if self._elsewhere or not tail.found.info:  # or damaged, so that nobody knows whose it was
             return tail.found.header.state == State.CLOSED or self._run_is_over()
         return tail.is_over if tail.found.readable else self._run_is_over()
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from clew.graph.entities.following import Following
 from clew.graph.entities.live_spans import FILE, FollowingSpans
+from clew.records.tail import MOST_BYTES
 from clew.server.relay import wire
 from clew.server.relay.journal import Journal, Told
 
@@ -70,15 +71,15 @@ class Stream:
             "started": info.started, "source": self._following.source, "moment": self.end, "over": self.is_over,
         }  # fmt: skip
 
-    def step(self) -> tuple[Told | None, bool]:
-        """Reads what is new; whether the run is over and nothing more will come. Raises `OSError` when nothing can be read, or
-        kept, as when the run was removed."""
+    def step(self, most: int = MOST_BYTES) -> tuple[Told | None, bool]:
+        """Reads what is new, so many bytes of a process at most; whether the run is over and nothing more will come. Raises
+        `OSError` when nothing can be read, or kept, as when the run was removed."""
         with self._lock:
             following, journal = self._following, self._journal
             if journal.is_full:
                 state = wire.state_message(self.run, following.source, journal.name, following.state)
                 journal.begin_file(state, following.all())
-            found = following.look()
+            found = following.look(most)
             if found is None:
                 return None, following.is_over
             message = wire.encode_events(self.run, found.batch)
