@@ -112,7 +112,11 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     this.stage.end();
     this.stage.know(known.flatMap(({ lines }) => lines));
     this.handle(result);
-    if (ended) this.choose(result.boxes.find((box) => isSame(box, selected))?.entity ?? -1);
+    if (ended) {
+      // What is known of it now has events from which a walk can begin.
+      this.about = undefined;
+      this.choose(result.boxes.find((box) => isSame(box, selected))?.entity ?? -1);
+    }
     if (live && moment === undefined) this.player.follow(true);
     const recent = await this.player.recent();
     if (asked === this.asked && recent) this.stage.show(recent);
