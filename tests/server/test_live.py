@@ -1,6 +1,7 @@
 """Programs that are watched while they are recorded: what the server tells unasked, and lenses that count up."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -94,7 +95,8 @@ def start(client):
     client.before = {folder.name for folder, _ in list_runs(client.folder)}
     yield begin_program
     for program in programs:
-        program.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)  # with the program that it started
         program.wait()
 
 
