@@ -14,12 +14,7 @@ def test_rules_say_what_they_match_and_lead_to_it(editor, expect):
     editor.photograph("spec")
     editor.focus_text()
     editor.page.keyboard.press("F12")
-    function = editor.recorded.line_of("chunkstore/index.py", "def mark_deleted")
-    editor.wait_for_cursor("index.py", function)
-    editor.open("chunkstore/index.py", 1)
-    editor.open("chunkstore.esl", line)
-    lens.first.click()
-    editor.wait_for_cursor("index.py", function)
+    editor.wait_for_cursor("index.py", editor.recorded.line_of("chunkstore/index.py", "def mark_deleted"))
 
 
 def test_a_rule_is_completed_mended_and_formatted(editor, expect):

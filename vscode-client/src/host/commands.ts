@@ -98,8 +98,20 @@ async function analyse(server: Server, panel: PanelHost, analysis: WizardParams[
 async function showFunctions(uri: string, at: { line: number; character: number }): Promise<void> {
   const spec = vscode.Uri.parse(uri);
   const position = new vscode.Position(at.line, at.character);
-  const found = await vscode.commands.executeCommand("vscode.executeDefinitionProvider", spec, position);
-  await vscode.commands.executeCommand("editor.action.goToLocations", spec, position, found, "peek");
+  const found = await vscode.commands.executeCommand<(vscode.Location | vscode.LocationLink)[]>(
+    "vscode.executeDefinitionProvider",
+    spec,
+    position,
+  );
+  const places = found.map((one) =>
+    one instanceof vscode.Location ? one : new vscode.Location(one.targetUri, one.targetRange),
+  );
+  const [only] = places;
+  if (only && places.length === 1) {
+    await vscode.window.showTextDocument(only.uri, { selection: only.range });
+  } else {
+    await vscode.commands.executeCommand("editor.action.showReferences", spec, position, places);
+  }
 }
 
 async function selectRun(server: Server, params: SelectRunParams | undefined): Promise<void> {
