@@ -14,7 +14,13 @@ def test_rules_say_what_they_match_and_lead_to_it(editor, expect):
     editor.photograph("spec")
     editor.focus_text()
     editor.page.keyboard.press("F12")
-    editor.wait_for_cursor("index.py", editor.recorded.line_of("chunkstore/index.py", "def mark_deleted"))
+    function = editor.recorded.line_of("chunkstore/index.py", "def mark_deleted")
+    editor.wait_for_cursor("index.py", function)
+    editor.open("chunkstore/index.py", 1)
+    editor.open("chunkstore.esl", line)
+    own = editor.page.locator(".codelens-decoration a", has_text="no events in last run")
+    own.last.click()
+    editor.wait_for_cursor("index.py", function)
 
 
 def test_a_rule_is_completed_mended_and_formatted(editor, expect):
