@@ -63,6 +63,8 @@ export class EntitiesStage implements EntityScene, EntityHands {
   private trailsOld = true;
   private fresh: Talk[] = [];
   private dragged = -1;
+  /** Is a layout on its way, or settling? */
+  private arranging = false;
 
   constructor(
     private readonly state: EntityState,
@@ -75,6 +77,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
   begin(kind: DrawingKind): void {
     this.drawing?.close?.();
     this.arranger.forget();
+    this.arranging = false;
     this.board.show(this.state.boxes);
     this.clarity = undefined;
     this.kind = kind.name;
@@ -86,6 +89,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
     this.drawing?.close?.();
     this.drawing = undefined;
     this.arranger.forget();
+    this.arranging = false;
     this.activity.forget();
     this.pulses.forget();
     this.board.show(new Map());
@@ -195,7 +199,11 @@ export class EntitiesStage implements EntityScene, EntityHands {
     pinned: readonly Place[],
     told: Parameters<EntityScene["arrange"]>[2],
   ): void {
-    void this.arranger.arrange({ layout, input: this.input(), from: this.places(), pinned }, told);
+    this.arranging = true;
+    void this.arranger.arrange({ layout, input: this.input(), from: this.places(), pinned }, (answer) => {
+      this.arranging = !answer.settled;
+      told(answer);
+    });
   }
 
   pin(entity: number, spot: Spot | undefined): void {
@@ -303,7 +311,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
     this.groundOld = this.trailsOld = false;
     this.drawing?.draw(frame);
     const running = this.pulses.draw(frontPen, frame, now);
-    front.toggleAttribute("data-still", !playing && !moving && !running);
+    front.toggleAttribute("data-still", !playing && !moving && !running && !this.arranging);
     this.last = playing || moving || running ? now : 0;
     if (playing || moving || running) this.invalidate();
   }

@@ -58,6 +58,16 @@ export class Arranging {
       this.settle(request);
       return;
     }
+    if (request.from.length === 0 && layout !== "given" && layout !== "concentric") {
+      // To be seen while the better one is searched for.
+      this.answer({
+        number,
+        name: "concentric",
+        places: LAYOUTS.concentric(input),
+        clarity: undefined,
+        settled: false,
+      });
+    }
     const found =
       layout === "auto"
         ? automatic(input)
