@@ -231,4 +231,4 @@ def test_a_fold_that_is_added_to_has_the_states_of_one_of_all_events(said, ends)
             grown = Fold(made(said[:end], known), grown)
             whole = Fold(made(said[:end], known))
             assert all(grown.at(moment) == whole.at(moment) for moment in range(end + 1))
-    assert grown.bytes <= 12 * max(1, len(said)) + 12 * ENTITIES
+    assert grown.bytes <= 24 * len(said) + 12 * ENTITIES
