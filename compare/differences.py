@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clew.compare.edges import call_times
 from clew.compare.features import Members, Trait, TraitKind, traits_of
 from clew.compare.pairing import Pairing
 from clew.compare.statistics import F64, spaced
+from clew.compare.times import call_times
 from clew.graph.columns import Table, table_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from clew.compare.edges import call_times
 from clew.compare.statistics import I64
+from clew.compare.times import call_times
 from clew.compare.units import SHARED, Units
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Mask

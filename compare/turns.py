@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from clew.compare.edges import CallTimes, add_waiting
 from clew.compare.statistics import F64, I64
+from clew.compare.times import CallTimes, add_waiting
 from clew.graph.model import ExecutionGraph
 from clew.graph.nodes import OpenRun
 from clew.graph.ops.flows import Flows, Mask

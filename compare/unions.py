@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from clew.compare.correspondence import Correspondence, UnionNode, correspond
-from clew.compare.edges import CallTimes, slower_by_call, spaced_times
+from clew.compare.edges import slower_by_call, spaced_times
 from clew.compare.statistics import I64
+from clew.compare.times import CallTimes
 from clew.graph.columns import Table, table_of
 from clew.graph.ops.diff import Status, duration
 from clew.graph.ops.flows import Flows

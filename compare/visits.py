@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from clew.compare.edges import call_times
 from clew.compare.statistics import F64, I64
+from clew.compare.times import call_times
 from clew.compare.turns import idle_times
 from clew.graph.arrays import lengths
 from clew.graph.nodes import OpenRun
