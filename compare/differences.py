@@ -17,7 +17,7 @@ import numpy.typing as npt
 from clew.compare.features import Members, Trait, TraitKind, traits_of
 from clew.compare.pairing import Pairing
 from clew.compare.statistics import F64, spaced
-from clew.compare.times import call_times
+from clew.compare.turns import times_alone
 from clew.graph.columns import Table, table_of
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
 def _took(group: Members, mutation: Mutation) -> F64:
     """Per request what the call that got slower most took itself, or, of no call, the whole."""
     if mutation.edges:
-        return call_times(*group, alone=True).own[:, mutation.edges[0].place]
+        return times_alone(*group).own[:, mutation.edges[0].place]
     return group.flows.response_ns[group.requests].astype(np.float64)
 
 

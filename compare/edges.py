@@ -14,7 +14,8 @@ import numpy as np
 
 from clew.compare.pairing import Pairing
 from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, spaced, surely_slower
-from clew.compare.times import CallTimes, call_times
+from clew.compare.times import CallTimes
+from clew.compare.turns import times_alone
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
 
@@ -56,7 +57,7 @@ def spaced_times(flows: Flows, requests: I64) -> CallTimes:
     """Alone, and of more than `MOST` values those of evenly spaced requests."""
     at = flows.places(int(requests[0]))
     most = max(MOST // (at.stop - at.start), LEAST)
-    return call_times(flows, requests[spaced(len(requests), most)], alone=True)
+    return times_alone(flows, requests[spaced(len(requests), most)])
 
 
 def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[EdgeChange]:

@@ -42,29 +42,53 @@ def call_times(flows: Flows, requests: I64, *, alone: bool = False) -> CallTimes
     )
     delay[:, 0] = 0  # is before the request
     found = CallTimes(begin, total, work, waiting, delay, work + delay)
-    parent, by_edge = flows.parent[at], named[flows.channel[at]]
-    running = _running(found, parent, by_edge) if alone else None
-    _add_waiting(found, flows.response_ns[requests].astype(np.float64), parent, by_edge, running)
+    response = flows.response_ns[requests].astype(np.float64)
+    later = _Ends(begin + total, response) if alone else None
+    _add_waiting(found, response, flows.parent[at], named[flows.channel[at]], later)
     return found
 
 
-def add_waiting(flows: Flows, requests: I64, times: CallTimes) -> None:
-    """To own times what calls of requests of one category waited for nothing that they had led to, by the clock of `times`."""
+def add_waiting(flows: Flows, requests: I64, times: CallTimes, measured: CallTimes | None) -> None:
+    """To own times what calls of requests of one category waited for nothing that they had led to, by the clock of `times`.
+    With times as they were `measured`, which tell which call ended last, waiting counts as with `alone`."""
     named = np.array([name != "" for name in flows.channels])
     at = flows.places(int(requests[0]))
-    _add_waiting(times, times.total[:, 0], flows.parent[at], named[flows.channel[at]], None)
+    ends = None
+    if measured is not None:
+        ends = _Ends(measured.begin + measured.total, flows.response_ns[requests].astype(np.float64))
+    _add_waiting(times, times.total[:, 0], flows.parent[at], named[flows.channel[at]], ends)
+
+
+def cumulated(low: F64, high: F64) -> tuple[F64, F64]:
+    """Times at which one of some intervals begins or all end, and for how long there was one until then."""
+    if not len(low):
+        return np.zeros(1), np.zeros(1)
+    order = np.argsort(low, kind="stable")
+    low, reached = low[order], np.maximum.accumulate(high[order])
+    first = np.flatnonzero(np.concatenate(([True], low[1:] > reached[:-1])))
+    begin, end = low[first], reached[np.append(first[1:], len(low)) - 1]
+    ran = np.cumsum(end - begin)
+    return np.stack((begin, end), 1).ravel(), np.stack((ran - (end - begin), ran), 1).ravel()
 
 
 _Running = list[tuple[F64, F64]]
 """Per request the times at which something of it begins or ceases to run, and for how long it has run until then."""
 
 
+class _Ends(NamedTuple):
+    """When calls ended and requests were answered, by the clock that tells what came last."""
+
+    call: F64
+    response: F64
+
+
 def _add_waiting(
-    calls: CallTimes, response: F64, parent: Parents, by_edge: npt.NDArray[np.bool_], running: _Running | None
+    calls: CallTimes, response: F64, parent: Parents, by_edge: npt.NDArray[np.bool_], ends: _Ends | None
 ) -> None:
-    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to, nor anything
-    that is `running`, as far as the response could be waiting for it. With `running` of calls side by side that wait at one
-    time it is that of the one which ends last: the others' ends make no difference."""
+    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to, as far as the
+    response could be waiting for it. With `ends` it is without what anything of the request ran, and of calls side by side
+    that wait at one time it is that of the one which ends last: the others' ends make no difference."""
+    running = _running(calls, parent, by_edge) if ends is not None else None
     start, end = calls.begin - calls.delay, calls.begin + calls.total
     width = len(parent)
     # Below each call what edges led to, at any depth, and what it called plainly; children come after their parents.
@@ -82,8 +106,8 @@ def _add_waiting(
         high = np.maximum(low, high)
         kids, every = near[place], near[place] + far[place]
         first, last = start[:, every], end[:, every]
-        if running is not None:
-            beside = _ending_later(place, parent, start, end, response)
+        if ends is not None:
+            beside = _ending_later(place, parent, start, end, ends)
             first, last = np.hstack((first, *beside[0])), np.hstack((last, *beside[1]))
         # A coroutine is suspended while one that it awaits is: what times add up to beyond the call's own is that.
         twice = calls.work[:, place] + waiting + calls.total[:, kids].sum(1) - calls.total[:, place]
@@ -95,13 +119,13 @@ def _add_waiting(
         calls.own[:, place] += np.maximum(waiting - inside, 0)
 
 
-def _ending_later(place: int, parent: Parents, start: F64, end: F64, response: F64) -> tuple[list[F64], list[F64]]:
+def _ending_later(place: int, parent: Parents, start: F64, end: F64, ends: _Ends) -> tuple[list[F64], list[F64]]:
     """When calls ran that began beside a call, or beside one that it is in, and ended later, but not after the request."""
     found: tuple[list[F64], list[F64]] = [], []
     while parent[place] >= 0:
         beside = np.flatnonzero(parent == parent[place])
         beside = beside[beside != place]
-        later = (end[:, beside] > end[:, [place]]) & (end[:, beside] <= response[:, None])
+        later = (ends.call[:, beside] > ends.call[:, [place]]) & (ends.call[:, beside] <= ends.response[:, None])
         found[0].append(start[:, beside])
         found[1].append(np.where(later, end[:, beside], start[:, beside]))
         place = int(parent[place])
@@ -117,23 +141,13 @@ def _running(calls: CallTimes, parent: Parents, by_edge: npt.NDArray[np.bool_]) 
     found = []
     for row in range(len(runs)):
         of = np.flatnonzero(runs[row])
-        order = of[np.argsort(calls.begin[row, of], kind="stable")]
-        low, high = calls.begin[row, order], np.maximum.accumulate((calls.begin + calls.total)[row, order])
-        apart = np.concatenate((low[:1], np.maximum(low[1:], high[:-1])))
-        times = np.stack((apart, np.maximum(apart, high)), 1)
-        ran = np.cumsum(times[:, 1] - times[:, 0])
-        found.append((times.ravel(), np.stack((ran - (times[:, 1] - times[:, 0]), ran), 1).ravel()))
+        found.append(cumulated(calls.begin[row, of], (calls.begin + calls.total)[row, of]))
     return found
 
 
 def _between(running: _Running, low: F64, high: F64) -> F64:
     """Per request for how long something of it ran from `low` to `high`."""
-    return np.array(
-        [
-            np.interp(high[row], times, ran) - np.interp(low[row], times, ran) if len(times) else 0.0
-            for row, (times, ran) in enumerate(running)
-        ]
-    )
+    return np.array([np.subtract(*np.interp((high[row], low[row]), *of)) for row, of in enumerate(running)])
 
 
 def _covered(low: F64, high: F64) -> F64:

@@ -12,13 +12,20 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from clew.compare.statistics import F64, I64
-from clew.compare.times import CallTimes, add_waiting
+from clew.compare.times import CallTimes, add_waiting, call_times, cumulated
 from clew.graph.model import ExecutionGraph
 from clew.graph.nodes import OpenRun
 from clew.graph.ops.flows import Flows, Mask
 
 
-def idle_times(flows: Flows, requests: I64, times: CallTimes) -> tuple[CallTimes, Mask]:
+def times_alone(flows: Flows, requests: I64) -> CallTimes:
+    """Of requests of one category, as `call_times` alone; what runs in a task waits itself only while its loop idles."""
+    times = call_times(flows, requests, alone=True)
+    idle, on_loop = idle_times(flows, requests, times, alone=True)
+    return times._replace(own=np.where(on_loop, times.work + idle.own, times.own))
+
+
+def idle_times(flows: Flows, requests: I64, times: CallTimes, *, alone: bool = False) -> tuple[CallTimes, Mask]:
     """Of requests of one category: their calls' times in which their loop idled, and which of them run on it."""
     on_loop = np.zeros(times.begin.shape, bool)
     start, begin, end, waiting = times.begin - times.delay, times.begin.copy(), times.begin + times.total, times.waiting
@@ -41,7 +48,7 @@ def idle_times(flows: Flows, requests: I64, times: CallTimes) -> tuple[CallTimes
     delay = np.where(times.delay > 0, begin - start, 0.0)
     found = CallTimes(begin, end - begin, nothing, waiting, delay, delay.copy())
     if on_loop.any():
-        add_waiting(flows, requests, found)
+        add_waiting(flows, requests, found, times if alone else None)
     return found, on_loop
 
 
@@ -59,7 +66,7 @@ class _Turns:
         idle, ts = graph.idle[rows], graph.ts
         ran, waits = rows[~idle], rows[idle]
         self._busy = {
-            number: _cumulated(ts[of], ts[of + 1])
+            number: cumulated(ts[of].astype(np.float64), ts[of + 1].astype(np.float64))
             for number in np.unique(self.loop[is_task]).tolist()
             for of in [ran[thread[graph.strand[ran]] == number]]
         }
@@ -91,15 +98,3 @@ def _turns(run: OpenRun) -> _Turns:
     if run not in _known:
         _known[run] = _Turns(run.graph)
     return _known[run]
-
-
-def _cumulated(low: I64, high: I64) -> tuple[F64, F64]:
-    """Times at which one of some intervals begins or all end, and for how long there was one until then."""
-    if not len(low):
-        return np.zeros(1), np.zeros(1)
-    order = np.argsort(low, kind="stable")
-    first, last = low[order].astype(np.float64), np.maximum.accumulate(high[order]).astype(np.float64)
-    first = np.concatenate((first[:1], np.maximum(first[1:], last[:-1])))
-    last = np.maximum(first, last)
-    ran = np.cumsum(last - first)
-    return np.stack((first, last), 1).ravel(), np.stack((ran - (last - first), ran), 1).ravel()

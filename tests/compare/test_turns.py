@@ -44,3 +44,53 @@ def test_a_task_waits_for_as_long_as_its_loop_idles(make_run):
     order = np.array([flows.labels[code] == "app:order" for code in flows.label])
     assert waiting[order] == pytest.approx(1e6, rel=0.02) and not waiting[~order].any()
     assert work[~order] == pytest.approx(3e6, rel=0.02)
+
+
+def together(run, thread, number, *, busy, idle):
+    """A request that awaits two tasks: one computes while the other, long ready, waits for its turn. Times in ms."""
+    root, names = f"serve-{number}", ("crunch", "order")
+    thread.step(root).enter("serve").request("serve")
+    for name in names:
+        thread.send((name, number), "asyncio.task")
+    thread.suspend("serve").stop(root)
+    for name in reversed(names):
+        thread.step(f"{name}-{number}").begin((name, number), "asyncio.task").enter(name).suspend(name)
+        thread.stop(f"{name}-{number}")
+    run.clock.now += int(idle * 1e6) + number % 7 * 1000
+    for name in names:
+        thread.step(f"{name}-{number}").resume(name)
+        run.clock.now += int(busy * 1e6) + number % 7 * 1000 if name == "crunch" else 0
+        thread.exit(name).end().send((f"{name} done", number), "asyncio.future").stop(f"{name}-{number}")
+    thread.step(root).join(("order done", number), "asyncio.future").resume("serve").exit("serve").stop(root)
+
+
+def slower_calls(before, after):
+    return {row.name: [edge.target for edge in row.edges] for row in before.requests.diff(after.requests).rows}
+
+
+def test_a_request_that_waits_for_its_turn_has_no_call_that_got_slower_itself(make_run):
+    before, after = recorded(make_run, "good", busy=3, idle=1), recorded(make_run, "bad", busy=6, idle=1)
+    assert slower_calls(before, after) == {"crunch": ["app:crunch"], "order": []}
+
+
+def test_a_request_that_waits_while_the_loop_idles_is_slower_itself(make_run):
+    before, after = recorded(make_run, "good", busy=3, idle=1), recorded(make_run, "bad", busy=3, idle=4)
+    assert slower_calls(before, after) == {"order": ["app:order"]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "culprit"), [({"busy": 6, "idle": 1}, "crunch"), ({"busy": 3, "idle": 4}, "order")], ids=str
+)
+def test_of_tasks_of_one_request_who_computes_is_named_or_who_ends_last_after_an_idle_loop(make_run, changed, culprit):
+    def opened(name, **times):
+        run = make_run(name)
+        thread = run.process().thread()
+        for number in range(30):
+            together(run, thread, number, **times)
+        return clew.open(run.write())
+
+    before, after = opened("good", busy=3, idle=1), opened("bad", **changed)
+    assert slower_calls(before, after) == {"serve": [f"app:{culprit}"]}
+    found = before.requests.diff(after.requests)
+    assert found.rows[0].edges[0].growth_ns == pytest.approx(3e6, rel=0.02)
+    assert [call.label for call in found.union(found.rows[0].category).changes()] == [f"app:{culprit}"]
