@@ -187,9 +187,9 @@ def _progress(session: Session, params: protocol.ProgressParams, task: Task) -> 
 
 
 def _wizard(session: Session, params: protocol.WizardParams, task: Task) -> protocol.WizardResult:
-    from clew.server.panel.wizard import wizard
+    from clew.server.panel.wizard import whole_runs, wizard
 
-    return wizard(session, params, task)
+    return answered(session, whole_runs(session, params), task, wizard, params)
 
 
 def _views(session: Session, params: protocol.ViewsParams, task: Task) -> protocol.ViewsResult:

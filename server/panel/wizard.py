@@ -12,7 +12,7 @@ from dataclasses import replace
 from clew.records.errors import ClewError
 from clew.server.protocol import WizardAnswer, WizardParams, WizardResult, WizardStep
 from clew.server.session import Session, Task, fingerprint_of
-from clew.server.wizards.analysis import Analysis, NothingFound
+from clew.server.wizards.analysis import Analysis, NothingFound, OfOneRun
 from clew.server.wizards.errors import Errors
 from clew.server.wizards.paths import Paths
 from clew.server.wizards.regressions import Regression
@@ -59,9 +59,18 @@ def wizard(session: Session, params: WizardParams, task: Task, *, leave: bool = 
     return _step(session, kept, params.step, task, leave=leave)
 
 
+def whole_runs(session: Session, params: WizardParams) -> list[str]:
+    """Those that all is looked at of and nothing that only an editor knows, as unsaved texts and its settings' baseline."""
+    return _chosen_runs(session, params) if issubclass(ANALYSES[params.analysis], OfOneRun) else []
+
+
+def _chosen_runs(session: Session, params: WizardParams) -> list[str]:
+    return [answer for answer in params.answers[:2] if (session.workspace / ".clew" / "runs" / answer).is_dir()]
+
+
 def _question(session: Session, params: WizardParams) -> object:
     """With what may have changed since: the files of the runs that were chosen."""
-    runs = [answer for answer in params.answers[:2] if (session.workspace / ".clew" / "runs" / answer).is_dir()]
+    runs = _chosen_runs(session, params)
     return params.analysis, tuple(params.answers), tuple(fingerprint_of(session.folder(run)) for run in runs)
 
 

@@ -68,6 +68,21 @@ def test_its_answers_are_those_that_are_given_here_by_one_process(large, shop):
     assert not folders(large)
 
 
+def test_guided_analyses_of_one_run_are_made_there_step_by_step(large, shop):
+    run = large.folder("after").name
+    here = Session(shop)
+    for analysis, answers in (("path", [run, "order", "slowest"]), ("errors", [run])):
+        for number in range(len(answers) + 1):
+            params = {"analysis": analysis, "answers": answers[:number], "step": 0}
+            apart = handlers.answer(large, "clew/wizard", params)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(aside, "LARGE", 1 << 60)
+                assert handlers.answer(here, "clew/wizard", params) == apart
+            assert bool(folders(large)) == (number > 0)
+        large.helpers.end()
+        wait_for(lambda: not folders(large))
+
+
 def test_what_it_cannot_answer_is_told_as_here(large):
     with pytest.raises(ClewError, match="no run has a request of the name 'nobody'; there are order"):
         handlers.answer(large, "clew/compare", QUESTIONS[0][1] | {"request": "nobody"})
