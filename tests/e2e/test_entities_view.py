@@ -95,5 +95,5 @@ def test_each_layout_says_how_clear_it_is(browse, expect):
     figures = page.locator(".entities-figures")
     for layout in ("force", "untangled", "auto"):
         page.get_by_label("Layout").select_option(layout)
-        expect(figures).to_contain_text("lines for each entity")
+        expect(figures).to_contain_text("for each entity")
         expect(page.locator(FRONT)).to_be_visible()

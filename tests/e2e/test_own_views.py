@@ -45,7 +45,7 @@ def test_the_example_of_a_drawing_is_one_of_the_layouts_of_entities(browse, expe
     )
     page = browse("view=entities&run=failed-write&layout=own:columns")
     expect(page.get_by_label("Layout")).to_have_value("own:columns")
-    expect(page.locator(".entities-figures")).to_contain_text("lines for each entity")
+    expect(page.locator(".entities-figures")).to_contain_text("for each entity")
     expect(page.locator("canvas.front[data-still]")).to_be_visible()
     page.get_by_label("Layout").select_option("Broken")
     expect(page.locator(".notice")).to_contain_text("broken.js failed: no")

@@ -423,12 +423,16 @@ describe("an arrangement", () => {
 
 describe("words", () => {
   test("say how clear a picture is", () => {
-    const of = { ratio: 2, lines: 10, clear: 8, crossings: 7, mostCrossed: 4, passed: 0, cleared: false };
+    const of = { ratio: 2, lines: 10, clear: 8, crossings: 7, mostCrossed: 4, passed: 0, foreign: 0, cleared: false };
     expect(clarityWords(of).short).toBe(
       "8 of 10 lines are clear · 2 lines for each entity · 1.4 crossings on a line · over nobody",
     );
     expect(clarityWords({ ...of, clear: 10, cleared: true, passed: 1 }).short).toMatch(
       /^all lines are clear.* once over somebody/,
+    );
+    expect(clarityWords({ ...of, ratio: 1, crossings: 5, passed: 2, foreign: 3 }).short).toBe(
+      "8 of 10 lines are clear · 1 line for each entity · 1 crossing on a line · twice over somebody else" +
+        " · 3 times somebody stands in a foreign container",
     );
   });
 

@@ -1,16 +1,17 @@
 /** Layouts of entities: where rings and forces put them, on the paper's systems and on random ones. */
 import { describe, expect, test } from "vitest";
-import { automatic } from "../src/panel/layout/entities/auto";
+import { automatic, isBetter } from "../src/panel/layout/entities/auto";
 import { clarity, cross } from "../src/panel/layout/entities/clarity";
 import { concentric } from "../src/panel/layout/entities/concentric";
 import { ForceLayout, LENGTH, REPULSION, settled, STIFFNESS } from "../src/panel/layout/entities/force";
 import { groups } from "../src/panel/layout/entities/groups";
 import { repel } from "../src/panel/layout/entities/repulsion";
 import { Tangle } from "../src/panel/layout/entities/tangle";
+import { Territory } from "../src/panel/layout/entities/territory";
 import type { EntityInput, Place } from "../src/panel/layout/entities/types";
 import { untangled } from "../src/panel/layout/entities/untangled";
 import { random } from "./random";
-import { chord, grid, hypercube, josephus, shuffled, system, SYSTEMS, tree } from "./systems";
+import { actors, chord, grid, hypercube, josephus, shuffled, system, SYSTEMS, tree } from "./systems";
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
 
@@ -128,8 +129,8 @@ describe("forces", () => {
     const layout = new ForceLayout(system(2, [[0, 1]]));
     while (layout.cycle());
     const far = Math.hypot((layout.x[0] ?? 0) - (layout.x[1] ?? 0), (layout.y[0] ?? 0) - (layout.y[1] ?? 0));
-    // The picture's middle pulls each by 0.001 a px, from half as far.
-    expect(REPULSION / far ** 2).toBeCloseTo(STIFFNESS * (far - LENGTH) + (0.001 * far) / 2, 3);
+    // The picture's middle pulls each by 0.006 a px, from half as far.
+    expect(REPULSION / far ** 2).toBeCloseTo(STIFFNESS * (far - LENGTH) + (0.006 * far) / 2, 3);
   });
 
   test("of a tree of squares are those of all pairs, within a few percent", () => {
@@ -189,7 +190,94 @@ describe("forces", () => {
   });
 });
 
+/** Is a spot inside of some triangle of the others'? So it is exactly when their convex hull has it. */
+function isAmong(spot: Place, others: readonly Place[]): boolean {
+  const turn = (a: Place, b: Place): number => Math.sign((b.x - a.x) * (spot.y - a.y) - (b.y - a.y) * (spot.x - a.x));
+  return others.some((a, i) =>
+    others
+      .slice(i + 1)
+      .some((b, j) => others.slice(i + j + 2).some((c) => Math.abs(turn(a, b) + turn(b, c) + turn(c, a)) === 3)),
+  );
+}
+
+/** Containers in which somebody stands who is in none of theirs. */
+function strangers(input: EntityInput, places: readonly Place[], holders: readonly number[]): number {
+  const container = new Map(input.entities.map((entity) => [entity.id, entity.container]));
+  const isIn = (id: number, holder: number): boolean => {
+    const around = container.get(id) ?? -1;
+    return around === holder || (around >= 0 && isIn(around, holder));
+  };
+  const leaves = places.filter(({ id }) => !holders.includes(id));
+  return holders.flatMap((holder) => {
+    const members = leaves.filter(({ id }) => isIn(id, holder));
+    return leaves.filter((leaf) => !members.includes(leaf) && isAmong(leaf, members));
+  }).length;
+}
+
+describe("forces keep containers apart", () => {
+  /** In containers, two of which hold others; all talk to the next and to many at random. */
+  function crowded(seed: number): EntityInput {
+    const choose = random(seed);
+    const talks = Array.from({ length: 240 }, (_, index): [number, number] =>
+      index < 60 ? [6 + index, 6 + ((index + 1) % 60)] : [6 + choose.below(60), 6 + choose.below(60)],
+    );
+    return system(66, talks, (id) => (id < 2 ? -1 : id < 6 ? id % 2 : choose.below(7) - 1));
+  }
+  const HOLDERS = [0, 1, 2, 3, 4, 5];
+
+  test("of actors that all talk across theaters", () => {
+    const input = actors();
+    const { places, still } = settled(input);
+    expect(still).toBe(true);
+    expect(strangers(input, places, [0, 1, 2])).toBe(0);
+    expect(clarity(input, places).foreign).toBe(0);
+    expect(automatic(input).figures.force?.foreign).toBe(0);
+  });
+
+  test("also nested ones, and when somebody moves into another", () => {
+    for (const seed of SEEDS) {
+      const input = crowded(seed);
+      const first = settled(input);
+      expect([first.still, strangers(input, first.places, HOLDERS)]).toEqual([true, 0]);
+      const moved = {
+        ...input,
+        entities: input.entities.map(({ id, container }) => ({
+          id,
+          container: id >= 6 && id % 5 === 0 ? id % 6 : container,
+        })),
+      };
+      const layout = new ForceLayout(moved, first.places);
+      while (layout.cycles < 5000 && layout.cycle());
+      expect(layout.cycles).toBeLessThan(5000);
+      expect(strangers(moved, layout.places(), HOLDERS)).toBe(0);
+    }
+  });
+
+  test("and drive nothing else: what pushes is pushed back as much", () => {
+    const choose = random(5);
+    const spots = (): Float64Array => Float64Array.from({ length: 20 }, () => choose.below(200));
+    const [x, y, fx, fy] = [spots(), spots(), new Float64Array(20), new Float64Array(20)];
+    const held = [[0, 1, 2, 3, 4, 5], [2, 3], [6, 7, 8, 9], [10]];
+    new Territory(held, 20, LENGTH).push(x, y, fx, fy);
+    expect(fx.some((force) => Math.abs(force) > 1)).toBe(true);
+    for (const force of [fx, fy]) expect(force.reduce((sum, one) => sum + one, 0)).toBeCloseTo(0);
+  });
+});
+
 describe("clarity", () => {
+  test("counts who stands in a container that is not theirs", () => {
+    const at = (id: number, x: number, y: number): Place => ({ id, x, y, radius: 5 });
+    const input = system(6, [], (id) => (id >= 1 && id <= 3 ? 0 : -1));
+    const around = [at(0, 0, 0), at(1, -60, -60), at(2, 60, -60), at(3, 0, 60)];
+    expect(clarity(input, [...around, at(4, 0, 0), at(5, 200, 0)])).toMatchObject({ foreign: 1, cleared: false });
+    expect(clarity(input, [...around, at(4, 0, 90), at(5, 200, 0)])).toMatchObject({ foreign: 0, cleared: true });
+    const [with4, without] = [
+      clarity(input, [...around, at(4, 0, 0), at(5, 200, 0)]),
+      clarity(input, [...around, at(4, 0, 90), at(5, 200, 0)]),
+    ];
+    expect([isBetter(without, with4), isBetter(with4, without)]).toEqual([true, false]);
+  });
+
   test("counts chords of a circle that interleave", () => {
     for (const seed of SEEDS) {
       const choose = random(seed);

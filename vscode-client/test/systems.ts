@@ -94,3 +94,13 @@ export function theaters(count: number, actors: number): EntityInput {
   });
   return system(count + actors, talks, (id) => (id < count ? -1 : (id - count) % count));
 }
+
+/** As recorded: 12 actors in a ring, who moved between 3 theaters until most of them stood in the first. */
+export function actors(): EntityInput {
+  const theater = [0, 0, 0, 2, 0, 0, 1, 0, 1, 2, 2, 1];
+  return system(
+    15,
+    Array.from({ length: 12 }, (_, at) => [3 + at, 3 + ((at + 1) % 12)]),
+    (id) => theater[id - 3] ?? -1,
+  );
+}

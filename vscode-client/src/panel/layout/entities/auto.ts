@@ -1,4 +1,7 @@
-/** Chooses the layout that shows most lines clearly: fewer than 3 crossings, over no entity. Of equals the one that crosses least, then the first. */
+/**
+ * Chooses the layout that shows most clearly: lines with fewer than 3 crossings over no entity, less each entity in a foreign container.
+ * Of equals the one that crosses least, then the first.
+ */
 import { type Clarity, clarity } from "./clarity";
 import { concentric } from "./concentric";
 import { force } from "./force";
@@ -30,6 +33,7 @@ export function automatic(input: EntityInput): Chosen {
 }
 
 export function isBetter(one: Clarity, other: Clarity): boolean {
-  if (one.clear !== other.clear) return one.clear > other.clear;
+  const [ours, theirs] = [one.clear - one.foreign, other.clear - other.foreign];
+  if (ours !== theirs) return ours > theirs;
   return one.crossings + one.passed < other.crossings + other.passed;
 }

@@ -2,9 +2,10 @@
  * How clear a picture is: of each line how often others cross it, and how many entities that it does not concern it passes over.
  *
  * A line is clear when fewer than 3 others cross it and it passes over no entity. Lines with a common end do not cross. What a line's
- * ends are in, or hold, concerns it.
+ * ends are in, or hold, concerns it. A container's outline should hold nobody who is not in it.
  */
 import { pairs, pathsOf } from "./groups";
+import { hull } from "./hull";
 import type { EntityInput, Place } from "./types";
 
 export const CROSSED_BELOW = 3;
@@ -19,7 +20,9 @@ export interface Clarity {
   mostCrossed: number;
   /** Entities that lines pass over, all together. */
   passed: number;
-  /** Are all lines clear? */
+  /** How often an entity stands within a container's outline that it is not in. */
+  foreign: number;
+  /** Are all lines clear, and nobody in a foreign container? */
   cleared: boolean;
 }
 
@@ -52,6 +55,7 @@ export function clarity(input: EntityInput, places: readonly Place[]): Clarity {
   const holders = new Set(input.entities.map((entity) => entity.container));
   const talking = new Set(ends.flat());
   const entities = input.entities.filter(({ id }) => talking.has(id) || !holders.has(id)).length;
+  const foreign = strangers(places, paths);
   return {
     ratio: entities ? ends.length / entities : 0,
     lines: ends.length,
@@ -59,8 +63,34 @@ export function clarity(input: EntityInput, places: readonly Place[]): Clarity {
     crossings,
     mostCrossed: Math.max(0, ...crossed),
     passed: over.reduce((sum, count) => sum + count, 0),
-    cleared: clear === ends.length,
+    foreign,
+    cleared: clear === ends.length && foreign === 0,
   };
+}
+
+/** How often one that holds nothing touches the outline, drawn a little apart, of all such in a container, though it is not in that. */
+function strangers(places: readonly Place[], paths: ReadonlyMap<number, number[]>): number {
+  const holders = new Set([...paths.values()].flatMap((path) => path.slice(0, -1)));
+  const leaves = places.filter(({ id }) => !holders.has(id));
+  let found = 0;
+  for (const holder of holders) {
+    const isIn = ({ id }: Place): boolean => (paths.get(id) ?? []).includes(holder);
+    const members = leaves.filter(isIn);
+    const outline = hull(members, Math.max(0, ...members.map(({ radius }) => radius)));
+    found += leaves.filter((leaf) => !isIn(leaf) && touches(leaf, outline)).length;
+  }
+  return found;
+}
+
+/** Of an outline as `hull` makes it, to the left of whose sides its inside is. */
+function touches(circle: Place, outline: readonly Spot[]): boolean {
+  return (
+    outline.length > 2 &&
+    outline.every((from, index) => {
+      const to = outline[(index + 1) % outline.length] ?? from;
+      return side(from, to, circle) > -circle.radius * Math.hypot(to.x - from.x, to.y - from.y);
+    })
+  );
 }
 
 export interface Spot {

@@ -3,11 +3,13 @@
  *
  * Repulsion is 4096 / d², a line's spring 0.0625 (d - 64). Friction is such that the way to rest is short: a particle is driven while
  * its way goes downhill, and stopped where it does not (FIRE). It rests when nothing moves by 1e-5 px a cycle and no force is left.
- * A container is in the middle of what is in it, and has no radius of its own.
+ * A container is in the middle of what is in it, has no radius of its own, and keeps its room free of all that is not in it.
  */
+import type { Spot } from "./clarity";
 import { pairs, pathsOf } from "./groups";
 import { spread } from "./spread";
 import { repel } from "./repulsion";
+import { Territory } from "./territory";
 import type { EntityInput, Place } from "./types";
 
 export const REPULSION = 4096;
@@ -16,7 +18,7 @@ export const LENGTH = 64;
 export const STILL = 1e-5;
 /** With which a container's middle, and the picture's, pull, per px. */
 const HOLD = 0.06;
-const GATHER = 0.001;
+const GATHER = 0.006;
 /** Of a line's pull, what is left between what is in different containers: else one that talks to many others would be torn. */
 const ACROSS = 0.06;
 const RADIUS = 10;
@@ -41,6 +43,7 @@ export class ForceLayout {
   private readonly inside: ReadonlyMap<number, readonly number[]>;
   private readonly springs: Spring[];
   private readonly held: (readonly number[])[];
+  private readonly territory: Territory;
   private readonly fx: Float64Array;
   private readonly fy: Float64Array;
   private readonly vx: Float64Array;
@@ -68,7 +71,9 @@ export class ForceLayout {
       }
     });
     this.inside = inside;
-    this.held = [...holders].map((id) => inside.get(id) ?? []);
+    // What has all in it is kept from nobody.
+    this.held = [...holders].map((id) => inside.get(id) ?? []).filter(({ length }) => length < this.ids.length);
+    this.territory = new Territory(this.held, this.ids.length, LENGTH);
     const concerned = (a: number, b: number): boolean =>
       (paths.get(a) ?? []).includes(b) || (paths.get(b) ?? []).includes(a);
     this.springs = [...pairs(input).keys()].flatMap((pair) => {
@@ -77,12 +82,41 @@ export class ForceLayout {
       const stiffness = together ? STIFFNESS : ACROSS * STIFFNESS;
       return concerned(a, b) ? [] : [{ from: inside.get(a) ?? [], to: inside.get(b) ?? [], stiffness }];
     });
-    const links = this.springs.map(({ from, to }) => ({ a: from[0] ?? 0, b: to[0] ?? 0, weight: 1 }));
-    const spots = spread(this.ids.length, links);
-    this.x = Float64Array.from(spots, (spot) => spot.x * LENGTH);
-    this.y = Float64Array.from(spots, (spot) => spot.y * LENGTH);
+    const spots = this.start(this.ids.map((id) => paths.get(id)?.[0] ?? id));
+    this.x = Float64Array.from(spots, (spot) => spot.x);
+    this.y = Float64Array.from(spots, (spot) => spot.y);
     this.begin(from);
     [this.fx, this.fy, this.vx, this.vy] = [this.zeros(), this.zeros(), this.zeros(), this.zeros()];
+  }
+
+  /** Outermost containers as the lines between them spread those, and around the middle of each what is in it as all lines spread that. */
+  private start(outermost: readonly number[]): Spot[] {
+    const links = this.springs.map(({ from, to }) => ({ a: from[0] ?? 0, b: to[0] ?? 0, weight: 1 }));
+    const fine = spread(this.ids.length, links);
+    const wholes = [...new Set(outermost)];
+    if (wholes.length === 1 || wholes.length === this.ids.length)
+      return fine.map(({ x, y }) => ({ x: x * LENGTH, y: y * LENGTH }));
+    const wholeOf = outermost.map((id) => wholes.indexOf(id));
+    const sums = wholes.map(() => ({ x: 0, y: 0, count: 0 }));
+    fine.forEach(({ x, y }, index) => {
+      const sum = sums[wholeOf[index] ?? 0];
+      if (sum) [sum.x, sum.y, sum.count] = [sum.x + x, sum.y + y, sum.count + 1];
+    });
+    const coarse = spread(
+      wholes.length,
+      links
+        .map(({ a, b, weight }) => ({ a: wholeOf[a] ?? 0, b: wholeOf[b] ?? 0, weight }))
+        .filter(({ a, b }) => a !== b),
+    );
+    const wide = LENGTH * (1 + Math.sqrt(Math.max(...sums.map(({ count }) => count))));
+    return fine.map(({ x, y }, index) => {
+      const [whole, sum] = [coarse[wholeOf[index] ?? 0], sums[wholeOf[index] ?? 0]];
+      if (!whole || !sum) return { x, y };
+      return {
+        x: whole.x * wide + (x - sum.x / sum.count) * LENGTH,
+        y: whole.y * wide + (y - sum.y / sum.count) * LENGTH,
+      };
+    });
   }
 
   /** Goes on from where entities are, new ones beside those that they talk to. */
@@ -179,6 +213,7 @@ export class ForceLayout {
       const { x, y } = this.middle(members);
       for (const i of members) this.push([i], HOLD * (x - (this.x[i] ?? 0)), HOLD * (y - (this.y[i] ?? 0)));
     }
+    this.territory.push(this.x, this.y, this.fx, this.fy);
     for (let i = 0; i < this.x.length; i++) this.push([i], -GATHER * (this.x[i] ?? 0), -GATHER * (this.y[i] ?? 0));
     for (const i of this.pinned) [this.fx[i], this.fy[i], this.vx[i], this.vy[i]] = [0, 0, 0, 0];
   }

@@ -4,22 +4,39 @@ import type { EntityBox } from "../../../shared/protocol";
 import { count, thousands } from "../format";
 import type { Step } from "./state";
 
-/** The paper's three measures, and what they come to. */
-export function clarityWords({ ratio, lines, clear, crossings, passed, cleared }: Clarity): {
+/** The paper's three measures, and what they come to; who stands in a foreign container is said where somebody does. */
+export function clarityWords({ ratio, lines, clear, crossings, passed, foreign, cleared }: Clarity): {
   short: string;
   long: string;
 } {
-  if (lines === 0) return { short: "no communication yet", long: "No line can be unclear." };
+  const strangers = foreign === 0 ? [] : [`${times(foreign)} somebody stands in a foreign container`];
+  if (lines === 0) {
+    return { short: ["no communication yet", ...strangers].join(" · "), long: "No line can be unclear." };
+  }
   const measures = [
-    `${round(ratio)} lines for each entity`,
-    `${round((2 * crossings) / lines)} crossings on a line`,
-    passed === 0 ? "over nobody" : `${passed === 1 ? "once" : `${thousands(passed)} times`} over somebody else`,
+    each(ratio, "line", "for each entity"),
+    each((2 * crossings) / lines, "crossing", "on a line"),
+    passed === 0 ? "over nobody" : `${times(passed)} over somebody else`,
+    ...strangers,
   ];
-  const verdict = cleared ? "all lines are clear" : `${thousands(clear)} of ${count(lines, "line")} are clear`;
+  const verdict = clear === lines ? "all lines are clear" : `${thousands(clear)} of ${count(lines, "line")} are clear`;
   return {
     short: `${verdict} · ${measures.join(" · ")}`,
-    long: "A line is clear when fewer than 3 others cross it and it passes over no entity that it does not concern.",
+    long:
+      "A line is clear when fewer than 3 others cross it and it passes over no entity that it does not concern. " +
+      (cleared
+        ? "All lines are, and nobody stands in a foreign container."
+        : "The clearest layout has most such lines, and fewest entities in foreign containers."),
   };
+}
+
+function each(value: number, what: string, of: string): string {
+  const said = round(value);
+  return `${said} ${said === "1" ? what : `${what}s`} ${of}`;
+}
+
+function times(value: number): string {
+  return value === 1 ? "once" : value === 2 ? "twice" : `${thousands(value)} times`;
 }
 
 function round(value: number): string {
