@@ -24,12 +24,23 @@ LIVE = "#view=entities"
 @run_option
 @workspace_option
 @click.option("--live", is_flag=True, help="Watch a program while it is recorded: the newest that is, or --run.")
+@click.option(
+    "--relay/--no-relay", default=True, help="What is watched is shown at once, through a relay. Default: yes."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port.")
 @click.option("--browser/--no-browser", default=True, help="Open a browser, or only print the address.")
 @click.option("--trust", is_flag=True, help="Load the workspace's own views, .clew/views/*.js: they are programs.")
 @json_option
 def view(
-    *, run: str | None, workspace: Path | None, live: bool, port: int, browser: bool, trust: bool, as_json: bool
+    *,
+    run: str | None,
+    workspace: Path | None,
+    live: bool,
+    relay: bool,
+    port: int,
+    browser: bool,
+    trust: bool,
+    as_json: bool,
 ) -> None:
     """Open the panel in a browser: the slice of a run, its critical path, the difference of two runs.
 
@@ -50,7 +61,7 @@ def view(
         session.select(run)
     if live:
         _look_at_live(session, given=bool(run))
-    server = PanelServer(session, port)
+    server = PanelServer(session, port, relayed=relay)
     url = server.url + (LIVE if live else "")
     # `kill` ends it as Ctrl-C does, also where a shell started it in the background and Ctrl-C is ignored.
     ended = threading.Event()
@@ -79,11 +90,17 @@ def view(
 
 def _look_at_live(session: Session, *, given: bool) -> None:
     """Selects the newest run that goes on, unless one was given. Where there is none, the next one is shown once it begins."""
+    from clew.server.relay.finding import elsewhere
+
     found = session.runs()
     going = [one for one in found.runs if not one.finished]
-    if given and all(one.id != found.selected for one in going):
+    if given and session.going_on() is None:
         raise click.UsageError(f"run {found.selected} is over; look at it without --live")
+    if given:
+        return
     if not going:
         click.echo("nothing is being recorded now; what begins with `clew run` is shown at once", err=True)
-    elif not given:
+        for one in elsewhere(session.workspace):
+            click.echo(f"elsewhere {one.name} is: clew view --live --run {one.id}", err=True)
+    else:
         session.select("" if going[0].id == found.selected else going[0].id)

@@ -1,4 +1,5 @@
-"""Follows the runs of a workspace that go on: every second, what was added to their record files since the last look.
+"""Follows the runs of a workspace that go on: every second, what was added to their record files since the last look. Of
+those whose entities are watched a relay says more at once (`pushes`), also of runs elsewhere on the machine.
 
 Invariant: looking takes at most a tenth of one processor, however much a program records; and whoever is told hears of the
 newest state, never of a queue of older ones.
@@ -6,6 +7,7 @@ newest state, never of a queue of older ones.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -15,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.records import sources
-from clew.records.run import RunInfo, list_runs
+from clew.records.errors import ClewError
+from clew.records.run import FOLDER, RunInfo, list_runs, load_run
 from clew.server.protocol import RunGrew
+from clew.server.pushes import Pushes
 from clew.server.session import Fingerprint, Session, run_ref
 
 if TYPE_CHECKING:
@@ -46,11 +50,24 @@ class _Followed:
 class Following:
     """Calls `grew` in a thread of its own until `stop`."""
 
-    def __init__(self, session: Session, grew: Callable[[RunGrew], None], interval: float = INTERVAL) -> None:
+    def __init__(
+        self,
+        session: Session,
+        grew: Callable[[RunGrew], None],
+        interval: float = INTERVAL,
+        *,
+        relayed: Callable[[], bool] = lambda: False,
+        grace: float | None = None,
+    ) -> None:
+        """`relayed`: whether relays shall be started; `grace` is theirs."""
         self._session = session
         self._grew = grew
+        self._relayed = relayed
+        self._pushes = Pushes(self._pushed, grace)
         self._interval = interval
         self._runs: dict[str, _Followed] = {}
+        self._lock = threading.Lock()
+        """No push comes after the end of a run."""
         self._state: Fingerprint | None = None
         self._listed: list[tuple[Path, RunInfo]] = []
         """Runs without an end, as they were when the state was `_state`."""
@@ -62,6 +79,7 @@ class Following:
 
     def stop(self) -> None:
         self._stopped.set()
+        self._pushes.stop()
 
     def counts(self, run: str) -> Counts | None:
         """Of a run that goes on, by id; None of others."""
@@ -85,12 +103,16 @@ class Following:
             if time.monotonic() >= known.due:
                 self._look_at(known)
         for followed in [one for one in self._runs.values() if one.folder not in going]:
+            with self._lock:
+                del self._runs[followed.info.id]
             if followed.folder.exists():
                 self._look_at(followed, finished=True)
-            del self._runs[followed.info.id]
+        watched = self._session.watched() if self._relayed() else ()
+        if not self._stopped.is_set():
+            self._pushes.watch({info.id: folder for folder, info in going.items() if folder in watched})
 
     def _going(self) -> list[tuple[Path, RunInfo]]:
-        """The newest runs that go on."""
+        """The newest runs that go on, and those elsewhere that are watched."""
         state = self._session.state()
         if state != self._state:
             listed = list_runs(self._session.workspace)
@@ -98,7 +120,19 @@ class Following:
                 (folder, info) for folder, info in listed if isinstance(info, RunInfo) and info.finished is None
             ]
             self._state = state
-        return [(folder, info) for folder, info in self._listed if not run_ref(folder, info).finished][:MOST_RUNS]
+        here = [(folder, info) for folder, info in self._listed if not run_ref(folder, info).finished][:MOST_RUNS]
+        return here + self._elsewhere()
+
+    def _elsewhere(self) -> list[tuple[Path, RunInfo]]:
+        here, found = (self._session.workspace / FOLDER / "runs").resolve(), []
+        for folder in self._session.watched():
+            if folder.resolve().parent == here:
+                continue
+            with contextlib.suppress(ClewError):  # it was removed
+                info = load_run(folder)
+                if not run_ref(folder, info).finished:
+                    found.append((folder, info))
+        return found
 
     def _begin(self, folder: Path, info: RunInfo) -> _Followed:
         from clew.graph.tally import Counts, Tally  # which load numpy
@@ -117,15 +151,15 @@ class Following:
         run.due = time.monotonic() + max(self._interval, REST * (time.thread_time() - began)) - self._interval / 2
         if finished or counts != run.counts:
             run.counts = counts
-            self._grew(
-                RunGrew(
-                    run.info.id,
-                    run.info.name,
-                    time.time_ns() - run.info.started,
-                    counts.processes,
-                    counts.events,
-                    counts.calls,
-                    counts.errors,
-                    finished,
-                )
-            )
+            self._grew(_growth(run, finished=finished))
+
+    def _pushed(self, run: str) -> None:
+        with self._lock:
+            if (followed := self._runs.get(run)) is not None:
+                self._grew(_growth(followed, pushed=True))
+
+
+def _growth(run: _Followed, *, finished: bool = False, pushed: bool = False) -> RunGrew:
+    counts, elapsed = run.counts, time.time_ns() - run.info.started
+    counted = counts.processes, counts.events, counts.calls, counts.errors
+    return RunGrew(run.info.id, run.info.name, elapsed, *counted, finished, pushed)

@@ -6,6 +6,7 @@ Invariant: everything in `protocol.METHODS` has a handler here and nothing else 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from clew.server import protocol
@@ -16,8 +17,11 @@ from clew.server.session import Session, Task
 Handler = Callable[[Session, Any, Task], object]
 
 
-def _runs(session: Session, _params: protocol.RunsParams, _task: Task) -> protocol.RunsResult:
-    return session.runs()
+def _runs(session: Session, params: protocol.RunsParams, _task: Task) -> protocol.RunsResult:
+    from clew.server.relay.finding import elsewhere
+
+    found = session.runs()
+    return replace(found, elsewhere=elsewhere(session.workspace)) if params.elsewhere else found
 
 
 def _select_run(session: Session, params: protocol.SelectRunParams, _task: Task) -> protocol.RunsResult:

@@ -65,8 +65,12 @@ class PanelServer(ThreadingHTTPServer):
     # A second `clew view` on the port would otherwise take half of the first one's requests.
     allow_reuse_port = False
 
-    def __init__(self, session: Session, port: int = 0, static: Path = STATIC, token: str | None = None) -> None:
-        """Port 0 for any free one. Raises `ServerError` when the panel isn't built or the port is taken."""
+    def __init__(
+        self, session: Session, port: int = 0, static: Path = STATIC, token: str | None = None, *, relayed: bool = False
+    ) -> None:
+        """Port 0 for any free one. `relayed`: relays are started for what is watched.
+
+        Raises `ServerError` when the panel isn't built or the port is taken."""
         if not (static / "index.html").is_file():
             raise ServerError(
                 f"the panel is not built ({static / 'index.html'} is missing); in a checkout of clew run `make panel`, "
@@ -87,7 +91,7 @@ class PanelServer(ThreadingHTTPServer):
             raise ServerError(f"there is no port {port}; ports go from 1 to 65535") from None
         self._watcher = Watcher(session, self.changes.announce)
         self._watcher.start()
-        self._following = Following(session, self._grew)
+        self._following = Following(session, self._grew, relayed=lambda: relayed)
         self._following.start()
 
     def server_bind(self) -> None:
@@ -107,7 +111,8 @@ class PanelServer(ThreadingHTTPServer):
         return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     def _grew(self, growth: RunGrew) -> None:
-        self.changes.announce("runGrew", encode(growth), about=growth.run)
+        # What a relay says does not take the place of what a look found.
+        self.changes.announce("runGrew", encode(growth), about=f"{growth.run} {growth.pushed}")
         if growth.finished:
             self.changes.announce()
 

@@ -203,6 +203,11 @@ class Session:
                 self._growing.pop(one).close()
         return None if ref.finished else Growing(folder, ref, found)
 
+    def watched(self) -> set[Path]:
+        """Folders of runs whose entities somebody asked for while they went on."""
+        with self._lock:
+            return {folder for folder, _ in self._growing}
+
     def folder(self, which: str = "") -> Path:
         """The folder of a run by id, name or path; without one the selected, else the newest. Raises `RunError`."""
         if which:

@@ -60,6 +60,8 @@ class Settings:
     """`clew.walk.enabled`: links that begin a walk in hovers and above lines of logs."""
     watch_code_lens: bool = True
     """`clew.watch.codeLens`: how often functions were called so far, above them, while their program is recorded."""
+    watch_relay: bool = True
+    """`clew.watch.relay`: a relay is started for programs that are watched, so that what happens is shown at once."""
     record_code_lens: bool = True
     """`clew.record.codeLens`: "record" above tests and a file's `if __name__ == "__main__":`."""
     esl_code_lens: bool = True
@@ -97,6 +99,7 @@ _PATHS = {
     "log_links": ("logs", "links"),
     "walk_links": ("walk", "enabled"),
     "watch_code_lens": ("watch", "codeLens"),
+    "watch_relay": ("watch", "relay"),
     "record_code_lens": ("record", "codeLens"),
     "esl_code_lens": ("esl", "codeLens"),
     "esl_inlay_hints": ("esl", "inlayHints"),

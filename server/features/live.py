@@ -52,7 +52,7 @@ class Live:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(self._grew, growth)
 
-        self._following = Following(self._server.session, grew)
+        self._following = Following(self._server.session, grew, relayed=lambda: self._server.settings.watch_relay)
         self._following.start()
 
     def stop(self) -> None:
@@ -72,6 +72,7 @@ class Live:
             self._server.protocol.notify(protocol.RUN_GREW, encode(growth))
         if growth.finished:
             self._server.runs_changed()
+        if growth.finished or growth.pushed:
             return
         if (run := self._server.session.going_on()) and run.name == growth.run:
             self._refresh()

@@ -23,6 +23,8 @@ class RunGrew:
     """Log lines of level ERROR and above."""
     finished: bool = False
     """It is over: nothing more will be told of it, and all that is asked of it is of the whole run."""
+    pushed: bool = False
+    """A relay said so when it happened: there are new events of entities. The figures are those of the last look."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from clew.server.protocol.shared import Location, RunRef
@@ -10,7 +10,8 @@ from clew.server.protocol.shared import Location, RunRef
 
 @dataclass(frozen=True)
 class RunsParams:
-    pass
+    elsewhere: bool = False
+    """Also what is recorded now in other workspaces of this machine: that takes a look at all of the user's processes."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class RunsResult:
     """The id of the run that the editor compares with, the newest of several; "" for none."""
     baselineName: str = ""
     """What it was chosen by: a run's name, or a revision."""
+    elsewhere: list[RunRef] = field(default_factory=list)
+    """Their ids are their folders, and their names have the workspace."""
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,16 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from clew.records import control
 from clew.records.alive import is_abandoned
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, TRACE_SUFFIX, RunInfo, load_run
+from clew.server.protocol import RunRef
 from clew.server.relay.journal import FOLDER as JOURNAL
+from clew.server.session import run_ref
 
 EVERYWHERE_EVERY = 2.0
 """Seconds between two looks at all processes."""
@@ -71,6 +74,18 @@ class Finder:
         """All of a run has been passed on."""
         with contextlib.suppress(OSError):
             self._known[folder] = ((folder / RUN_FILE).stat().st_mtime_ns, True)
+
+
+def elsewhere(workspace: Path) -> list[RunRef]:
+    """What is recorded now in other workspaces of the machine, as `RunsResult` has it."""
+    here, found = (workspace / FOLDER / "runs").resolve(), []
+    for folder in Finder([], everywhere=True).runs():
+        with contextlib.suppress(ClewError, OSError):
+            info = load_run(folder)
+            run = run_ref(folder, info)
+            if folder.resolve().parent != here and not run.finished:
+                found.append(replace(run, id=str(folder), name=f"{info.name} in {info.workspace}"))
+    return sorted(found, key=lambda run: -run.started)
 
 
 def _folders(workspace: Path) -> Iterator[Path]:

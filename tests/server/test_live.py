@@ -15,6 +15,7 @@ from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient
 
 from clew.records.run import list_runs, load_run
+from clew.server.relay.lifetime import running
 from tests.server.lsp import ask, begin, lenses_of, make_client, open_file
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -94,6 +95,8 @@ def start(client):
     # Of an earlier test's program the last may still be told.
     client.before = {folder.name for folder, _ in list_runs(client.folder)}
     yield begin_program
+    if there := running(client.folder):
+        os.kill(there.pid, signal.SIGTERM)
     for program in programs:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(program.pid, signal.SIGKILL)  # with the program that it started
@@ -234,6 +237,8 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
     first, places = first
     assert places == {"globe": "", "rose": "", "ann": "globe", "ben": "globe"}
     assert (first["source"], first["run"]["finished"]) == ("spec", False)
+    await told(client, lambda growth: growth.pushed)  # by the relay that was started
+    assert running(folder)
     (folder / "go-0").touch()
     while (now := await entities(**run))[0]["moments"] < first["moments"] + 5:
         await asyncio.sleep(0.1)

@@ -44,7 +44,7 @@ def test_types_are_translated(text):
     assert "  problems: string[];" in interface(text, "RunRef")
     assert "  params: unknown;" in interface(text, "OpenMessage")
     # An empty interface would accept anything.
-    assert "export type RunsParams = Record<string, never>;" in text
+    assert "export type ViewsParams = Record<string, never>;" in text
 
 
 def test_docstrings_become_comments(text):

@@ -70,6 +70,7 @@ describe("what is said of a program that is watched", () => {
     calls: 6000,
     errors: 1,
     finished: false,
+    pushed: false,
   };
 
   it("counts its events", () => {

@@ -24,6 +24,7 @@ const DATA: ReportData = {
     selected: "2-after",
     baseline: "",
     baselineName: "",
+    elsewhere: [],
   },
   entries: [],
   answers: [

@@ -39,17 +39,20 @@ export class Watching implements vscode.Disposable {
     ];
   }
 
-  /** Opens the panel at a run that goes on; without one the user chooses, where there are several. */
+  /**
+   * Opens the panel at a run that goes on; without one the user chooses, where there are several, or some in other workspaces only.
+   */
   async watch(run?: string): Promise<void> {
     if (!(await this.server.start(false))) return;
-    const answer = await this.server.ask("clew/runs", {});
-    const going = answer.runs.filter((one) => !one.finished);
+    const answer = await this.server.ask("clew/runs", { elsewhere: true });
+    const here = answer.runs.filter((one) => !one.finished);
+    const going = here.length === 1 ? here : [...here, ...answer.elsewhere];
     if (run === undefined && going.length === 0) {
       await this.offer(answer.runs);
       return;
     }
     const [only] = going;
-    const chosen = run ?? (going.length === 1 ? only?.id : (await pickRun({ ...answer, runs: going }, TITLE))?.id);
+    const chosen = run ?? (here.length === 1 ? only?.id : (await pickRun({ ...answer, runs: going }, TITLE))?.id);
     if (chosen !== undefined) await this.begin(chosen, going.find((one) => one.id === chosen)?.name ?? chosen);
   }
 
@@ -58,9 +61,10 @@ export class Watching implements vscode.Disposable {
   }
 
   private async begin(run: string, name: string): Promise<void> {
-    // Lenses count for the run that is looked at.
-    await this.server.ask("clew/selectRun", { run });
-    this.run = run;
+    const id = run.slice(run.lastIndexOf("/") + 1);
+    // Lenses count for the run that is looked at; those of a run of another workspace are not in this editor.
+    if (id === run) await this.server.ask("clew/selectRun", { run });
+    this.run = id;
     this.panel.open({ type: "open", view: "entities", params: { run } });
     this.item.text = watchText(name);
     this.item.tooltip = watchTip(name);

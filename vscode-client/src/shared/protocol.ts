@@ -590,6 +590,8 @@ export interface RunGrew {
   errors: number;
   /** It is over: nothing more will be told of it, and all that is asked of it is of the whole run. */
   finished: boolean;
+  /** A relay said so when it happened: there are new events of entities. The figures are those of the last look. */
+  pushed: boolean;
 }
 
 /** To the panel: there is more of a run. */
@@ -1185,7 +1187,10 @@ export interface ProgressResult {
   slowestNs: number;
 }
 
-export type RunsParams = Record<string, never>;
+export interface RunsParams {
+  /** Also what is recorded now in other workspaces of this machine: that takes a look at all of the user's processes. */
+  elsewhere?: boolean;
+}
 
 export interface RunsResult {
   workspace: string;
@@ -1195,6 +1200,8 @@ export interface RunsResult {
   baseline: string;
   /** What it was chosen by: a run's name, or a revision. */
   baselineName: string;
+  /** Their ids are their folders, and their names have the workspace. */
+  elsewhere: RunRef[];
 }
 
 export interface SelectRunParams {

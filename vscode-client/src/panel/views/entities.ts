@@ -94,11 +94,13 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     const { store } = this.context;
     const of = question.run ?? store.state.selectedRun;
     const run = store.state.runs.find((one) => isRun(one, of));
-    const live = run?.finished === false;
+    // A run of another workspace is in no list.
+    const listed = run ?? (of ? (await new RecordedEntities(this.context, question).state("end")).run : undefined);
+    const live = listed?.finished === false;
     const source = new (live ? LiveEntities : RecordedEntities)(this.context, question);
     const { moment } = question;
     // Once a program has ended, the same time is shown: its moments and entities may have other numbers now.
-    const ended = this.live && !live && this.answer !== undefined && this.answer.run.id === run?.id;
+    const ended = this.live && !live && this.answer !== undefined && this.answer.run.id === listed?.id;
     const selected = ended ? this.player.state.boxes.get(this.stage.selected) : undefined;
     const when = ended ? { ns: this.player.state.ns } : live ? "end" : "fullest";
     const result = await source.state(moment === undefined || ended ? when : { moment });

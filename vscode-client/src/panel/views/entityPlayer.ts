@@ -51,6 +51,9 @@ export class EntityPlayer {
   /** In ms of the page's clock. */
   private restUntil = 0;
   private unfollow: (() => void) | undefined;
+  private resting: ReturnType<typeof setTimeout> | undefined;
+  /** Was more told of while an answer was under way? */
+  private isMore = false;
 
   constructor(private readonly shown: Shown) {}
 
@@ -65,9 +68,7 @@ export class EntityPlayer {
 
   end(): void {
     this.halt();
-    this.unfollow?.();
-    this.unfollow = undefined;
-    this.following = false;
+    this.follow(false);
     this.source = undefined;
   }
 
@@ -173,6 +174,8 @@ export class EntityPlayer {
   follow(on: boolean): void {
     if (on === this.following) return;
     this.following = on;
+    clearTimeout(this.resting);
+    this.resting = undefined;
     if (!on) {
       this.unfollow?.();
       this.unfollow = undefined;
@@ -185,16 +188,28 @@ export class EntityPlayer {
     this.more();
   }
 
-  /** Asks for the newest moment, unless that is under way, or took so long that the program is to be left in peace. */
+  /** Asks for the newest moment, once an answer that is under way has come, and the program was left in peace for long enough. */
   private more(): void {
-    if (this.catching || performance.now() < this.restUntil) return;
-    this.catching = true;
+    if (this.catching) {
+      this.isMore = true;
+      return;
+    }
+    const rest = this.restUntil - performance.now();
+    if (rest > 0) {
+      this.resting ??= setTimeout(() => {
+        this.resting = undefined;
+        this.more();
+      }, rest);
+      return;
+    }
+    [this.catching, this.isMore] = [true, false];
     void this.later(async () => {
       const begun = performance.now();
       await this.catchUp();
       this.restUntil = performance.now() + REST * (performance.now() - begun);
     }).finally(() => {
       this.catching = false;
+      if (this.isMore && this.following) this.more();
     });
   }
 

@@ -69,6 +69,15 @@ const NOTHING = { changed: [], removed: [], lines: [], hiddenLines: 0, unseen: 0
 
 /** What a program that still runs has recorded so far; the host says when there is more. */
 export class LiveEntities extends RecordedEntities {
+  /** Of what was asked for, which may be named otherwise. */
+  private run = "";
+
+  override async state(when: Parameters<EntitySource["state"]>[0]): Promise<EntitiesResult> {
+    const answer = await super.state(when);
+    this.run = answer.run.id;
+    return answer;
+  }
+
   /** Of a run that has ended nothing more is told here: the whole run has its own numbers. */
   override async way(from: number, to: Goal): Promise<EntityEventsResult> {
     const answer = await super.way(from, to);
@@ -87,11 +96,14 @@ export class LiveEntities extends RecordedEntities {
         next();
       }, MORE_MS);
     };
-    const end = this.context.followRuns(({ run, name, finished }) => {
-      if (![run, name].includes(this.asked.run ?? this.context.store.state.selectedRun)) return;
+    let told = false;
+    const end = this.context.followRuns(({ run, finished, pushed }) => {
+      if (run !== this.run) return;
       clearTimeout(timer);
+      told ||= pushed;
       listener(finished);
-      left = finished ? 0 : MORE;
+      // Who is told of everything at once needs to ask no more than that.
+      left = finished || told ? 0 : MORE;
       next();
     });
     return () => {
