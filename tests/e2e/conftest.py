@@ -234,7 +234,10 @@ class Editor:
         row.click()
 
     def focus_text(self) -> None:
+        """Waits until keys go to the text: the palette takes them for a while after its last one."""
         self.command("View: Focus Active Editor Group")
+        self.page.locator(".quick-input-widget").first.wait_for(state="hidden", timeout=PATIENCE)
+        self.page.locator(".editor-instance .monaco-editor.focused").first.wait_for(timeout=PATIENCE)
 
     @property
     def run_item(self):
@@ -265,6 +268,9 @@ class Editor:
         if self.page.locator(".tab.dirty").count():
             self.command("File: Revert File")
             self.page.locator(".tab.dirty").wait_for(state="detached", timeout=PATIENCE)
+        if self.page.locator(".terminal-wrapper").count():
+            self.command("Terminal: Kill All Terminals")
+            self.page.locator(".terminal-wrapper").first.wait_for(state="detached", timeout=PATIENCE)
         self.command("View: Close All Editors")
         self.page.locator(".tabs-container .tab").first.wait_for(state="detached", timeout=PATIENCE)
         self.recorded.restore()

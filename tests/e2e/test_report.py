@@ -80,7 +80,7 @@ VIEWS = {
     "Patterns": ".view svg, .view table",
     "Aggregate": "g.node",
     "Guide": ".guide .choice",
-    "Timeline": ".timeline-canvas",
     "Entities": "canvas.front[data-still]",
+    "Timeline": ".timeline-canvas",
 }
 """Tabs with what is seen of each once its answer is there."""
