@@ -47,6 +47,7 @@ async def test_runs_are_listed_and_a_new_one_is_announced(client, workspace):
         "selected": "",
         "baseline": "",
         "baselineName": "",
+        "elsewhere": [],
     }
     folder = record(workspace, "first")
     await asyncio.wait_for(client.runs_changed.wait(), 20)
