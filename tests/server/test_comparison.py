@@ -92,8 +92,6 @@ async def test_a_chosen_baseline_shows_what_changed_where_it_is(editor, shop, li
 
 async def test_a_file_that_is_not_open_has_diagnostics_too(editor, shop, line_of):
     assert lines_of(editor, shop / "shop/stock.py") == [line_of("shop/stock.py", "def lookup")]
-    # Orders take longer, but only as they wait for each other's turn.
-    assert lines_of(editor, shop / "shop/app.py") == []
 
 
 async def test_an_edited_file_has_no_wrong_line(editor, shop, line_of):
