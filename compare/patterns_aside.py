@@ -10,7 +10,7 @@ import contextlib
 import io
 import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -21,7 +21,7 @@ from clew.compare.patterns import Patterns, Thresholds, find_patterns
 from clew.graph import aside
 from clew.graph.figures import LARGE, is_over
 from clew.graph.model import ExecutionGraph
-from clew.graph.progress import Progress, nobody
+from clew.graph.progress import Progress, Wanted, nobody
 from clew.graph.query import Run
 from clew.graph.store import open_graph
 from clew.graph.workplace import workplace
@@ -34,7 +34,7 @@ Part = tuple[int, int]
 
 
 def found_aside(
-    run: Run, strands: Sequence[int], level: str, thresholds: Thresholds, wanted: Callable[[], None]
+    run: Run, strands: Sequence[int], level: str, thresholds: Thresholds, wanted: Wanted
 ) -> Patterns | None:
     """None where the graph is small or a process of its own is not possible. Raises what `find_patterns` raises, and what
     `wanted` raises, which ends the process."""

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from clew.graph.progress import Progress
+from clew.graph.progress import ALWAYS, Progress, Wanted
 from clew.records.errors import ClewError
 from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE
 
@@ -37,8 +37,8 @@ _MODULE = "clew.graph._scratch"
 _PRELOAD = "LD_PRELOAD"
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """Arrow is to ask malloc, and nothing here multiplies matrices."""
-LOOK_SECONDS = 0.05
-"""Between two looks at whether the work is still wanted, and for how long the end of what is not is waited for."""
+END_SECONDS = 0.05
+"""For how long the end of what is not wanted any more is waited for."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -61,7 +61,7 @@ def run(
     given: tuple[Any, ...],
     folder: Path,
     progress: Progress,
-    wanted: Callable[[], None] = lambda: None,
+    wanted: Wanted = ALWAYS,
     *,
     large: int = LARGE,
 ) -> T:
@@ -69,7 +69,7 @@ def run(
     and more are files in `folder`, which have no names.
 
     Raises what the work raises, `NoRoom` and `MemoryError`, and `ClewError` when it was killed. What `progress` raises ends it,
-    and what `wanted` raises, which is called all the time, also while the work says nothing.
+    and what `wanted` raises, also while the work says nothing.
     """
     process = Aside(folder, large=large)
     try:
@@ -104,10 +104,11 @@ class Aside:
         self._listener.start()
         self._tell((os.fspath(folder.absolute()), large))
 
-    def ask(self, work: Callable[..., T], given: tuple[Any, ...], progress: Progress, wanted: Callable[[], None]) -> T:
+    def ask(self, work: Callable[..., T], given: tuple[Any, ...], progress: Progress, wanted: Wanted) -> T:
         """As `run`, by one thread at a time. Once it has raised something, nothing more is to be asked."""
         self._tell((work, given))
-        answer: T = _answer(self._messages, progress, wanted)
+        with wanted.when_unwanted(lambda: self._messages.put(("unwanted",))):
+            answer: T = _answer(self._messages, progress, wanted)
         return answer
 
     def end(self) -> None:
@@ -115,7 +116,7 @@ class Aside:
         with contextlib.suppress(BrokenPipeError):
             self._pipe.close()
         # The system takes its time to give so much memory back, for which nobody has to wait.
-        self._listener.join(LOOK_SECONDS)
+        self._listener.join(END_SECONDS)
 
     def _tell(self, what: object) -> None:
         # Of one that ended it is said how when it is asked.
@@ -132,13 +133,10 @@ def _listen(process: subprocess.Popen[bytes], pipe: IO[bytes], messages: queue.S
     messages.put(("ended", process.wait()))
 
 
-def _answer(messages: queue.SimpleQueue[Any], progress: Progress, wanted: Callable[[], None]) -> Any:
+def _answer(messages: queue.SimpleQueue[Any], progress: Progress, wanted: Wanted) -> Any:
     while True:
-        wanted()
-        try:
-            kind, *said = messages.get(timeout=LOOK_SECONDS)
-        except queue.Empty:
-            continue
+        wanted.check()
+        kind, *said = messages.get()
         if kind == "ended":
             (code,) = said
             how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended early (exit code {code})"
@@ -148,7 +146,7 @@ def _answer(messages: queue.SimpleQueue[Any], progress: Progress, wanted: Callab
             progress(*said)
         elif kind == "done":
             return said[0]
-        else:
+        elif kind == "failed":
             raise said[0]
 
 

@@ -5,8 +5,10 @@ Invariant: work that hears of nobody's wish to stop goes on; whoever has one rai
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from clew.records.together import Ending
 
@@ -17,6 +19,29 @@ time. The name is "" when all is done. What it raises ends the work."""
 
 def nobody(_name: str, _done: int, _size: int) -> None:
     """A progress that nobody looks at."""
+
+
+class Wanted(Protocol):
+    """Whether work is still wanted, asked by who only waits for it and is to hear at once when it is not."""
+
+    def check(self) -> None:
+        """Raises when it is not."""
+
+    def when_unwanted(self, tell: Callable[[], None], /) -> contextlib.AbstractContextManager[None]:
+        """Inside of the `with` `tell` is called once, by any thread, when it is not wanted any more. Raises as `check`."""
+
+
+class Always:
+    """Nobody changes their mind."""
+
+    def check(self) -> None:
+        pass
+
+    def when_unwanted(self, _tell: Callable[[], None], /) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+
+ALWAYS = Always()
 
 
 class Meter:

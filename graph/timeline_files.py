@@ -11,7 +11,6 @@ import json
 import mmap
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from clew.graph.bars import BAR, Array
 from clew.graph.kernel import kernel
 from clew.graph.model import ExecutionGraph
 from clew.graph.ops.timeline import ARROW, CLASSES, Timeline, from_arrays
-from clew.graph.progress import Progress, nobody
+from clew.graph.progress import ALWAYS, Progress, Wanted, nobody
 from clew.graph.store import fingerprint, open_graph
 from clew.graph.workplace import workplace
 from clew.records.alive import is_abandoned
@@ -38,11 +37,9 @@ LARGE = 4_000_000
 _TYPES = {"depths": np.dtype("<u4"), "arrows": ARROW}
 
 
-def timeline_of(
-    folder: Path, info: RunInfo, graph: ExecutionGraph, wanted: Callable[[], None] = lambda: None
-) -> Timeline:
-    """Of a large run that is over from its files, which are made the first time; else made anew. Raises what `wanted` raises,
-    which is asked while another process makes them."""
+def timeline_of(folder: Path, info: RunInfo, graph: ExecutionGraph, wanted: Wanted = ALWAYS) -> Timeline:
+    """Of a large run that is over from its files, which are made the first time; else made anew. Raises what `wanted` raises
+    while another process makes them."""
     if len(graph) < SMALL or (info.finished is None and not is_abandoned(folder, info)):
         return Timeline.of(graph)
     of = [fingerprint(folder), len(graph), len(graph.strands), len(graph.sites)]

@@ -49,7 +49,7 @@ def answered(session: Session, runs: Iterable[str], task: Task, work: Callable[.
             _work,
             (str(session.workspace), session.selected, work, given),
             lambda what, _done, _size: task.phase(what),
-            task.check,
+            task,
         )
     except NoRoom:
         helper.end()

@@ -44,6 +44,8 @@ class Task:
         self._thread: int | None = None
         """Of the work, while it may be interrupted."""
         self._thrown = False
+        self._waiting: set[Callable[[], None]] = set()
+        """Whom to tell when it is cancelled."""
 
     def cancel(self) -> None:
         with self._lock:
@@ -52,6 +54,9 @@ class Task:
             # Once: a second one might arrive behind the section's end.
             if first:
                 self._interrupt()
+            waiting, self._waiting = self._waiting, set()
+        for tell in waiting:
+            tell()
 
     def _interrupt(self) -> None:
         """Under the lock. What is imported at the moment is imported first: the import system does not bear it otherwise."""
@@ -79,6 +84,20 @@ class Task:
         """Raises `Cancelled` when nobody waits any more."""
         if self._cancelled.is_set():
             raise Cancelled
+
+    @contextlib.contextmanager
+    def when_unwanted(self, tell: Callable[[], None]) -> Iterator[None]:
+        """A section that waits for what others do: `tell` is called when nobody waits for the work any more, by the thread that
+        cancels it. Raises `Cancelled`."""
+        with self._lock:
+            self._waiting.add(tell)
+        try:
+            # It may have been cancelled just before.
+            self.check()
+            yield
+        finally:
+            with self._lock:
+                self._waiting.discard(tell)
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:

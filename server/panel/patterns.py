@@ -90,7 +90,7 @@ def patterns_of(run: Run, params: PatternsParams, task: Task) -> Patterns:
     task.phase("finding what repeats")
     strands = strands_named(run.graph, params.strand)
     thresholds = chosen_thresholds(calls=params.calls, times=params.times, widest=params.widest, top=top)
-    found = found_aside(run, strands, params.level, thresholds, task.check)
+    found = found_aside(run, strands, params.level, thresholds, task)
     if found is None:
         with task.interruptible():
             found = find_patterns(run.graph, strands, params.level, thresholds)

@@ -205,7 +205,7 @@ def open_timeline(session: Session, which: str, task: Task) -> tuple[Run, Timeli
         with task.hold(_LOCK):
             made = _MADE.get(run)
             if made is None:
-                made = _MADE[run] = timeline_of(run.folder, run.info, run.graph, task.check)
+                made = _MADE[run] = timeline_of(run.folder, run.info, run.graph, task)
     return run, made
 
 

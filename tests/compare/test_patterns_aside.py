@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -13,10 +11,11 @@ from clew.compare.occurrences import moments
 from clew.compare.patterns import chosen_thresholds, find_patterns
 from clew.compare.patterns_aside import found_aside
 from clew.graph import aside
+from clew.graph.progress import ALWAYS
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, finish_run, load_run, save_run
-from tests.graph.conftest import RunFolder
+from tests.graph.conftest import NotWanted, RunFolder, SoonUnwanted
 
 pytestmark = pytest.mark.skipif(not aside.is_possible(), reason="needs glibc and a compiler")
 
@@ -40,14 +39,10 @@ def run(tmp_path, monkeypatch):
     return clew.open(folder)
 
 
-def nobody_stops():
-    pass
-
-
 def test_they_are_those_that_are_found_in_memory(run):
     strands, thresholds = list(range(len(run.graph.strands))), chosen_thresholds(calls=2)
     before = sorted(path.name for path in run.folder.iterdir())
-    apart = found_aside(run, strands, "function", thresholds, nobody_stops)
+    apart = found_aside(run, strands, "function", thresholds, ALWAYS)
     here = find_patterns(run.graph, strands, "function", thresholds)
     assert apart is not None and apart.graph is run.graph
     assert len(here.rows) == 3 and apart.to_json() == here.to_json()
@@ -72,24 +67,16 @@ def test_they_are_those_that_are_found_in_memory(run):
 
 def test_who_no_longer_wants_them_ends_the_process_and_nothing_is_left(run):
     before = sorted(path.name for path in run.folder.iterdir())
-    asked = []
-
-    def stopped():
-        asked.append(time.monotonic())
-        if len(asked) == 3:
-            raise ClewError("cancelled")
-
-    with pytest.raises(ClewError, match="cancelled"):
-        found_aside(run, [0], "function", chosen_thresholds(), stopped)
-    assert len(asked) == 3
+    with pytest.raises(NotWanted):
+        found_aside(run, [0], "function", chosen_thresholds(), SoonUnwanted())
     assert sorted(path.name for path in run.folder.iterdir()) == before
 
 
 def test_what_is_wrong_with_the_question_is_said(run):
     with pytest.raises(ClewError, match="no level"):
-        found_aside(run, [0], "planet", chosen_thresholds(), nobody_stops)
+        found_aside(run, [0], "planet", chosen_thresholds(), ALWAYS)
 
 
 def test_a_small_run_is_looked_at_where_it_is(run, monkeypatch):
     monkeypatch.setattr(patterns_aside, "LARGE", len(run.graph) + 1)
-    assert found_aside(run, [0], "function", chosen_thresholds(), nobody_stops) is None
+    assert found_aside(run, [0], "function", chosen_thresholds(), ALWAYS) is None

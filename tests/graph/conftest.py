@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +22,34 @@ from clew.records.plan import Plan, dump
 from clew.records.run import RunInfo, create_run, finish_run, save_run
 
 START = 1_000_000_000
+
+
+class NotWanted(Exception):
+    """Of work that somebody stopped."""
+
+
+class SoonUnwanted:
+    """Work that somebody stops as soon as they wait for it; `asked` counts the looks at whether it is wanted."""
+
+    def __init__(self) -> None:
+        self.gone = False
+        self.asked = 0
+
+    def check(self) -> None:
+        self.asked += 1
+        if self.gone:
+            raise NotWanted
+
+    @contextlib.contextmanager
+    def when_unwanted(self, tell: Callable[[], None]) -> Iterator[None]:
+        def stop() -> None:
+            self.gone = True
+            tell()
+
+        stopping = threading.Timer(0.05, stop)
+        stopping.start()
+        yield
+        stopping.join()
 
 
 @dataclass

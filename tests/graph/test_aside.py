@@ -20,6 +20,7 @@ from clew.graph import aside
 from clew.graph.build import build
 from clew.graph.imports import import_run
 from clew.graph.memory import LIMIT_VARIABLE
+from clew.graph.progress import nobody
 from clew.graph.store import StaleStore, load, open_graph
 from clew.graph.stored import StoredGraph
 from clew.records import header as h
@@ -29,6 +30,8 @@ from clew.records.run import STORE_FOLDER, load_run, save_run, trace_files
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from recorded import write_run  # noqa: E402  # benchmarks are scripts, no package
+
+from tests.graph.conftest import NotWanted, SoonUnwanted
 
 pytestmark = pytest.mark.skipif(not aside.is_possible(), reason="needs glibc and a compiler")
 
@@ -379,3 +382,17 @@ def test_what_the_work_gives_and_raises_comes_back(tmp_path):
         aside.run(divmod, (1,), tmp_path, heard.append)
     assert heard == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_only_waits_is_woken_when_it_is_not_wanted(tmp_path, monkeypatch):
+    """Nobody looks again and again: what says nothing for an hour is asked about once, and once more when somebody stops it."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    wanted = SoonUnwanted()
+    with pytest.raises(NotWanted):
+        aside.run(_sleep, (3600.0,), tmp_path, nobody, wanted)
+    assert wanted.asked == 2
+    assert builders() == []
+
+
+def _sleep(seconds, _progress):
+    time.sleep(seconds)

@@ -18,6 +18,7 @@ from clew.graph.ops.slice import slice_events
 from clew.graph.spilled import Spilled
 from clew.graph.store import open_graph
 from clew.records.run import load_run
+from tests.graph.conftest import NotWanted, SoonUnwanted
 
 COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle", "owner")
 pytestmark = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room on the disk cannot be reserved here")
@@ -184,14 +185,8 @@ def test_a_timeline_that_another_process_lays_out_is_the_same(new_run, monkeypat
     assert found.arrays.keys() == made.arrays.keys()
     assert all(np.array_equal(array, found.arrays[name]) for name, array in made.arrays.items())
 
-    class Enough(Exception):
-        pass
-
-    def stop():
-        raise Enough
-
     other = folder / timeline_files.FOLDER / timeline_files.MANIFEST
     other.unlink()
-    with pytest.raises(Enough):
-        timeline_files.timeline_of(folder, info, graph, stop)
+    with pytest.raises(NotWanted):
+        timeline_files.timeline_of(folder, info, graph, SoonUnwanted())
     assert [path.name for path in folder.iterdir() if path.name.startswith(f".{timeline_files.FOLDER}")] == []

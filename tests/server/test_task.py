@@ -51,6 +51,20 @@ def test_those_who_handle_errors_do_not_swallow_an_interruption():
         pass
 
 
+def test_who_waits_for_others_is_told_once_and_only_while_they_wait():
+    task, told = Task(), []
+    with task.when_unwanted(lambda: told.append("before")):
+        assert told == []
+    with pytest.raises(Cancelled), task.when_unwanted(lambda: told.append("told")):
+        task.cancel()
+        task.cancel()
+        task.check()
+    assert told == ["told"]
+    with pytest.raises(Cancelled), task.when_unwanted(lambda: told.append("too late")):
+        pytest.fail("it began")
+    assert told == ["told"]
+
+
 def test_a_section_of_work_that_was_cancelled_before_does_not_begin():
     task = Task()
     task.cancel()
