@@ -65,14 +65,19 @@ def _own(index: SourceIndex, module: str, qualname: str) -> tuple[Attribute, ...
     )
 
 
-def _read(source: bytes, info: ClassInfo) -> tuple[Attribute, ...]:
+def class_node(source: bytes, info: ClassInfo) -> ast.ClassDef | None:
+    """A class of a source text, of which no other lines are read; None where these are not Python."""
     lines = source.splitlines(keepends=True)[info.line - 1 : info.end_line]
     lead = b"if 1:\n" if lines and lines[0][:1].isspace() else b""
     try:
         tree = parse(lead + b"".join(lines), info.file)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    node = next((each for each in ast.walk(tree) if isinstance(each, ast.ClassDef)), None)
+        return None
+    return next((each for each in ast.walk(tree) if isinstance(each, ast.ClassDef)), None)
+
+
+def _read(source: bytes, info: ClassInfo) -> tuple[Attribute, ...]:
+    node = class_node(source, info)
     found: dict[str, Attribute] = {}
     for attribute in _declared(node) if node is not None else ():
         known = found.get(attribute.name)

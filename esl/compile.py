@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.esl.ast import Part, Spec
+from clew.esl.attribute_checker import check_attributes
 from clew.esl.checker import check_tree
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule, lower
@@ -105,7 +106,11 @@ def check(
     compiled = _compile(text, str(path), root, functools.cache(index.annotated_channels), settings)
     found = match(compiled.rules, index)
     proposals = Proposals(index, patience)
-    problems = in_order([*compiled.problems, *check_source(compiled.meant, found, index, proposals)])
+    slips = (
+        *check_source(compiled.meant, found, index, proposals),
+        *check_attributes(compiled.meant, found, index, proposals),
+    )
+    problems = in_order([*compiled.problems, *slips])
     notes = (*index.notes, *_written_in_c(found))
     told = {**vars(compiled), "problems": problems}
     return Checked(**told, matches=found, notes=notes, postponed=proposals.postponed)

@@ -55,9 +55,13 @@ class Proposals:
         finally:
             self._searches = True
 
-    def _searched(self, pattern: Pattern) -> str:
+    def go_on(self) -> None:
+        """For a search that can be gone on with another time. Raises `NotNow` when the time for all is over."""
         if time.thread_time() >= self._until:
             raise NotNow
+
+    def _searched(self, pattern: Pattern) -> str:
+        self.go_on()
         return self._find(pattern)
 
     def _still(self, pattern: Pattern) -> str:

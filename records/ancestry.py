@@ -22,6 +22,7 @@ _MAX_DEPTH = 60
 _TYPING = ("typing", "typing_extensions")
 _NO_CLASSES = frozenset(f"{module}.{name}" for module in _TYPING for name in ("NamedTuple", "TypedDict"))
 """What stands among the bases, and is none."""
+_NAMED_TUPLES = frozenset(f"{module}.NamedTuple" for module in _TYPING)
 _mro_of: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 _qualname_of: Callable[[type], str] = vars(type)["__qualname__"].__get__
 
@@ -67,6 +68,28 @@ class Ancestry:
             self._resolve(name, frozenset())[0] for base in names.classes[qualname][-1] for name in base.names if name
         ]
         return [each for each in found if each is not None]
+
+    def bases(self, module: str, qualname: str) -> list[_Place | type] | None:
+        """Its base classes: of the standard library themselves, else modules and qualnames. None where the source does not
+        tell one of them, or the class is defined in several ways."""
+        names = self._names_of(module)
+        defined = names.classes.get(qualname, ()) if names is not None else ()
+        if len(defined) != 1:
+            return None
+        found: list[_Place | type] = []
+        for base in defined[0]:
+            if len(base.names) != 1 or base.names[0] == UNKNOWN:
+                return None
+            name = base.names[0]
+            each = tuple if name in _NAMED_TUPLES else self._loaded(name)
+            if not isinstance(each, type):
+                place, _ = self._resolve(name, frozenset())
+                if place is None:
+                    return None
+                found.append(place)
+            else:
+                found.append(each)
+        return found
 
     def class_named(self, name: str, module: str) -> tuple[str, str] | None:
         """Module and qualname of the class that a name means in a module, as far as its source is known."""

@@ -24,6 +24,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
          "include standard;\nsend shop.app:order key item;\n"),
         ("include asyncio;\ninclude as|yncio;\nlogs;\n", "Remove `asyncio`", "include asyncio;\nlogs;\n"),
         ("include standard, asyn|cio;\nlogs;\n", "Remove `asyncio`", "include standard;\nlogs;\n"),
+        ("include standard;\npayload shop.app:Stock.lookup value this.na|m;\n", "Change to `name`",
+         "include standard;\npayload shop.app:Stock.lookup value this.name;\n"),
+        ("include standard;\npayload shop.app:order value ite|n;\n", "Change to `item`",
+         "include standard;\npayload shop.app:order value item;\n"),
         ("include standard; budget |3;", "Change to `3%`", "include standard; budget 3%;"),
     ],
 )  # fmt: skip
