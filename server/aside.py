@@ -12,6 +12,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,7 +48,7 @@ def answered(session: Session, runs: Iterable[str], task: Task, work: Callable[.
     try:
         found: T = helper.process.ask(
             _work,
-            (str(session.workspace), session.selected, work, given),
+            (_Surroundings.of(session), work, given),
             lambda what, _done, _size: task.phase(what),
             task,
         )
@@ -130,19 +131,33 @@ class Helpers:
         return before
 
 
+@dataclass(frozen=True)
+class _Surroundings:
+    """What an answer may depend on beside the question and the workspace's files."""
+
+    workspace: Path
+    selected: str
+    default_baseline: str
+    texts: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(session: Session) -> _Surroundings:
+        return _Surroundings(session.workspace, session.selected, session.default_baseline, tuple(session.open_texts()))
+
+
 # In the process
 
-_SESSIONS: dict[str, Session] = {}
+_SESSIONS: dict[Path, Session] = {}
 
 
-def _work(workspace: str, selected: str, work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T:
+def _work(of: _Surroundings, work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T:
     from clew.server.session import Session
 
-    if workspace not in _SESSIONS:
-        _SESSIONS[workspace] = Session(Path(workspace))
-    session = _SESSIONS[workspace]
-    if session.selected != selected:
-        session.select(selected)
+    session = _SESSIONS.setdefault(of.workspace, Session(of.workspace))
+    session.default_baseline = of.default_baseline
+    session.open_texts = lambda: of.texts
+    if session.selected != of.selected:
+        session.select(of.selected)
     found = work(session, *given, Task(lambda what: progress(what, 0, 1)))
     session.let_go()
     return found

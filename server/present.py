@@ -98,6 +98,12 @@ class Places:
         """Is the present text known to be another one than the one that ran?"""
         return self.recorded is not None and (self.text is None or lines_of(self.recorded) != lines_of(self.text))
 
+    def as_recorded(self) -> tuple[str | None, str]:
+        """The text in which recorded lines are where they were recorded, and what there is to say of it, if anything."""
+        if self.differs:
+            return self.recorded, "The file has changed since the run; this is the text that ran."
+        return self.text, self.sentence("stale") if self.text is None or self.why else ""
+
     def line(self, line: int) -> Present:
         if self._map is None:
             return Present(self._within(line), "stale")

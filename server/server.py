@@ -11,7 +11,7 @@ import contextlib
 import logging
 import urllib.parse
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,7 +45,6 @@ from clew.server.features.comparison import Comparison
 from clew.server.features.esl import everything
 from clew.server.features.figures import Figures
 from clew.server.features.live import Live
-from clew.server.files import same_file_key
 from clew.server.panel.locate import present
 from clew.server.positions import line_range, path_of, uri_of
 from clew.server.session import Cancelled, Session, Task
@@ -138,13 +137,10 @@ class ClewServer(LanguageServer):
         window = self.client_capabilities.window
         return bool(window and window.show_document and window.show_document.support)
 
-    def text_of(self, path: str) -> str | None:
-        """The unsaved text of an open file."""
-        key = same_file_key(path)
+    def open_texts(self) -> Iterator[tuple[str, str]]:
+        """The path and the text of each file that the client has open."""
         for document in list(self.workspace.text_documents.values()):
-            if same_file_key(path_of(document.uri)) == key:
-                return str(document.source)
-        return None
+            yield path_of(document.uri), str(document.source)
 
     def open_document(self, uri: str) -> TextDocument | None:
         """The document that the client has open under this URI."""
@@ -168,7 +164,7 @@ class ClewServer(LanguageServer):
             folder = path_of(params.workspace_folders[0].uri)
         folder = folder or (path_of(params.root_uri) if params.root_uri else params.root_path or "")
         self.session = Session(workspace_of(Path(folder or ".")))
-        self.session.overlay = self.text_of
+        self.session.open_texts = self.open_texts
         if not self.options.panel:
             commands.register(self)
             record.register(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, loa
 from clew.records.sessions import SHORT
 from clew.server import baseline, wording
 from clew.server.aside import Helpers
+from clew.server.files import same_file_key
 from clew.server.log_texts import LogTexts
 from clew.server.protocol import RunRef, RunsResult
 from clew.server.task import Cancelled, Task
@@ -76,8 +77,8 @@ class _Open:
 class Session:
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
-        self.overlay: Callable[[str], str | None] = lambda _path: None
-        """The unsaved text of a file that is open in an editor."""
+        self.open_texts: Callable[[], Iterable[tuple[str, str]]] = tuple
+        """Of the files that are open in an editor the path and the text, unsaved changes included."""
         self.logs = LogTexts()
         self.importing: Callable[[str, int, int], None] = lambda _name, _done, _size: None
         """Hears how far it is while a foreign file is imported or a graph is built: what is read or made, how much is done and
@@ -335,6 +336,11 @@ class Session:
     def _folder_lock(self, folder: Path) -> threading.Lock:
         with self._lock:
             return self._folder_locks.setdefault(folder, threading.Lock())
+
+    def overlay(self, path: str) -> str | None:
+        """The text of a file that is open in an editor, unsaved changes included."""
+        key = same_file_key(path)
+        return next((text for other, text in self.open_texts() if same_file_key(other) == key), None)
 
     def text(self, path: str) -> str | None:
         """A file's text as the user sees it, unsaved changes included; None when it can't be read."""

@@ -34,6 +34,7 @@ class _Labels:
         for gap in gone.place:
             for node in self._nodes(side for side in (gap.after, gap.before) if side >= 0):
                 self.gaps_of.setdefault(node, []).append(gap)
+        self.one_process = len(slice_.processes) == 1
         self.clocks = self._clocks(slice_)
         self.roots = self._nodes(focus.roots)
         self.on_chain = self._nodes(events_of(focus.steps))
@@ -127,6 +128,9 @@ class _Labels:
     def _where(self, node: AggregateNode) -> tuple[str, str]:
         """The process and the machine that the node's events are from, if it is one; no machine where there is only one."""
         graph = self.condensed.graph
+        if self.one_process or node.strands == 1:
+            # Without a look at its events.
+            return node.process, machine_of(graph, node.first_event)
         found = np.unique(graph.strand_process[np.unique(graph.strand[self.condensed.events_of(node.id)])])
         machines = {graph.processes[process].machine for process in found.tolist()}
         machine = machine_of(graph, node.first_event) if len(machines) == 1 else "several machines"

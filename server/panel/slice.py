@@ -17,6 +17,7 @@ from clew.graph.ops.critical_path import critical_path
 from clew.graph.ops.parts import Part
 from clew.graph.ops.slice import Slice, slice_events
 from clew.graph.ops.walk import why
+from clew.server import aside
 from clew.server.panel.chain import chain_of
 from clew.server.panel.draw_events import draw_events
 from clew.server.panel.draw_labels import draw_labels
@@ -32,15 +33,48 @@ EVENT = "event"
 
 
 def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult:
+    """What is large is drawn by a process of its own."""
+    if params.target.function is not None:
+        # Its calls are found by a look at all calls of the run.
+        return aside.answered(session, [params.run], task, _of_target, params)
+    return _of_target(session, params, task, apart=True)
+
+
+def _of_target(session: Session, params: SliceParams, task: Task, *, apart: bool = False) -> SliceResult:
     began = time.perf_counter_ns()
     try:
         found = find_target(session, params.run, params.target, task, params.direction)
     except NothingFound as nothing:
         return _nothing(session, params, str(nothing), task)
-    run, graph = found.run, found.run.graph
+    slice_ = _sliced(found, params, task)
+    if apart and slice_.count >= aside.LARGE:
+        folder, start = str(found.run.folder), (found.events, found.title, found.matches)
+        return aside.answered(session, [folder], task, _of_start, folder, start, params)
+    return _drawn(session, found, slice_, params, task, began=began)
+
+
+def _of_start(
+    session: Session, folder: str, start: tuple[tuple[int, ...], str, int], params: SliceParams, task: Task
+) -> SliceResult:
+    """`start` is what was found of the target."""
+    began = time.perf_counter_ns()
+    found = Found(session.open(folder, task), *start)
+    return _drawn(session, found, _sliced(found, params, task), params, task, began=began)
+
+
+def _sliced(found: Found, params: SliceParams, task: Task) -> Slice:
     task.phase("slicing")
     with task.interruptible():
-        slice_ = slice_events(graph, found.events, params.direction)
+        slice_ = slice_events(found.run.graph, found.events, params.direction)
+        # It is found when somebody asks: here, where that can be interrupted.
+        _ = slice_.reached
+    return slice_
+
+
+def _drawn(
+    session: Session, found: Found, slice_: Slice, params: SliceParams, task: Task, *, began: int
+) -> SliceResult:
+    run, graph = found.run, found.run.graph
     limit = max(1, min(params.maxNodes, MAX_NODES))
     task.phase("walking back")
     with task.interruptible():

@@ -27,10 +27,9 @@ def source(session: Session, params: SourceParams, task: Task) -> SourceResult:
         raise ClewError(
             f"{path}: not shown, as the run did not record it and it is no source file of {session.workspace}"
         )
-    there, recorded = _places(session, path, params.run)
-    text = there.recorded if recorded else there.text
+    text, message = _places(session, path, params.run).as_recorded()
     if text is None:
-        return SourceResult(path, 1, [], there.sentence("stale"))
+        return SourceResult(path, 1, [], message)
     lines = lines_of(text)
     context = max(0, min(params.context, MAX_CONTEXT))
     line = max(1, min(params.location.line, len(lines)))
@@ -38,21 +37,15 @@ def source(session: Session, params: SourceParams, task: Task) -> SourceResult:
     first = max(1, line - context)
     shown = [row[:MAX_WIDTH] for row in lines[first - 1 : last + context]]
     moved = params.location.line > len(lines)
-    message = "The file is shorter than it was when it was recorded." if moved else ""
-    if there.differs:
-        message = "The file has changed since the run; this is the text that ran."
-    elif there.why:
-        message = there.sentence("stale")
-    return SourceResult(path, first, shown, message)
+    shorter = "The file is shorter than it was when it was recorded." if moved else ""
+    return SourceResult(path, first, shown, message or shorter)
 
 
-def _places(session: Session, path: str, run: str) -> tuple[Places, bool]:
-    """The file's texts, and whether the recorded one is shown: where it is not the present one."""
+def _places(session: Session, path: str, run: str) -> Places:
     try:
-        there = places(session, session.folder(run), path)
+        return places(session, session.folder(run), path)
     except ClewError:
-        there = Places(path, None, session.text(path))  # without a run nothing was recorded
-    return there, there.differs
+        return Places(path, None, session.text(path))  # without a run nothing was recorded
 
 
 def _is_recorded(session: Session, path: str, run: str, task: Task) -> bool:

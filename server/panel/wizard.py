@@ -12,7 +12,7 @@ from dataclasses import replace
 from clew.records.errors import ClewError
 from clew.server.protocol import WizardAnswer, WizardParams, WizardResult, WizardStep
 from clew.server.session import Session, Task, fingerprint_of
-from clew.server.wizards.analysis import Analysis, NothingFound, OfOneRun
+from clew.server.wizards.analysis import Analysis, NothingFound
 from clew.server.wizards.errors import Errors
 from clew.server.wizards.paths import Paths
 from clew.server.wizards.regressions import Regression
@@ -60,17 +60,13 @@ def wizard(session: Session, params: WizardParams, task: Task, *, leave: bool = 
 
 
 def whole_runs(session: Session, params: WizardParams) -> list[str]:
-    """Those that all is looked at of and nothing that only an editor knows, as unsaved texts and its settings' baseline."""
-    return _chosen_runs(session, params) if issubclass(ANALYSES[params.analysis], OfOneRun) else []
-
-
-def _chosen_runs(session: Session, params: WizardParams) -> list[str]:
+    """Those that were chosen, of which all is looked at."""
     return [answer for answer in params.answers[:2] if (session.workspace / ".clew" / "runs" / answer).is_dir()]
 
 
 def _question(session: Session, params: WizardParams) -> object:
     """With what may have changed since: the files of the runs that were chosen."""
-    runs = _chosen_runs(session, params)
+    runs = whole_runs(session, params)
     return params.analysis, tuple(params.answers), tuple(fingerprint_of(session.folder(run)) for run in runs)
 
 

@@ -10,6 +10,7 @@ from clew.compare.mutations import Mutations
 from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.codec import encode
+from clew.server.present import places
 from clew.server.protocol import CompareParams, DiffParams, LocalizeParams, Location, WizardChoice, WizardRow
 from clew.server.session import Task
 from clew.server.wizards.analysis import Analysis, Found, Question, literal, location, rows_of, run_choices
@@ -161,13 +162,14 @@ class Regression(Analysis):
         place = next((found for label in (*edges, *grown) if (found := self._place(label))), None)
         if place is None:
             return Found("Nothing became slower whose code is known.")
-        text = self.session.text(place.path)
+        text, about = places(self.session, self.after.folder, place.path).as_recorded()
         commits = [run.info.commit[:10] for run in (self.before, self.after)]
         since = f"; `git diff {commits[0]} {commits[1]}` has all that changed" if all(commits) else ""
         lines = (text or "").splitlines()
         first = max(1, place.line - 1)
         return Found(
-            f"{wording.place(place.path, place.line, str(self.session.workspace))}{since}.",
+            f"{wording.place(place.path, place.line, str(self.session.workspace))}{since}."
+            + (f" {about}" if about else ""),
             ("line", "code"),
             rows_of(
                 range(first, min(len(lines), first + 2 * AROUND) + 1),

@@ -14,14 +14,20 @@ from clew.records.errors import ClewError
 from clew.server import aside, handlers
 from clew.server.session import Session
 from clew.server.task import Cancelled, Task
+from tests.server.wire import Wire
 
 pytestmark = pytest.mark.skipif(not graph_aside.is_possible(), reason="needs glibc and a compiler")
 
+CANCELLED = -32800
 QUESTIONS = [
     ("clew/compare", {"before": ["before"], "after": ["after"]}),
     ("clew/compare", {"before": ["before@slowest"], "after": ["after"], "maxRows": 1}),
     ("clew/localize", {"suspect": ["after"], "reference": ["before"]}),
     ("clew/diff", {"before": "before", "after": ""}),
+    ("clew/slice", {"target": {"function": "shop.stock:Stock.lookup"}, "run": "before"}),
+    ("clew/slice", {"target": {"function": "shop.stock:Stock.lookup"}, "direction": "forward", "maxNodes": 3}),
+    ("clew/slice", {"target": {"text": "sold"}}),
+    ("clew/slice", {"target": {}, "run": "before", "level": "event"}),
 ]
 
 
@@ -42,6 +48,11 @@ def folders(session):
     return sorted(path.name for run in (session.workspace / ".clew/runs").iterdir() for path in run.glob(".*"))
 
 
+def timeless(answer):
+    answer.get("numbers", {}).pop("elapsedMs", None)
+    return answer
+
+
 def wait_for(condition):
     for _ in range(3000):
         if condition():
@@ -60,7 +71,7 @@ def test_its_answers_are_those_that_are_given_here_by_one_process(large, shop):
         apart = handlers.answer(large, method, params)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(aside, "LARGE", 1 << 60)
-            assert handlers.answer(here, method, params) == apart
+            assert timeless(handlers.answer(here, method, params)) == timeless(apart)
         pids.add(pid(large))
     assert len(pids) == 1 and folders(large)
     large.helpers.end()
@@ -81,6 +92,70 @@ def test_guided_analyses_of_one_run_are_made_there_step_by_step(large, shop):
             assert bool(folders(large)) == (number > 0)
         large.helpers.end()
         wait_for(lambda: not folders(large))
+
+
+def test_guided_analyses_of_two_runs_are_made_there_with_what_only_the_editor_knows(large, shop, line_of):
+    """The baseline that its settings name comes first, and what is typed is no longer the text that ran."""
+    after, before = (large.folder(name).name for name in ("after", "before"))
+    here, path = Session(shop), shop / "shop/stock.py"
+    for session in (here, large):
+        session.default_baseline = before
+        session.open_texts = lambda: [(str(path), "# new\n" * 9 + path.read_text())]
+    answers = [after, before, "0.05"]
+    asked = [(number, 0) for number in range(3)] + [(3, step) for step in range(4)]
+    for number, step in asked:
+        params = {"analysis": "regression", "answers": answers[:number], "step": step}
+        apart = handlers.answer(large, "clew/wizard", params)
+        assert bool(folders(large)) == (number > 0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(aside, "LARGE", 1 << 60)
+            assert handlers.answer(here, "clew/wizard", params) == apart
+    assert "The file has changed since the run" in apart["step"]["sentence"]
+    line = line_of("shop/stock.py", "def lookup")
+    assert [str(line), path.read_text().splitlines()[line - 1]] in [row["cells"] for row in apart["step"]["rows"]]
+
+
+HELD = """
+import ctypes, os, sys
+from clew.server import aside
+from clew.server.wizards import regressions
+aside.LARGE = 1
+def held(self, task, work=regressions.Regression._changes):
+    "Until somebody writes one byte nothing else runs in this process: whoever waits has the interpreter."
+    ctypes.PyDLL(None).read(os.open({pipe!r}, os.O_RDONLY), ctypes.create_string_buffer(1), 1)
+    return work(self, task)
+regressions.Regression._changes = held
+"""
+
+
+def test_others_are_answered_while_a_guided_analysis_of_two_runs_works(shop, line_of, tmp_path, monkeypatch):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "sitecustomize.py").write_text(HELD.format(pipe=str(pipe)))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    runs = Session(shop)
+    after, before = (runs.folder(name).name for name in ("after", "before"))
+    wire = Wire(shop)
+    try:
+        wire.start(shop)
+        path, line = shop / "shop/stock.py", line_of("shop/stock.py", "def lookup") - 1
+        uri = wire.open(path.as_uri(), "python", path.read_text())
+        asked = wire.begin("clew/wizard", {"analysis": "regression", "answers": [after, before, "0.05"]})
+        with pipe.open("wb") as held:
+            # Opened at both ends: it is in the middle of its step.
+            where = {"textDocument": {"uri": uri}, "position": {"line": line, "character": 10}}
+            assert all("Stock.lookup" in str(wire.ask("textDocument/hover", where)) for _ in range(20))
+            assert wire.answers[asked].empty()
+            held.write(b"1")
+        assert wire.end(asked)["result"]["step"]["rows"]
+        asked = wire.begin("clew/wizard", {"analysis": "regression", "answers": [after, before, "0.01"]})
+        with pipe.open("wb"):
+            wire.tell("$/cancelRequest", {"id": asked})
+            assert wire.end(asked)["error"]["code"] == CANCELLED
+            wait_for(lambda: not folders(runs))
+    finally:
+        wire.process.kill()
+        wire.process.wait()
 
 
 def test_what_it_cannot_answer_is_told_as_here(large):

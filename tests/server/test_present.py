@@ -13,7 +13,7 @@ from clew.server.session import Session, Task
 def edit(session, shop):
     """Gives a file of the shop an unsaved text, as an editor does."""
     texts = {}
-    session.overlay = texts.get
+    session.open_texts = texts.items
 
     def edit(file, text):
         texts[str(shop / file)] = text

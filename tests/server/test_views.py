@@ -256,7 +256,7 @@ def test_a_line_is_located_in_its_function(session, shop, line_of):
 
 def test_a_line_is_located_although_the_file_was_edited(session, shop, line_of):
     path = shop / "shop/stock.py"
-    session.overlay = lambda asked: "# new\n" * 50 + path.read_text() if asked == str(path) else None
+    session.open_texts = lambda: [(str(path), "# new\n" * 50 + path.read_text())]
     answer = ask(
         session, "clew/locate", LocateParams(Location(str(path), line_of("shop/stock.py", "self._sold.add") + 50))
     )
