@@ -15,7 +15,7 @@ import numpy as np
 from clew.compare.pairing import Pairing
 from clew.compare.statistics import F64, I64, Samples, benjamini_hochberg, spaced, surely_slower
 from clew.compare.times import CallTimes
-from clew.compare.turns import times_alone
+from clew.compare.turns import held_back, times_alone
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows import Flows
 
@@ -58,6 +58,18 @@ def spaced_times(flows: Flows, requests: I64) -> CallTimes:
     at = flows.places(int(requests[0]))
     most = max(MOST // (at.stop - at.start), LEAST)
     return times_alone(flows, requests[spaced(len(requests), most)])
+
+
+def turns_before_and_after(pairing: Pairing, category: int) -> tuple[float, float]:
+    """For how long the event loop of a category's requests ran others until they were answered: means, ns."""
+    at = pairing.example(category)[0].places(pairing.example(category)[1])
+    most = max(MOST // (at.stop - at.start), LEAST)
+    before, after = (
+        float(held_back(flows, requests[spaced(len(requests), most)]).mean())
+        for side, flows in enumerate(pairing.sides)
+        for requests in [pairing.requests(side, category)]
+    )
+    return before, after
 
 
 def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[EdgeChange]:

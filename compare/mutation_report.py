@@ -30,6 +30,7 @@ def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
     calls = _together(row.edges)
     lines = [f"{it.sentence()}, p = {it.p:.2g}{_at(mutations, row, it.first.place, root)}" for it in calls[:CALLS]]
     lines += _more(len(calls) - CALLS, "the calls that got slower")
+    lines += [row.turns()] if row.turns_ns else []
     lines += [precursor.sentence() for precursor in row.precursors[:1]]
     lines += _more(len(row.precursors) - 1, "the flows that it may come from")
     told = mutations.differences(row).rows

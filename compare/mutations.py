@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.compare.differences import Differences, what_differs
 from clew.compare.differences import Thresholds as Telling
-from clew.compare.edges import EdgeChange, edge_changes
+from clew.compare.edges import EdgeChange, edge_changes, turns_before_and_after
 from clew.compare.pairing import Pairing
 from clew.compare.precursors import Precursor, find_precursors
 from clew.compare.statistics import F64, benjamini_hochberg, mann_whitney, normal_above, shifts, surely_slower
@@ -25,6 +25,8 @@ from clew.graph.ops.flows import Flows
 
 MANY_TIMES = 10
 """From here on growth is told in times, not in percent."""
+TURNS = 0.5
+"""Requests waited for their turn that took longer by this share at least because their event loop ran others."""
 
 Kind = Literal["response-time", "structural"]
 
@@ -89,6 +91,8 @@ class Mutation:
     """Of a structural mutation, the likeliest first."""
     edges: tuple[EdgeChange, ...] = ()
     """Of a response-time mutation: the calls that got slower, those that cost most first."""
+    turns_ns: tuple[float, float] | None = None
+    """Of one that waited for its turn: for how long (mean) its loop ran others until it was answered, before and after."""
 
     def sentence(self) -> str:
         if self.kind == "structural":
@@ -105,7 +109,15 @@ class Mutation:
         )
         if self.edges:
             text += f"; {self.edges[0].sentence()}"
-        return text
+        return f"{text}; {self.turns()}" if self.turns_ns else text
+
+    def turns(self) -> str:
+        """What there is to say of its waiting for its turn; "" if that is not why."""
+        if self.turns_ns is None:
+            return ""
+        before, after = map(duration, self.turns_ns)
+        itself = "" if self.edges else "none of its calls is slower, it "
+        return f"{itself}waited for its turn while its event loop ran others: {before} -> {after}"
 
 
 @dataclass(frozen=True)
@@ -250,6 +262,7 @@ def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
         )
         if growth <= 0 or not slower:
             continue
+        turns = turns_before_and_after(pairing, category)
         rows.append(
             Mutation(
                 kind="response-time",
@@ -268,6 +281,7 @@ def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
                 effect=float(ranked.delta[place]),
                 p=float(p[category]),
                 edges=tuple(edge_changes(pairing, category, thresholds.alpha)),
+                turns_ns=turns if turns[1] - turns[0] >= TURNS * growth else None,
             )
         )
     return _Slower(rows, int(enough.sum()))

@@ -52,6 +52,25 @@ def idle_times(flows: Flows, requests: I64, times: CallTimes, *, alone: bool = F
     return found, on_loop
 
 
+def held_back(flows: Flows, requests: I64) -> F64:
+    """Per request of one category for how long (ns) its event loop ran others until it was answered; 0 of what has none."""
+    found = np.zeros(len(requests))
+    for number in np.unique(flows.run[requests]).tolist():
+        graph, turns = flows.runs[number].graph, _turns(flows.runs[number])
+        rows = np.flatnonzero(flows.run[requests] == number)
+        event = flows.matrix("event", requests[rows]).astype(np.int64)
+        loop = turns.loop[graph.strand[event]]
+        mine = loop.max(axis=1)
+        begin = graph.ts[event[:, 0]].astype(np.float64)
+        end = begin + flows.response_ns[requests[rows]]
+        worked = np.where((loop >= 0) & (loop == mine[:, None]), flows.matrix("self_ns", requests[rows]), 0).sum(axis=1)
+        for one in np.unique(mine[mine >= 0]).tolist():
+            of = np.flatnonzero(mine == one)
+            ran = turns.ran(one, end[of]) - turns.ran(one, begin[of])
+            found[rows[of]] = np.maximum(ran - worked[of], 0)
+    return found
+
+
 class _Turns:
     """Of one run."""
 

@@ -71,11 +71,20 @@ def slower_calls(before, after):
 def test_a_request_that_waits_for_its_turn_has_no_call_that_got_slower_itself(make_run):
     before, after = recorded(make_run, "good", busy=3, idle=1), recorded(make_run, "bad", busy=6, idle=1)
     assert slower_calls(before, after) == {"crunch": ["app:crunch"], "order": []}
+    found = {row.name: row for row in before.requests.diff(after.requests).rows}
+    assert found["order"].turns_ns == pytest.approx((3e6, 6e6), rel=0.02)
+    assert (
+        found["order"]
+        .sentence()
+        .endswith("; none of its calls is slower, it waited for its turn while its event loop ran others: 3 ms -> 6 ms")
+    )
+    assert found["crunch"].turns_ns is None and "turn" not in found["crunch"].sentence()
 
 
 def test_a_request_that_waits_while_the_loop_idles_is_slower_itself(make_run):
     before, after = recorded(make_run, "good", busy=3, idle=1), recorded(make_run, "bad", busy=3, idle=4)
     assert slower_calls(before, after) == {"order": ["app:order"]}
+    assert [row.turns() for row in before.requests.diff(after.requests).rows] == [""]
 
 
 @pytest.mark.parametrize(
@@ -93,4 +102,5 @@ def test_of_tasks_of_one_request_who_computes_is_named_or_who_ends_last_after_an
     assert slower_calls(before, after) == {"serve": [f"app:{culprit}"]}
     found = before.requests.diff(after.requests)
     assert found.rows[0].edges[0].growth_ns == pytest.approx(3e6, rel=0.02)
+    assert found.rows[0].turns_ns is None, "whom it ran are its own"
     assert [call.label for call in found.union(found.rows[0].category).changes()] == [f"app:{culprit}"]
