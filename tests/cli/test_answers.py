@@ -140,19 +140,6 @@ def test_what_why_cannot_answer_goes_to_stderr(shop, arguments, code, text):
     assert done.stderr.startswith("clew: ") and text in done.stderr
 
 
-def test_diff_says_it_in_one_sentence_first(shop):
-    lines = shop("diff", "before", "after").stdout.splitlines()
-    assert re.match(
-        r"shop\.stock:Stock\.lookup got [\d,.]+x slower: \S+ µs -> \S+ ms per call over 20 calls, \+", lines[0]
-    )
-    assert lines[1] == ""
-    assert lines[2].split()[0] == "change"
-    assert "shop.stock:Stock.lookup" in lines[3] and lines[3].endswith("shop/stock.py:26")
-    assert re.fullmatch(r"self time in all: .* in run before, .* in run after; the change is \+.*", lines[-1])
-    assert lines[-2].startswith("ordered by the change beyond the scatter of the calls")
-    assert "and " in shop("diff", "before", "after", "--rows", "2").stdout.splitlines()[-3]
-
-
 LOOP = """\
 import sys
 def tiny(i): return i
@@ -182,21 +169,6 @@ def test_calls_that_the_budget_only_counted_are_called_so(shell):
     done = shell("aggregate", "--run", "few")
     assert f"times of {tiny['countedBefore']:,} counted calls are missing" in done.stdout
     assert "loop:tiny: recording would have cost more than the budget" in done.stderr
-
-
-def test_diff_at_another_level_and_as_json(shop):
-    assert "shelf" in shop("diff", "before", "after", "--level", "component").stdout.splitlines()[0]
-    answer = data(shop("diff", "before", "after", "--json"))
-    assert answer["rows"][0]["label"] == "shop.stock:Stock.lookup" and answer["rows"][0]["callsAfter"] == 20
-
-
-def test_functions_of_several_runs_are_compared_by_their_means(shop):
-    done = shop("diff", "before", "before", "--", "after", "--by", "functions")
-    first, *_, last = done.stdout.splitlines()
-    assert first.endswith("; means of a run, of 2 runs before and 1 run after")
-    assert "in a run of before, before on average, " in last and " in run after; " in last
-    answer = data(shop("diff", "before", "before", "--", "after", "--by", "functions", "--json"))
-    assert [run["name"] for run in answer["alsoBefore"]] == ["before"] and answer["rows"][0]["callsAfter"] == 20
 
 
 @pytest.mark.parametrize(
