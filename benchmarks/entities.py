@@ -67,7 +67,7 @@ def measure(events: int, entities: int, rounds: int) -> list[dict[str, Any]]:
     steps = min(STEPS, events - state.moment)
     forth, _ = timed(lambda: [state.apply(told) for _ in range(steps)])
     back, _ = timed(lambda: [state.undo(told) for _ in range(steps)])
-    if state != fold.at(events // 2):
+    if not state.equals(fold.at(events // 2)):
         sys.exit(f"{entities:,} entities: undoing does not lead back")
     whole, _ = timed(lambda: played(told, fold, 0, events))
     last = float(np.percentile(times["seek"], 99))

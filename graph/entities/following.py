@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from clew.graph.entities.find import Source
 from clew.graph.entities.live import Batch, LiveState, Naming, Row, table_of
 from clew.graph.entities.live_recorded import LiveRecorded
 from clew.graph.entities.live_strands import LiveStrands
@@ -53,13 +54,9 @@ class Following:
         self.behind = False
         kept = kept or {}
         self._naming = Naming(self.state, kept.get("next", 0))
-        self._strands: LiveStrands | None = None
-        self._recorded: LiveRecorded | None = None
-        if kept.get("source", "spec" if _has_entities(folder) else "strands") == "spec":
-            self._recorded = LiveRecorded(self.state, self._naming)
-        else:
-            self._strands = LiveStrands(self.state, self._naming)
-            self._strands.messages.put(kept.get("messages", {}))
+        is_spec = kept.get("source", "spec" if _has_entities(folder) else "strands") == "spec"
+        self._teller: LiveRecorded | LiveStrands = (LiveRecorded if is_spec else LiveStrands)(self.state, self._naming)
+        self._teller.put(kept)
         self._elsewhere = (folder / run.ORIGIN_FILE).exists()
         """Its processes are not this machine's."""
         self._tails: dict[str, ProcessTail] = {}
@@ -80,12 +77,12 @@ class Following:
         self._last_ns: dict[str, int] = {}
 
     @property
-    def source(self) -> str:
-        return "spec" if self._recorded else "strands"
+    def source(self) -> Source:
+        return self._teller.source
 
     @property
     def failed(self) -> int:
-        return self._recorded.failed if self._recorded else 0
+        return self._teller.failed
 
     def all(self) -> dict[str, Any]:
         """What is to be kept beside the state, to go on from here."""
@@ -97,7 +94,7 @@ class Following:
             for name, places in {**self._places, **{name: tail.places for name, tail in self._tails.items()}}.items()
         }
         kept = {"next": self._naming.next_number, "source": self.source, "threads": threads, "over": sorted(self._over)}
-        return kept | ({"messages": self._strands.messages.all()} if self._strands else {})
+        return kept | self._teller.all()
 
     def look(self, most: int = MOST_BYTES) -> Found | None:
         """None when nothing happened. Raises `FileNotFoundError` when the folder is gone."""
@@ -124,7 +121,7 @@ class Following:
                 threads[name] = {serial: (tail.places[serial], stacks.get(serial, ())) for serial in moved}
             is_quiet = not moved and not left and self._seems_over(tail)
             self._quiet[name] = self._quiet.get(name, 0) + 1 if is_quiet else 0
-        table = (self._recorded or self._strands).happenings(parts)  # type: ignore[union-attr]  # one of them is there
+        table = self._teller.happenings(parts)
         if ends := self._ends():
             table = np.concatenate((table, table_of(ends)))
         batch = self._naming.taken(self.state.moment, table)
@@ -132,12 +129,9 @@ class Following:
             return None
         forgotten = self.state.apply(batch)
         self._naming.forget(forgotten)
-        if self._recorded:
-            self._recorded.forget(forgotten)
+        self._teller.forget(forgotten)
         reached: dict[str, Any] = {"threads": threads, "next": self._naming.next_number, "over": sorted(self._over)}
-        if self._strands:
-            reached["messages"] = self._strands.messages.changes()
-        return Found(batch, reached)
+        return Found(batch, reached | self._teller.changes())
 
     @property
     def is_over(self) -> bool:
@@ -166,9 +160,8 @@ class Following:
                 self._tails[path.name] = ProcessTail(path, self._places.pop(path.name, None))
                 with contextlib.suppress(OSError):
                     self._tails[path.name].prepare()
-        if self._strands:
-            known = [tail.found for tail in self._tails.values() if tail.found.readable]
-            self._strands.processes(sorted(known, key=lambda one: (one.header.start_wall_ns, one.header.pid)))
+        known = [tail.found for tail in self._tails.values() if tail.found.readable]
+        self._teller.processes(sorted(known, key=lambda one: (one.header.start_wall_ns, one.header.pid)))
 
     def _clock(self, tail: ProcessTail) -> Clock:
         """Of all processes of one boot the same."""
@@ -212,14 +205,12 @@ class Following:
         rows: list[Row] = []
         for name, tail in self._tails.items():
             uid, ns = tail.uid, self._last_ns.get(name, 0)
-            if self._strands:
-                for serial in self._have_ended(name, tail):
-                    rows += self._strands.ended(uid, serial, ns)
+            for serial in self._have_ended(name, tail):
+                rows += self._teller.ended(uid, serial, ns)
             if name not in self._over and self._quiet.get(name, 0) >= SETTLE_LOOKS:
                 self._over.add(name)
                 tail.close()
-                if self._strands:
-                    rows += self._strands.over(uid, ns)
+                rows += self._teller.over(uid, ns)
         return rows
 
 

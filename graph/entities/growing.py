@@ -56,7 +56,7 @@ class GrowingEntities:
             raise no_such_entities(self._following.info.name)
         if source == "strands" != self._following.source:
             self._following = Following(folder, kept={"source": source})
-        self.source: Source = "spec" if self._following.source == "spec" else "strands"
+        self.source = self._following.source
         self._lock = threading.Lock()
         self._size = 0
         self._columns: dict[str, npt.NDArray[Any]] = {name: np.zeros(_FIRST, kind) for name, kind in COLUMNS}

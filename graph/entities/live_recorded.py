@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.entities.events import Happening
-from clew.graph.entities.live import COLUMNS, OUTSIDE, Entity, LiveState, Naming, Place, Table
+from clew.graph.entities.live import COLUMNS, OUTSIDE, Entity, LiveState, Naming, Place, Row, Table
 from clew.graph.entities.stretches import Decoded
 from clew.records.event import FLAG_FAILED, FLAG_TRUNCATED, Kind
 from clew.records.found import ProcessRecords
@@ -29,7 +30,9 @@ _HAPPENINGS = {
 
 
 class LiveRecorded:
-    """Gives what happens as a table."""
+    """Gives what happens as a table. Of threads and processes it tells nothing."""
+
+    source: Final = "spec"
 
     def __init__(self, state: LiveState, naming: Naming) -> None:
         self._naming = naming
@@ -51,6 +54,18 @@ class LiveRecorded:
                 self._classes.setdefault(json.loads(rest)[1], []).append(entity.kind)
             elif what == "address":
                 self._several[entity.kind] += 1
+
+    def put(self, kept: Mapping[str, Any]) -> None:
+        """Entities are known by the state: nothing else is kept."""
+
+    def all(self) -> dict[str, Any]:
+        return {}
+
+    def changes(self) -> dict[str, Any]:
+        return {}
+
+    def processes(self, processes: Sequence[ProcessRecords]) -> None:
+        pass
 
     def happenings(self, parts: Sequence[Decoded]) -> Table:
         tables = [self._happenings(part) for part in parts]
@@ -84,6 +99,12 @@ class LiveRecorded:
         strings = part.process.strings
         channels = _numbered(found.channel[ext], lambda number: self._naming.channel(strings.get(number, "")))
         return np.stack((part.ns[told], first, other, channels, sites, kind), axis=1)
+
+    def ended(self, _uid: int, _serial: int, _ns: int) -> list[Row]:
+        return []
+
+    def over(self, _uid: int, _ns: int) -> list[Row]:
+        return []
 
     def forget(self, entities: Sequence[Entity]) -> None:
         """Those have other numbers from now on."""

@@ -7,14 +7,14 @@ remembered of messages under way is bounded, the oldest are forgotten first.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.entities.events import Happening
-from clew.graph.entities.live import OUTSIDE, LiveState, Naming, Place, Row, Table, table_of
+from clew.graph.entities.live import OUTSIDE, Entity, LiveState, Naming, Place, Row, Table, table_of
 from clew.graph.entities.messages import Messages
 from clew.graph.entities.stretches import Decoded
 from clew.graph.names import process_names
@@ -31,6 +31,10 @@ _CALLS = [int(kind) for kind in CALLS]
 
 class LiveStrands:
     """Gives what happens as rows of `live.COLUMNS`."""
+
+    source: Final = "strands"
+    failed = 0
+    """Nothing of it is read from texts."""
 
     def __init__(self, state: LiveState, naming: Naming) -> None:
         self._naming = naming
@@ -60,6 +64,17 @@ class LiveStrands:
             if f"process {uid}" in self._naming.numbers:
                 self._naming.entity(f"process {uid}", name, "process")
 
+    def put(self, kept: Mapping[str, Any]) -> None:
+        """What `all` gave, and `changes` since."""
+        self.messages.put(kept.get("messages", {}))
+
+    def all(self) -> dict[str, Any]:
+        """What is to be kept beside the state, to go on from here."""
+        return {"messages": self.messages.all()}
+
+    def changes(self) -> dict[str, Any]:
+        return {"messages": self.messages.changes()}
+
     def happenings(self, parts: Sequence[Decoded]) -> Table:
         rows: list[Row] = []
         tables: list[I64] = []
@@ -86,6 +101,9 @@ class LiveStrands:
             rows += self.messages.talks(zip(*table[:, order].tolist(), key[order].tolist(), strict=True), texts)
         rows += self._too_many(max((row[0] for row in rows), default=0))
         return table_of(rows)
+
+    def forget(self, entities: Sequence[Entity]) -> None:
+        """Nothing is known by their numbers but those that are there."""
 
     def ended(self, uid: int, serial: int, ns: int) -> list[Row]:
         """A thread is over."""
