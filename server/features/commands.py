@@ -13,7 +13,7 @@ from clew.records.errors import ClewError
 from clew.server.codec import decode
 from clew.server.features.esl import navigation
 from clew.server.features.esl.spec_text import SpecText
-from clew.server.handlers import HANDLERS
+from clew.server.handlers import handler
 from clew.server.positions import path_of
 from clew.server.protocol import (
     METHODS,
@@ -67,7 +67,7 @@ async def _answer(server: ClewServer, title: str, method: str, given: Any) -> An
     """What the panel's request answers, with progress under the title; None once it was told why there is no answer."""
     try:
         params: Any = decode(METHODS[method][0], given)
-        return await server.work(title, lambda task: HANDLERS[method](server.session, params, task))
+        return await server.work(title, lambda task: handler(method)(server.session, params, task))
     except ClewError as error:
         _tell(server, error)
         return None

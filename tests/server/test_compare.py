@@ -14,7 +14,7 @@ from clew.records.plan import Plan, dump
 from clew.records.run import create_run, save_run
 from clew.server import protocol
 from clew.server.codec import decode, encode
-from clew.server.handlers import HANDLERS
+from clew.server.handlers import handler
 from clew.server.protocol import CompareParams, CompareThresholds
 from clew.server.session import Session, Task
 from tests.graph.conftest import RunFolder
@@ -72,7 +72,7 @@ def session(workspace):
 
 def ask(session, before, after, **more):
     sides = ([side] if isinstance(side, str) else side for side in (before, after))
-    result = HANDLERS["clew/compare"](session, CompareParams(*sides, **more), Task())
+    result = handler("clew/compare")(session, CompareParams(*sides, **more), Task())
     assert isinstance(result, protocol.CompareResult)
     # What goes over the wire is what the types say.
     assert decode(protocol.CompareResult, encode(result)) == result

@@ -7,7 +7,7 @@ import pytest
 from clew.records.errors import ClewError
 from clew.server import baseline
 from clew.server.findings import find
-from clew.server.handlers import HANDLERS
+from clew.server.handlers import handler
 from clew.server.session import Session, Task
 from tests.server.test_compare import record
 
@@ -66,7 +66,7 @@ def test_who_no_longer_calls_something_is_named(session):
 
 def test_a_finding_opens_its_category(session):
     (found,) = rows(session, "before", "slow")
-    answer = HANDLERS["clew/compare"](session, found.params, Task())
+    answer = handler("clew/compare")(session, found.params, Task())
     assert answer.graph.category == found.params.category == answer.rows[0].category
 
 
@@ -76,7 +76,7 @@ def test_what_only_the_list_of_suspects_shows_is_named_with_its_rank(session):
     assert found.short == ("suspect 1 since works: an error is logged in 0 % -> 17 % of visits, 90 requests, p < 0.001")
     assert found.sentence.startswith("suspect 1 since works, ")
     assert "app:parse: an error is logged in 0% -> 17% of visits (of 90 and 90 requests)" in found.sentence
-    answer = HANDLERS["clew/localize"](session, found.params, Task())
+    answer = handler("clew/localize")(session, found.params, Task())
     assert answer.suspects[0].method == found.label
 
 
