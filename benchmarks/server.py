@@ -92,7 +92,8 @@ class Client:
     def memory(self) -> tuple[float, float]:
         """GB: resident, and of that what is the server's own and no file's."""
         words = dict(line.split(":", 1) for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines())
-        return tuple(int(words[name].split()[0]) / 1e6 for name in ("VmRSS", "RssAnon"))  # type: ignore[return-value]  # two of them
+        resident, own = (int(words[name].split()[0]) / 1e6 for name in ("VmRSS", "RssAnon"))
+        return resident, own
 
     def close(self) -> None:
         self.ask("shutdown", None)

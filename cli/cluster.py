@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -122,8 +123,8 @@ def slice_(
 
     run = open_parts(folder, engine)
     try:
-        direction = "forward" if forward else "backward"
-        cut = run.slice(*events, direction=direction, max_hops=max_hops, max_network_hops=max_network_hops)  # type: ignore[arg-type]  # it is one of the two
+        direction: Literal["forward", "backward"] = "forward" if forward else "backward"
+        cut = run.slice(*events, direction=direction, max_hops=max_hops, max_network_hops=max_network_hops)
         found = cut.result
         assert isinstance(found, PartsSlice)
         cost = found.traffic

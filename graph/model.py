@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -453,6 +453,9 @@ _KEYED = frozenset(
 )
 
 
-def edge_kind_name(kind: int) -> str:
-    """ "use", "sync" or "state"."""
-    return EdgeKind(kind).name.lower()
+EdgeKindName = Literal["use", "sync", "state"]
+_EDGE_KIND_NAMES: dict[int, EdgeKindName] = {EdgeKind.USE: "use", EdgeKind.SYNC: "sync", EdgeKind.STATE: "state"}
+
+
+def edge_kind_name(kind: int) -> EdgeKindName:
+    return _EDGE_KIND_NAMES[kind]

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import components
-from clew.graph.model import edge_kind_name
 from clew.graph.ops.aggregate import AggregateEdge, AggregateNode
-from clew.graph.ops.aggregate_edges import EDGE_NAMES, EdgeColumns, without_implied
+from clew.graph.ops.aggregate_edges import EdgeColumns, edge_name, without_implied
 
 I64 = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]
@@ -179,7 +178,7 @@ class PartsAggregate:
         edges = self.columns
         columns = (edges.source, edges.target, edges.kind, edges.channel, edges.count, edges.latency)
         return [
-            AggregateEdge(a, b, EDGE_NAMES.get(kind) or edge_kind_name(kind), self.strings[channel], count, latency)
+            AggregateEdge(a, b, edge_name(kind), self.strings[channel], count, latency)
             for a, b, kind, channel, count, latency in zip(*(column.tolist() for column in columns), strict=True)
         ]
 

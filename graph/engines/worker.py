@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -113,8 +113,8 @@ class Worker:
 
     def _slice(self, session: int) -> Slice:
         found = self.searches[session]
-        direction = "forward" if found.ask.forward else "backward"
-        made = Slice(self.piece.graph, direction, (), found.allowed)  # type: ignore[arg-type]  # it is one of the two
+        direction: Literal["forward", "backward"] = "forward" if found.ask.forward else "backward"
+        made = Slice(self.piece.graph, direction, (), found.allowed)
         made.__dict__["reached"] = found.reached()
         return made
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from clew.graph.arrays import distinct
 from clew.graph.layout import ARC, HAS_ENTER, HAS_REQUEST
 from clew.graph.levels import LabelFunction, Labels, labels_of
-from clew.graph.model import ExecutionGraph, edge_kind_name
-from clew.graph.ops.aggregate_edges import CALL, EDGE_NAMES, EdgeColumns
+from clew.graph.model import ExecutionGraph
+from clew.graph.ops.aggregate_edges import CALL, EdgeColumns, EdgeName, edge_name
 from clew.graph.ops.condense import Condensed, condenser
 from clew.graph.ops.gather import Detail, Gathered, Merged
 from clew.graph.ops.parts import Part
@@ -70,8 +70,7 @@ class AggregateNode:
 class AggregateEdge:
     source: int
     target: int
-    kind: str
-    """ "use", "sync", "state", "call" or "next"."""
+    kind: EdgeName
     channel: str
     count: int
     latency_ns: int
@@ -214,9 +213,7 @@ class AggregateGraph:
         edges = self.columns
         columns = (edges.source, edges.target, edges.kind, edges.channel, edges.count, edges.latency)
         return [
-            AggregateEdge(
-                a, b, EDGE_NAMES.get(kind) or edge_kind_name(kind), self.graph.strings[channel], count, latency
-            )
+            AggregateEdge(a, b, edge_name(kind), self.graph.strings[channel], count, latency)
             for a, b, kind, channel, count, latency in zip(*(column.tolist() for column in columns), strict=True)
         ]
 

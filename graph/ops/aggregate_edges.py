@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.arrays import distinct
+from clew.graph.model import EdgeKindName, edge_kind_name
 
 I64 = npt.NDArray[np.int64]
 
 CALL, NEXT = 4, 5
 """Kinds of edges beside `EdgeKind`'s: a call, and the order of events in a region where it is no call or return."""
-EDGE_NAMES = {CALL: "call", NEXT: "next"}
+EdgeName = Literal[EdgeKindName, "call", "next"]
+
+
+def edge_name(kind: int) -> EdgeName:
+    return "call" if kind == CALL else "next" if kind == NEXT else edge_kind_name(kind)
 
 
 @dataclass(frozen=True, eq=False)

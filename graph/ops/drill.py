@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.graph.containers import Path, container_levels, leaves_of
 from clew.graph.levels import Labels
-from clew.graph.model import ExecutionGraph, edge_kind_name
+from clew.graph.model import EdgeKindName, ExecutionGraph, edge_kind_name
 from clew.graph.ops.aggregate import aggregate
-from clew.graph.ops.aggregate_edges import CALL, EDGE_NAMES, NEXT, EdgeColumns
+from clew.graph.ops.aggregate_edges import CALL, NEXT, EdgeColumns
 from clew.graph.ops.condensing import waits_of_calls
 from clew.graph.ops.leaf_sums import LabelSums, callers, label_sums
 from clew.graph.ops.slice import Slice
@@ -32,6 +33,8 @@ OWN = ("events", "calls", "self_ns", "errors")
 """Figures of leaves, of which a box has the sums."""
 TIMES = ("total_ns", "waiting_ns", "paused_ns")
 """Figures of calls between leaves: durations, waits, and waits without the suspensions that their callers share."""
+
+BoxEdgeName = Literal[EdgeKindName, "call"]
 
 _PART = 1 << 20
 """Calls that are looked at at a time."""
@@ -99,7 +102,7 @@ class Box:
 class BoxEdge:
     source: Path
     target: Path
-    kind: str
+    kind: BoxEdgeName
     channel: str
     count: int
     latency_ns: int
@@ -250,13 +253,13 @@ def _edges(of: Leaves, paths: list[Path], home: I64) -> list[BoxEdge]:
     edges = EdgeColumns(home[own.source], home[own.target], own.kind, own.channel, own.count, own.latency).merged()
     columns = (edges.source, edges.target, edges.kind, edges.channel, edges.count, edges.latency)
     return [
-        BoxEdge(paths[a], paths[b], edge_name(kind), of.channels[channel] if kind < CALL else "", count, latency)
+        BoxEdge(paths[a], paths[b], _edge_name(kind), of.channels[channel] if kind < CALL else "", count, latency)
         for a, b, kind, channel, count, latency in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
-def edge_name(kind: int) -> str:
-    return EDGE_NAMES.get(kind) or edge_kind_name(kind)
+def _edge_name(kind: int) -> BoxEdgeName:
+    return "call" if kind == CALL else edge_kind_name(kind)
 
 
 def _added(group: I64, value: npt.NDArray[np.int64], groups: int) -> I64:

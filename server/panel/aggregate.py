@@ -107,7 +107,7 @@ def _edges(paths: list[tuple[str, ...]], edges: list[BoxEdge]) -> list[Aggregate
         AggregateEdge(
             source=place[edge.source],
             target=place[edge.target],
-            kind=edge.kind,  # type: ignore[arg-type]  # the names of BoxEdge are the protocol's
+            kind=edge.kind,
             channel=edge.channel,
             count=edge.count,
             delayNs=edge.latency_ns / edge.count,

@@ -104,7 +104,7 @@ class _Events:
                 GraphEdge(
                     source=event_id(source),
                     target=event_id(target),
-                    kind=edge_kind_name(int(graph.edge_kind[edge])),  # type: ignore[arg-type]  # use, sync or state
+                    kind=edge_kind_name(int(graph.edge_kind[edge])),
                     channel=graph.strings[int(graph.edge_channel[edge])],
                     count=1,
                     latencyNs=float(ns),

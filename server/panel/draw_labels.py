@@ -63,7 +63,8 @@ class _Labels:
     def _clocks(self, slice_: Slice) -> dict[tuple[int, int, str, str], tuple[str, bool]]:
         """Of an edge of the drawing that stands for some between machines, what there is to say of the clocks: of the one whose
         ends are nearest in time."""
-        graph, found = slice_.graph, {}
+        graph = slice_.graph
+        found: dict[tuple[int, int, str, str], tuple[str, bool]] = {}
         if len(graph.machines) < 2:
             return {}
         edges = slice_.edges()
@@ -91,7 +92,7 @@ class _Labels:
         return GraphEdge(
             source=source,
             target=target,
-            kind=edge.kind,  # type: ignore[arg-type]  # the names of AggregateEdge are the protocol's
+            kind=edge.kind,
             channel=edge.channel,
             count=edge.count,
             latencyNs=edge.latency_ns / edge.count,

@@ -155,6 +155,7 @@ def _way(graph: ExecutionGraph, event: int, name: Any, found: Way) -> WalkWay:
 
 def _end(graph: ExecutionGraph, event: int, step: str, end: End, *, first: bool = False) -> WalkEnd:
     other, strand = end.event, graph.strand_of(end.event)
+    edge: str
     if end.edge >= 0:
         edge, channel = edge_kind_name(int(graph.edge_kind[end.edge])), graph.strings[int(graph.edge_channel[end.edge])]
     elif step in ("previous", "next"):
