@@ -11,6 +11,7 @@ from typing import Literal
 from clew.esl import expression, packs
 from clew.esl.ast import Pattern
 from clew.esl.attributes import Attribute, ClassName, attributes_of, class_of_type
+from clew.esl.decorators import counted, used_in
 from clew.esl.functions import FunctionInfo
 from clew.esl.help import help_of
 from clew.esl.index import SourceIndex
@@ -34,6 +35,7 @@ Kind = Literal[
     "function",
     "method",
     "attribute",
+    "decorator",
     "parameter",
     "value",
     "name",
@@ -205,6 +207,8 @@ class _Completer:
         if place.member:
             yield from self._methods(place, start)
             return
+        if _list_before(place) == "DECORATED_BY":
+            yield from self._decorators(place, start)
         module, colon, _ = written.partition(":")
         if colon:
             yield from self._inside(place, start, module)
@@ -248,6 +252,15 @@ class _Completer:
             )
         for owner, count in classes.items():
             yield Completion(f"{module}:{owner}.*", "class", start, detail=f"all methods: {count}", rank=3)
+
+    def _decorators(self, place: Place, start: int) -> Iterator[Completion]:
+        """Those of the functions that the pattern names, then all others that the workspace has."""
+        assert self.index is not None
+        here = counted(self._meant(place))
+        for name, count in used_in(self.index).items():
+            number, which = (here[name], " that match") if name in here else (count, "")
+            detail = f"of {number:,} functions{which}" if number != 1 else f"of 1 function{which and ' that matches'}"
+            yield Completion(name, "decorator", start, detail=detail, rank=1 if which else 2)
 
     def _classes_in(self, start: int, module: str) -> Iterator[Completion]:
         assert self.index is not None
@@ -391,8 +404,12 @@ def _attribute(attribute: Attribute, start: int) -> Completion:
 
 def _wants_classes(place: Place) -> bool:
     """Of an entity, and of filters by classes."""
-    before = next((token.type for token in reversed(place.tokens) if token.type not in ("PATTERN", "COMMA")), "")
-    return place.keyword == "entity" or before in ("SUBCLASSES_OF", "IN")
+    return place.keyword == "entity" or _list_before(place) in ("SUBCLASSES_OF", "IN")
+
+
+def _list_before(place: Place) -> str:
+    """The terminal that the list of patterns before the place belongs to."""
+    return next((token.type for token in reversed(place.tokens) if token.type not in ("PATTERN", "COMMA")), "")
 
 
 def _pack_around(place: Place) -> str:

@@ -27,6 +27,7 @@ from clew.esl.ast import (
 )
 from clew.esl.channels import has_wildcard
 from clew.esl.compiled import functions_in
+from clew.esl.decorators import used_in
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
@@ -159,7 +160,7 @@ class _Checker:
                     yield warning(f"{none} is an `async def`", each.word.span)
                 case "decorated by":
                     for name in each.names:
-                        hint, fix = did_you_mean(name.text, self._decorators())
+                        hint, fix = did_you_mean(name.text, sorted(used_in(self.index)))
                         yield warning(f"{none} has a decorator `{name.text}`{hint}", name.span, fix)
                 case _:
                     if all(has_wildcard(name.text) or self._is_class(name.text) for name in each.names):
@@ -179,13 +180,6 @@ class _Checker:
                 if not has_wildcard(name.text) and not self._is_class(name.text):
                     hint, fix = did_you_mean(name.text, [known.label for known in self.index.all_classes()])
                     yield warning(f"there is no class `{name.text}`{hint}", name.span, fix)
-
-    def _decorators(self) -> list[str]:
-        """All the names of decorators in the workspace, as they are written and by imports."""
-        found: set[str] = set()
-        for function in self.index.all_functions():
-            found.update(function.decorators, *function.decorator_names)
-        return sorted(found - {""})
 
     def _nothing(self, pattern: Pattern, method: bool = False) -> Iterator[EslProblem]:
         """A pattern that means no function: with what it may have meant. Silent for the standard library's modules, and for

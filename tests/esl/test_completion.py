@@ -4,9 +4,12 @@ the specs of the repository: each word in them is proposed where it stands."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from clew.esl import SourceIndex, check
 from clew.esl.completion import Completion, complete
 from clew.esl.parser import parse
 from clew.esl.snippets import SNIPPETS
@@ -73,3 +76,62 @@ def test_a_parameter_is_put_in_whole_with_its_sign() -> None:
     text = 'parameter part = "a";\nscope shop.$p'
     (item,) = complete(text, len(text), None).items
     assert (text[: item.start] + item.label, item.detail) == ('parameter part = "a";\nscope shop.$part', '"a"')
+
+
+WEB = """\
+import functools
+from shop.site import app, blog
+
+@app.route("/")
+def index(): pass
+
+@blog.route("/new")
+@functools.cache
+def new(): pass
+
+class Cart:
+    @property
+    def total(self): return 0
+    @total.setter
+    def total(self, value): pass
+"""
+SITE = "import functools\nfrom functools import cache\n@cache\ndef one(): pass\ndef plain(): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("marked", "there"),
+    [
+        (
+            "scope shop.web decorated by |",
+            [
+                ("*.cache", "of 1 function that matches"),
+                ("*.route", "of 2 functions that match"),
+                ("*.setter", "of 1 function that matches"),
+                ("app.route", "of 1 function that matches"),
+                ("blog.route", "of 1 function that matches"),
+                ("functools.cache", "of 1 function that matches"),
+                ("property", "of 1 function that matches"),
+                ("shop.site.app.route", "of 1 function that matches"),
+                ("shop.site.blog.route", "of 1 function that matches"),
+                ("cache", "of 1 function"),
+                ("shop", "3 modules"),
+            ],
+        ),
+        ("scope shop.** decorated by *.route, prop|", [("functools.cache", "of 2 functions that match")]),
+        ("scope async shop.site except shop.** decorated by |", [("*.route", "of 2 functions")]),
+    ],
+)
+def test_decorators_that_are_used_are_proposed_and_then_modules(
+    workspace: Callable[..., Path], marked: str, there: list[tuple[str, str]]
+) -> None:
+    index = SourceIndex(workspace({"shop/__init__.py": "", "shop/web.py": WEB, "shop/site.py": SITE}))
+    text = marked.rstrip("|")
+    found = [(item.label, item.detail) for item in complete(text, len(text), index).items]
+    assert [each for each in found if each in there] == there
+    if len(there) > 1:
+        assert [each for each in found if each[1]] == there
+    # And each means functions, as it stands there.
+    for name, detail in found:
+        if detail.startswith("of "):
+            checked = check("a.esl", index.root, text=f"scope shop.** decorated by {name};", index=index)
+            assert len(checked.matches[0].functions) >= int(detail.split()[1]), name

@@ -23,6 +23,7 @@ KINDS = {
     "class": types.CompletionItemKind.Class,
     "function": types.CompletionItemKind.Function,
     "method": types.CompletionItemKind.Method,
+    "decorator": types.CompletionItemKind.Function,
     "attribute": types.CompletionItemKind.Field,
     "parameter": types.CompletionItemKind.Variable,
     "value": types.CompletionItemKind.Constant,
