@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """Functions named per rule."""
+MOST_PROBLEMS = 200
+"""Of one spec, that are printed; a file that is no spec has one at every line."""
+
+SHORTEST = "include standard; scope your_package.**; logs;"
 
 
 class NoSpec(ClewError):
@@ -116,8 +120,7 @@ def specs_of(files: tuple[Path, ...], base: Path) -> list[Path]:
             click.echo(f"clew: {left_out}", err=True)
         if not inside:
             raise NoSpec(
-                f"{given}: there is no spec (a file that ends in .esl); a first one can be as short as\n"
-                "    include standard; scope your_package.**; logs;"
+                f"{given}: there is no spec (a file that ends in .esl); a first one can be as short as\n    {SHORTEST}"
             )
         found += [_shortest(path) for path in inside]
     return list(dict.fromkeys(found))
@@ -131,8 +134,12 @@ def _shortest(path: Path) -> Path:
 def _report(result: Checked) -> str:
     from clew.esl.problem import render
 
-    out = [render(problem, result.path, result.text) for problem in result.problems]
+    out = [render(problem, result.path, result.text) for problem in result.problems[:MOST_PROBLEMS]]
+    if len(result.problems) > MOST_PROBLEMS:
+        out.append(f"… and {_count(len(result.problems) - MOST_PROBLEMS, 'more problem')}; `--json` has all")
     out += [f"note: {note}" for note in result.notes]
+    if not result.problems and not result.tree.parts:
+        out.append(f"note: this spec says nothing yet; a first one can be as short as\n    {SHORTEST}")
     rows = [_row(each) for each in result.matches]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
     for row, each in zip(rows, result.matches, strict=True):

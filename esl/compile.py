@@ -160,13 +160,15 @@ def _root(path: str | Path, workspace: str | Path | None) -> Path:
 def read(path: Path) -> tuple[str, str]:
     """A spec's text, and a sentence that says why it cannot be read ("" when it can)."""
     try:
-        return path.read_bytes().decode("utf-8-sig"), ""
+        data = path.read_bytes()
+        return data.decode("utf-8-sig"), ""
     except FileNotFoundError:
         return "", "there is no such file; check the path, or make the file"
     except IsADirectoryError:
         return "", "this is a folder; name a spec (a file that ends in .esl)"
     except UnicodeDecodeError as error:
-        return "", f"this is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        line = data.count(b"\n", 0, error.start) + 1
+        return "", f"this is not UTF-8 text (line {line}, byte {error.start}); save it as UTF-8"
     except OSError as error:
         return "", f"this cannot be read ({error.strerror})"
     except ValueError as error:

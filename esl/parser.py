@@ -20,6 +20,7 @@ from clew.esl.blocks import blocks_of
 from clew.esl.build import Builder
 from clew.esl.problem import EslProblem, did_you_mean, in_order, listing, nearest
 from clew.esl.scan import Piece
+from clew.esl.slips import slip_of
 from clew.esl.span import Lines, Span
 from clew.esl.words import CLAUSES, KEYWORDS, MEMBER_KEYWORDS, MOMENTS
 
@@ -246,6 +247,9 @@ class _Parser:
         keywords += ["decorated by"] if "DECORATED_BY" in expected else ()
         if found.isidentifier() and (name := nearest(found, keywords)):
             return EslProblem("error", f"`{found}` is not expected here; did you mean `{name}`?", span, name)
+        slip = slip_of(self.text, piece, start, found, in_value={"PLUS", "SLASH"} <= expected)
+        if slip is not None:
+            return EslProblem("error", slip.message, self.lines.span(slip.start, slip.end), slip.fix)
         return EslProblem("error", f"`{_shown(found)}` is not expected here; {wanted} is", span)
 
 
@@ -269,7 +273,8 @@ def _next_on_a_line(piece: Piece, keywords: tuple[str, ...]) -> Piece | None:
 
 
 def _shown(text: str) -> str:
-    return text if len(text) <= 40 else text[:40] + "…"
+    text = text if len(text) <= 40 else text[:40] + "…"
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _keyword(terminal: str) -> str:

@@ -92,7 +92,7 @@ def in_order(problems: Iterable[EslProblem]) -> tuple[EslProblem, ...]:
 def render(problem: EslProblem, path: str, text: str) -> str:
     """`file:line:column: error: message`, the source line, and a caret under what is meant."""
     span = problem.span
-    lines = text.split("\n")
+    lines = _lines_of(text)
     head = f"{path}:{span.line}:{span.column}: {problem.severity}: {problem.message}"
     line = lines[span.line - 1].rstrip("\r") if span.line <= len(lines) else ""
     if not line.strip():
@@ -102,6 +102,12 @@ def render(problem: EslProblem, path: str, text: str) -> str:
     stop = span.end_column if span.end_line == span.line else len(line) + 1
     marks = "^" + "~" * max(0, min(stop, len(line) + 1) - span.column - 1)
     return f"{head}\n    {line}\n    {lead}{marks}"
+
+
+@functools.lru_cache(maxsize=2)
+def _lines_of(text: str) -> list[str]:
+    """Kept, because there may be as many problems as lines."""
+    return text.split("\n")
 
 
 def render_all(problems: Iterable[EslProblem], path: str, text: str) -> str:

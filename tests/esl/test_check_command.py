@@ -135,3 +135,33 @@ def test_json_holds_problems_and_matches(run: Callable[..., Result]) -> None:
 
 def test_help_shows_examples(run: Callable[..., Result]) -> None:
     assert "clew check app.esl --workspace src" in run({}, "--help").stdout
+
+
+def test_of_a_file_that_is_no_spec_the_first_problems_are_printed_and_the_rest_counted(
+    run: Callable[..., Result],
+) -> None:
+    result = run({"x.esl": "wrong line;\n" * 5000}, "x.esl")
+    assert result.exit_code == 1
+    assert result.stdout.count("error: `wrong` begins no statement") == 200
+    assert "… and 4,800 more problems; `--json` has all" in result.stdout
+    assert "x.esl: 5,000 errors" in result.stdout
+
+
+def test_a_spec_that_says_nothing_is_told_how_to_begin(run: Callable[..., Result]) -> None:
+    result = run({"x.esl": "// later\n"}, "x.esl")
+    assert result.exit_code == 0
+    assert "note: this spec says nothing yet; a first one can be as short as\n    include standard;" in result.stdout
+
+
+def test_bytes_that_are_no_text_are_told_by_their_line(
+    run: Callable[..., Result], workspace: Callable[..., Path]
+) -> None:
+    run({})
+    Path("latin.esl").write_bytes(b"logs;\nscope caf\xe9;\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "clew", "check", "latin.esl"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert (
+        "this is not UTF-8 text (line 2, byte 15); save it as UTF-8" in done.stdout and "Traceback" not in done.stderr
+    )

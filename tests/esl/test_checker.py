@@ -191,7 +191,7 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     cases = {
         tmp_path / "missing.esl": "there is no such file",
         tmp_path: "this is a folder",
-        tmp_path / "latin.esl": "this is not UTF-8 text (byte 9)",
+        tmp_path / "latin.esl": "this is not UTF-8 text (line 1, byte 9)",
         Path("nul\0l.esl"): "this is no usable path",
         tmp_path / "latin.esl" / "below.esl": "this cannot be read",
         tmp_path / ("x" * 300): "this cannot be read",

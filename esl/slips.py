@@ -1,0 +1,58 @@
+"""What people write who come from other languages, or from elsewhere: what to write instead."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from clew.esl.scan import Piece
+
+_OPERATORS = {"&&": "and", "||": "or", "!": "not", "=": "==", "===": "==", "!==": "!="}
+_QUOTES = {"“": "”", "”": "”", "„": "“", "‘": "’", "’": "’", "«": "»"}
+_PATH = re.compile(r"[\w./\\-]*[/\\][\w./\\-]*")
+
+
+class Slip(NamedTuple):
+    message: str
+    start: int
+    end: int
+    """Of what `fix`, if there is one, takes the place of."""
+    fix: str = ""
+
+
+def slip_of(text: str, piece: Piece, start: int, found: str, in_value: bool) -> Slip | None:
+    """What was probably meant by `found`, which stands at `start` and which the grammar does not expect there. `in_value`: an
+    operator could stand there."""
+    end = start + len(found)
+    before = [token for token in piece.tokens if token.start < start]
+    if in_value and found in _OPERATORS:
+        return Slip(f"`{found}` is not expected here; write `{_OPERATORS[found]}`", start, end, _OPERATORS[found])
+    if found[0] in _QUOTES:
+        closing = text.find(_QUOTES[found[0]], start + 1, piece.end)
+        message = f"`{found[0]}` is not expected here; a text stands between straight quotes"
+        if closing < 0 or "\n" in text[start:closing] or '"' in text[start:closing]:
+            return Slip(message, start, start + 1)
+        return Slip(message, start, closing + 1, f'"{text[start + 1 : closing]}"')
+    if piece.word == "include" and (found[0] in "\"'./" or ".esl" in found):
+        return Slip("`include` takes packs, by their names; write the statements of another spec here", start, end)
+    if found[0] in "\"'" and before and before[-1].end == start and before[-1].text.lower() in ("f", "r", "b"):
+        message = 'there are no such strings; a computed name stands in brackets: `("item " + str(item))`'
+        return Slip(message, before[-1].start, end)
+    if found[0] in "./\\" and not in_value and (path := _path_around(text, piece, start)):
+        module = path[0].removeprefix("./").removesuffix(".py").strip("/\\").replace("/", ".").replace("\\", ".")
+        fix = module if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", module) else ""
+        hint = f": `{fix}`" if fix else ""
+        return Slip(f"`{path[0]}` is a path; modules are named with dots{hint}", path.start(), path.end(), fix)
+    if found.isidentifier() and len(before) > 1 and before[-1].text.isidentifier() and before[-2].text == "as":
+        name = f'"{before[-1].text} {found}"'
+        message = f"`{found}` is not expected here; a name of several words stands in quotes: `{name}`"
+        return Slip(message, before[-1].start, end, name)
+    if found[0] == "[" and not in_value:
+        return Slip("`[` is not expected here; several values are a tuple: `(a, b)`", start, start + 1)
+    return None
+
+
+def _path_around(text: str, piece: Piece, place: int) -> re.Match[str] | None:
+    return next(
+        (each for each in _PATH.finditer(text, piece.start, piece.end) if each.start() <= place < each.end()), None
+    )

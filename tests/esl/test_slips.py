@@ -1,0 +1,79 @@
+"""What people write who come from other languages is told with what to write instead, and a fix mends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.esl import compile_text
+from clew.esl.fixes import fix_of
+from clew.esl.problem import EslProblem
+
+
+def problems(text: str) -> tuple[EslProblem, ...]:
+    return compile_text(text, workspace="/").problems
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "mended"),
+    [
+        ("payload a:f value x when x = 3;", "`=` is not expected here; write `==`", "payload a:f value x when x == 3;"),
+        (
+            "payload a:f value x when x && y;",
+            "`&&` is not expected here; write `and`",
+            "payload a:f value x when x and y;",
+        ),
+        ("payload a:f value x || y;", "`||` is not expected here; write `or`", "payload a:f value x or y;"),
+        (
+            "request a:f as “one order”;",
+            "`“` is not expected here; a text stands between straight quotes",
+            'request a:f as "one order";',
+        ),
+        (
+            "scope ./shop/app.py;",
+            "`./shop/app.py` is a path; modules are named with dots: `shop.app`",
+            "scope shop.app;",
+        ),
+        ("scope shop\\app.py;", "`shop\\app.py` is a path; modules are named with dots: `shop.app`", "scope shop.app;"),
+        (
+            "send a:f key x as my channel;",
+            '`channel` is not expected here; a name of several words stands in quotes: `"my channel"`',
+            'send a:f key x as "my channel";',
+        ),
+        (
+            "include './more.esl';",
+            "`include` takes packs, by their names; write the statements of another spec here",
+            "",
+        ),
+        ("include more/more.esl;", "`include` takes packs, by their names;", ""),
+        ("payload a:f value [x, y];", "`[` is not expected here; several values are a tuple: `(a, b)`", ""),
+        (
+            'request a:f as f"order {item}";',
+            'there are no such strings; a computed name stands in brackets: `("item " + str(item))`',
+            "",
+        ),
+    ],
+)
+def test_a_slip_is_told_with_what_to_write_instead(text: str, message: str, mended: str) -> None:
+    found = [each for each in problems(text) if each.severity == "error"]
+    assert found[0].message.startswith(message)
+    fix = fix_of(found[0], text)
+    if not mended:
+        assert fix is None
+        return
+    assert fix is not None
+    assert text[: fix.start] + fix.text + text[fix.end :] == mended
+    assert [each for each in problems(mended) if each.severity == "error"] == []
+
+
+def test_what_cannot_be_seen_is_shown_by_its_number() -> None:
+    assert problems("\0;")[0].message.startswith("`\\x00` begins no statement")
+
+
+def test_what_is_right_is_left_alone() -> None:
+    for text in (
+        "payload a:f value x / y;",
+        "payload a:f value x[0];",
+        'redact matching "[0-9]";',
+        "inject a:f into x as y;",
+    ):
+        assert [each for each in problems(text) if each.severity == "error"] == [], text
