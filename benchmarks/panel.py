@@ -93,9 +93,9 @@ def record(events: int, workspace: Path) -> None:
 
 
 @contextlib.contextmanager
-def served(workspace: Path) -> Iterator[str]:
+def served(workspace: Path, *options: str) -> Iterator[str]:
     """The address of `clew view`."""
-    command = [sys.executable, "-m", "clew", "view", "--no-browser"]
+    command = [sys.executable, "-m", "clew", "view", "--no-browser", *options]
     process = subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout
@@ -368,6 +368,90 @@ def entities(browser: Any, _workspace: Path, options: argparse.Namespace) -> lis
     ]  # fmt: skip
 
 
+# --- a program that runs --------------------------------------------------------------------------------------------
+TOLD = 200
+"""Events whose way to the screen is timed."""
+TELLING = """
+import random, sys, time
+
+class Actor:
+    def tell(self, other):
+        pass
+
+def act(count):
+    actors = [Actor() for _ in range(20)]
+    for at in range(count):
+        time.sleep(random.uniform(0.02, 0.1))
+        told = time.time()
+        actors[at % 20].tell(actors[at * 7 % 20 - 1])
+        print(told, flush=True)
+
+sys.stdin.readline()
+act(int(sys.argv[1]))
+sys.stdin.readline()
+"""
+TELLING_SPEC = """
+include standard;
+entity Actor is telling:Actor {
+  when start tell(other) -> communication(this, other);
+}
+scope telling:act;
+"""
+WATCH = """
+() => {
+  window.drawn = [];
+  let last = 0;
+  const look = () => {
+    const moment = Number(document.querySelector(".entity-bar .at")?.title.replaceAll(",", "").match(/\\d+/)?.[0] ?? 0);
+    if (moment > last) window.drawn.push([(last = moment), performance.timeOrigin + performance.now()]);
+    requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+"""Notes after how many events a frame was drawn, and when, in ms."""
+
+
+def live(browser: Any, _workspace: Path, _options: argparse.Namespace) -> list[dict[str, Any]]:
+    """From an event in a program to the frame that shows it, as `clew view --live` does."""
+    with tempfile.TemporaryDirectory(prefix="clew-live-") as place:
+        folder = Path(place)
+        (folder / "telling.py").write_text(TELLING)
+        (folder / "telling.esl").write_text(TELLING_SPEC)
+        command = [sys.executable, "-m", "clew", "run", "-q", "--budget", "none", "--spec", "telling.esl", "--"]
+        program = subprocess.Popen(
+            [*command, sys.executable, "telling.py", str(TOLD)],
+            cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert program.stdin and program.stdout
+        try:
+            runs = folder / ".clew" / "runs"
+            while not (runs.exists() and list(runs.glob("*/*.clew"))) and program.poll() is None:
+                time.sleep(0.1)
+            with served(folder, "--live") as address:
+                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+                page.set_default_timeout(120_000)
+                page.goto(address)
+                page.locator(".entity-bar").wait_for()
+                page.evaluate(WATCH)
+                program.stdin.write("\n")
+                program.stdin.flush()
+                told = [float(program.stdout.readline()) * 1000 for _ in range(TOLD)]
+                drawn = [[0, 0.0]]
+                while drawn[-1][0] < TOLD:
+                    page.wait_for_timeout(100)
+                    drawn = page.evaluate("window.drawn") or drawn
+                page.close()
+        finally:
+            program.communicate("\n", timeout=60)
+    took = [next(at for moment, at in drawn if moment > event) - began for event, began in enumerate(told)]
+    print(f"{len(drawn)} pictures of {TOLD} events, {max(took):.0f} ms at most")
+    return [
+        row("a running program: from event to drawn frame, 50 %", "ms", percentile(took, 50), 100),
+        row("a running program: from event to drawn frame, 99 %", "ms", percentile(took, 99), 250),
+    ]
+
+
 # --- the start ------------------------------------------------------------------------------------------------------
 def first_script() -> int:
     """Bytes, compressed, of the first script and all that it imports at once."""
@@ -411,6 +495,7 @@ VIEWS: dict[str, Callable[[Any, Path, argparse.Namespace], list[dict[str, Any]]]
     "layouts": layouts,
     "patterns": patterns,
     "entities": entities,
+    "live": live,
     "start": start,
 }
 

@@ -1,5 +1,6 @@
 /** The player's bar: buttons, the run's time with how much happened when, and where it is. */
 import { html, nothing, svg, type TemplateResult } from "lit";
+import { guard } from "lit/directives/guard.js";
 import { duration, thousands } from "../model/format";
 import { SPEEDS } from "../model/entities/playback";
 import type { EntityPlayer } from "../views/entityPlayer";
@@ -64,7 +65,7 @@ export function entityBar(player: EntityPlayer, activity: readonly number[], act
       ${button("The end (End)", icon("last"), () => void player.goTo({ moment: player.moments }))}
     </span>
     <span class="seek">
-      ${spark(activity)}
+      ${guard([activity], () => spark(activity))}
       <input
         type="range"
         min="0"

@@ -2,10 +2,13 @@
 import { html, nothing, svg, type TemplateResult } from "lit";
 import type { EntityBox } from "../../shared/protocol";
 import { thousands } from "../model/format";
-import { entityColours, SHADES } from "./entities/colours";
+import { type EntityColours, SHADES } from "./entities/colours";
 
-export function entityLegend(busiest: number, boxes: ReadonlyMap<number, EntityBox>): TemplateResult {
-  const { load, line, known, edge } = entityColours(document.body);
+export function entityLegend(
+  { load, line, known, edge }: EntityColours,
+  busiest: number,
+  boxes: ReadonlyMap<number, EntityBox>,
+): TemplateResult {
   const has = (presence: EntityBox["presence"]): boolean =>
     [...boxes.values()].some((box) => box.presence === presence);
   const sample = (picture: unknown): TemplateResult =>

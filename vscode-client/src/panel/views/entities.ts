@@ -48,6 +48,8 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   private searched = "";
   private about: { entity: number; moment: number; result: EntityResult } | undefined;
   private aboutAsked = -Infinity;
+  /** The busiest entities, and when that was. */
+  private ranked: { at: number; boxes: readonly EntityBox[] } = { at: -Infinity, boxes: [] };
   /** What the last single step was, for who hears the page. */
   private said = "";
   private readonly player = new EntityPlayer({
@@ -435,7 +437,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
             aria-roledescription="picture of entities"
             aria-label=${`${summary(boxes, lines)}. Left and right: back and forward in time; up and down: from entity to entity.`}
           ></canvas>
-          ${this.drawWhere(answer)} ${entityLegend(stage.busiest, boxes)} ${this.drawZoom()}
+          ${this.drawWhere(answer)} ${entityLegend(stage.palette, stage.busiest, boxes)} ${this.drawZoom()}
         </div>
         <aside class="side entities-side">
           <div class="reading">${this.drawSide(answer)}</div>
@@ -506,10 +508,11 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     if (this.about && this.stage.selected >= 0) {
       return entityCard(this.about.result, this.about.entity, answer.fromNs, act);
     }
-    const traffic = (box: EntityBox): number => box.sent + box.received;
-    const rows = [...boxes.values()].filter((box) => traffic(box) > 0 || box.holds === 0);
-    rows.sort((a, b) => traffic(b) - traffic(a) || a.entity - b.entity);
-    return busiest(rows.slice(0, BUSIEST), act);
+    const now = performance.now();
+    const playing = this.player.playing !== 0 || this.player.following;
+    // Faster than that nobody reads, and a table takes longer to draw than a frame has.
+    if (!playing || now - this.ranked.at > ABOUT_MS) this.ranked = { at: now, boxes: busiestOf(boxes.values()) };
+    return busiest(this.ranked.boxes.slice(0, BUSIEST), act);
   }
 
   private drawFigures(): TemplateResult | typeof nothing {
@@ -518,6 +521,13 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     const { short, long } = clarityWords(clarity);
     return html`<p class="entities-figures muted" title=${long}>${short}</p>`;
   }
+}
+
+function busiestOf(boxes: Iterable<EntityBox>): EntityBox[] {
+  const traffic = (box: EntityBox): number => box.sent + box.received;
+  return [...boxes]
+    .filter((box) => traffic(box) > 0 || box.holds === 0)
+    .sort((a, b) => traffic(b) - traffic(a) || a.entity - b.entity);
 }
 
 function isSame(box: EntityBox, other: EntityBox | undefined): boolean {

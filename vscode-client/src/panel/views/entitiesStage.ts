@@ -7,6 +7,8 @@
 import { Board } from "../draw/entities/board";
 import { type EntityColours, entityColours } from "../draw/entities/colours";
 import type { DrawingKind, EntityDrawing, EntityScene, Frame, Pen, Seen } from "../draw/entities/module";
+import { KnownLines } from "../draw/entities/known";
+import { paintKnown } from "../draw/entities/paint";
 import { Pulses } from "../draw/entities/pulses";
 import { SvgPen } from "../draw/entities/svgPen";
 import { Trails } from "../draw/entities/trails";
@@ -14,9 +16,9 @@ import { fontFamily } from "../draw/scene";
 import { Arranger } from "../layout/entities/arranger";
 import type { Clarity, Spot } from "../layout/entities/clarity";
 import type { EntityInput, Place } from "../layout/entities/types";
-import { Activity, loadShare, type Talk } from "../model/entities/activity";
+import { Activity, loadShare } from "../model/entities/activity";
 import { Camera } from "../model/entities/camera";
-import type { EntityState, Step } from "../model/entities/state";
+import { type EntityState, looksDifferent, type Step } from "../model/entities/state";
 import { type EntityHands, listenToEntities } from "./entityGestures";
 
 const RADIUS = 500;
@@ -49,10 +51,12 @@ export class EntitiesStage implements EntityScene, EntityHands {
   kind = "";
   /** The busiest load that was seen, for the colours' legend. */
   busiest = 1;
+  private readonly look = matchMedia(LOOK);
   private readonly board = new Board();
   private readonly arranger = new Arranger();
   private readonly trails = new Trails();
   private readonly pulses = new Pulses();
+  private readonly known = new KnownLines();
   private drawing: EntityDrawing | undefined;
   private canvases: HTMLCanvasElement[] = [];
   private colours: EntityColours | undefined;
@@ -61,7 +65,6 @@ export class EntitiesStage implements EntityScene, EntityHands {
   private last = 0;
   private groundOld = true;
   private trailsOld = true;
-  private fresh: Talk[] = [];
   private dragged = -1;
   /** Is a layout on its way, or settling? */
   private arranging = false;
@@ -138,8 +141,9 @@ export class EntitiesStage implements EntityScene, EntityHands {
     this.board.show(this.state.boxes);
     const before = this.activity.size;
     const used = step.lines.map((line) => this.activity.talk(line));
-    if (this.activity.size > before || step.boxes.length > 0) this.groundOld = true;
-    this.fresh.push(...used);
+    if (this.activity.size > before) this.known.change();
+    if (step.boxes.some(looksDifferent)) this.groundOld = true;
+    this.trails.add(used);
     if (!this.calm) this.pulses.add(used, performance.now());
     this.noteBusiest(used);
     this.invalidate();
@@ -161,7 +165,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
   }
 
   private get calm(): boolean {
-    return matchMedia(LOOK).matches;
+    return this.look.matches;
   }
 
   // --- for drawings ---
@@ -216,6 +220,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
 
   redraw(): void {
     this.groundOld = true;
+    this.known.change();
     this.invalidate();
   }
 
@@ -272,6 +277,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
   seenAnew(): void {
     this.groundOld = true;
     this.trailsOld = true;
+    this.known.forget();
     this.invalidate();
   }
 
@@ -291,40 +297,56 @@ export class EntitiesStage implements EntityScene, EntityHands {
     const playing = this.watching.frame(ms);
     if (playing) this.activity.pass(ms);
     const moving = this.board.ease(ms, this.calm);
-    if (moving) this.groundOld = true;
+    if (moving) this.redraw();
     this.camera.width = front.clientWidth;
     this.camera.height = front.clientHeight;
     const [groundPen, trailsPen, frontPen] = [penOf(ground), penOf(trails), penOf(front)];
     if (!groundPen || !trailsPen || !frontPen) return;
     const { width, height } = this.camera;
-    if (this.groundOld) groundPen.clearRect(0, 0, width, height);
+    const frame = this.frameOf(undefined, frontPen);
+    if (this.drawsLines && this.known.paint(frame, ground, now)) this.groundOld = true;
+    if (this.groundOld) {
+      groundPen.clearRect(0, 0, width, height);
+      frame.ground = groundPen;
+    }
     frontPen.clearRect(0, 0, width, height);
-    const frame = this.frameOf(this.groundOld ? groundPen : undefined, frontPen);
+    let shown = true;
     if (this.trailsOld || (moving && this.activity.size <= FEW_LINES)) {
       trailsPen.clearRect(0, 0, width, height);
       this.trails.paint(trailsPen, frame, this.activity);
     } else {
       if (playing) this.trails.fade(trailsPen, width, height, ms);
-      this.trails.add(trailsPen, frame, this.fresh, this.activity);
+      shown = this.trails.paintNew(trailsPen, frame, this.activity);
     }
-    this.fresh = [];
-    this.groundOld = this.trailsOld = false;
     this.drawing?.draw(frame);
+    if (this.groundOld && this.drawsLines) this.known.put(groundPen, frame);
+    this.groundOld = this.trailsOld = false;
     const running = this.pulses.draw(frontPen, frame, now);
-    front.toggleAttribute("data-still", !playing && !moving && !running && !this.arranging);
-    this.last = playing || moving || running ? now : 0;
-    if (playing || moving || running) this.invalidate();
+    const goesOn = playing || moving || running || !shown || (this.drawsLines && this.known.isLate);
+    front.toggleAttribute("data-still", !goesOn && !this.arranging);
+    this.last = goesOn ? now : 0;
+    if (goesOn) this.invalidate();
+  }
+
+  private get drawsLines(): boolean {
+    return this.drawing !== undefined && this.drawing.hasLines !== true;
+  }
+
+  /** What the theme says at the moment. */
+  get palette(): EntityColours {
+    return (this.colours ??= entityColours(document.body));
   }
 
   private frameOf(ground: Pen | undefined, front: Pen): Frame {
-    this.colours ??= entityColours(document.body);
-    const { camera, activity } = this;
+    const { camera, activity, palette } = this;
     const { scale, width, height } = camera;
+    const middle = camera.screen({ x: 0, y: 0 });
     const seen: Seen[] = [];
     const holders = new Set<number>();
     for (const shape of this.board.shapes.values()) {
       if (shape.alpha <= 0.01) continue;
-      seen.push({ ...camera.screen(shape), radius: shape.radius * scale, shape });
+      const { x, y, radius } = shape;
+      seen.push({ x: middle.x + x * scale, y: middle.y + y * scale, radius: radius * scale, shape });
       holders.add(shape.box.container);
     }
     seen.sort((a, b) => a.shape.depth - b.shape.depth || a.shape.box.entity - b.shape.box.entity);
@@ -335,7 +357,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
       byId: new Map(seen.map((one) => [one.shape.box.entity, one])),
       holders,
       talks: { [Symbol.iterator]: () => activity.lines },
-      colours: this.colours,
+      colours: palette,
       load: (entity) => loadShare(activity.load(entity), this.busiest),
       lit: this.lit,
       selected: this.selected,
@@ -353,7 +375,8 @@ export class EntitiesStage implements EntityScene, EntityHands {
     const layers = [new SvgPen(), new SvgPen()] as const;
     const frame = this.frameOf(layers[0], layers[1]);
     this.drawing?.draw(frame);
-    this.trails.paint(pen, frame, this.activity);
+    if (this.drawsLines) paintKnown(layers[0], frame, frame.talks, this.activity.size);
+    new Trails().paint(pen, frame, this.activity);
     const { width, height } = frame;
     return { text: SvgPen.file([layers[0], pen, layers[1]], width, height, frame.colours.paper), width, height };
   }

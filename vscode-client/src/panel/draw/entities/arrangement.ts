@@ -13,6 +13,8 @@ import type { EntityDrawing, EntityScene, Frame } from "./module";
 const PAUSE = 300;
 /** and more where nobody moved, but there are new lines. */
 const LONG_PAUSE = 1500;
+/** So many times as long as the last one took, a worker has no other. */
+const REST = 3;
 /** So many more lines, as a part of those there were, are worth another picture. */
 const MORE = 0.1;
 
@@ -21,6 +23,7 @@ export class Arrangement {
   private wanted = false;
   private timer = 0;
   private began = -Infinity;
+  private took = 0;
   private lines = 0;
   private readonly pinned = new Map<number, Place>();
 
@@ -59,7 +62,7 @@ export class Arrangement {
       () => {
         this.begin();
       },
-      this.began + pause - performance.now(),
+      this.began + Math.max(pause, (1 + REST) * this.took) - performance.now(),
     );
   }
 
@@ -72,6 +75,7 @@ export class Arrangement {
       this.scene.put(answer.places, answer.clarity);
       this.told(answer);
       this.busy = false;
+      this.took = performance.now() - this.began;
       if (this.wanted) this.after(PAUSE);
     });
   }

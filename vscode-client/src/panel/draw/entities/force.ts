@@ -4,7 +4,7 @@ import { hull } from "../../layout/entities/hull";
 import { css } from "../scene";
 import { arranged } from "./arrangement";
 import type { DrawingKind, EntityDrawing, EntityScene, Frame, Pen, Seen } from "./module";
-import { holdsSeen, paintEntities, paintKnown, paintNames, paintSelected } from "./paint";
+import { holdsSeen, paintEntities, paintNames, paintSelected } from "./paint";
 
 const APART = 9;
 const COLOURS = 8;
@@ -24,20 +24,21 @@ function made(scene: EntityScene): EntityDrawing {
 export function drawForce(frame: Frame, pins: ReadonlyMap<number, unknown> = new Map()): void {
   const { ground, front, seen } = frame;
   const leaves = seen.filter((one) => !holdsSeen(frame, one));
+  const inside = members(frame, leaves);
   if (ground) {
-    const inside = members(frame, leaves);
     // What is in several containers has the colour of the innermost, whose outline is drawn last.
     const outermost = [...inside].sort(([, a], [, b]) => b.length - a.length);
     outermost.forEach(([id, held]) => {
       paintOutline(ground, frame, id, held);
     });
-    paintKnown(ground, frame);
   }
   paintEntities(front, frame, leaves);
   paintPins(front, frame, pins);
   paintSelected(front, frame);
   // A container's name stands above its outline.
-  const tops = seen.map((one) => (holdsSeen(frame, one) ? { ...one, ...above(frame, one, leaves) } : one));
+  const tops = seen.map((one) =>
+    holdsSeen(frame, one) ? { ...one, ...above(inside.get(one.shape.box.entity) ?? [one]) } : one,
+  );
   paintNames(front, frame, tops);
 }
 
@@ -56,8 +57,7 @@ function members(frame: Frame, leaves: readonly Seen[]): Map<number, Seen[]> {
   return found;
 }
 
-function above(frame: Frame, one: Seen, leaves: readonly Seen[]): Spot & { radius: number } {
-  const held = members(frame, leaves).get(one.shape.box.entity) ?? [one];
+function above(held: readonly Seen[]): Spot & { radius: number } {
   let [left, right, top] = [Infinity, -Infinity, Infinity];
   for (const { x, y, radius } of held) {
     [left, right, top] = [Math.min(left, x), Math.max(right, x), Math.min(top, y - radius - APART)];

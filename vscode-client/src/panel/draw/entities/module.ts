@@ -56,7 +56,7 @@ export interface Frame {
   byId: ReadonlyMap<number, Seen>;
   /** Those in which another one is seen. */
   holders: ReadonlySet<number>;
-  /** All lines that there are, used or not. */
+  /** All lines that there are, used or not, which the view draws on the ground. */
   talks: Iterable<Talk>;
   colours: EntityColours;
   /** How busy one is, from 0 to 1. */
@@ -78,6 +78,8 @@ export interface EntityDrawing {
   /** After one back. */
   unhandle(step: Step): void;
   draw(frame: Frame): void;
+  /** Does it draw the lines that there are itself, or none? */
+  readonly hasLines?: boolean;
   /** Holds an entity where it is put, or lets go of it; only where `draw` asks for that. */
   pin?(entity: number, spot: Spot | undefined): void;
   /** In words, where it chose how to draw. */

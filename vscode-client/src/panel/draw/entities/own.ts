@@ -47,6 +47,10 @@ class OwnEntities implements EntityDrawing {
     else drawUntangled(frame);
   }
 
+  get hasLines(): boolean {
+    return this.made?.draw !== undefined;
+  }
+
   close(): void {
     this.instead?.close?.();
   }

@@ -1,5 +1,6 @@
 /** What all drawings of entities paint alike: the entities themselves, their names, the lines that there are, and what is selected. */
 import { placeNames } from "../../layout/entities/names";
+import type { Talk } from "../../model/entities/activity";
 import { SHADES } from "./colours";
 import type { Frame, Pen, Seen } from "./module";
 
@@ -28,18 +29,50 @@ export function ends(a: Seen, b: Seen): [number, number, number, number] {
   return [a.x + dx * from, a.y + dy * from, b.x - dx * to, b.y - dy * to];
 }
 
-/** All lines that were ever used, thin. */
-export function paintKnown(pen: Pen, frame: Frame): void {
+/** Adds the line between two that talk to the pen's path; false where one of them is not seen. */
+export function tracedLine(pen: Pen, { byId }: Frame, { source, target }: Pick<Talk, "source" | "target">): boolean {
+  const [a, b] = [byId.get(source), byId.get(target)];
+  if (!a || !b) return false;
+  const [x, y, toX, toY] = ends(a, b);
+  pen.moveTo(x, y);
+  pen.lineTo(toX, toY);
+  return true;
+}
+
+/** Containers as `outlined` traces them, what is in them, and names over all of it. */
+export function paintNested(frame: Frame, outlined: (pen: Pen, container: Seen) => void): void {
+  const { ground, front, seen } = frame;
+  if (ground) for (const one of seen) if (holdsSeen(frame, one)) paintContainer(ground, frame, one, outlined);
+  paintEntities(
+    front,
+    frame,
+    seen.filter((one) => !holdsSeen(frame, one)),
+  );
+  paintSelected(front, frame);
+  paintNames(front, frame);
+}
+
+function paintContainer(pen: Pen, { colours }: Frame, one: Seen, outlined: (pen: Pen, container: Seen) => void): void {
+  const { box, depth, alpha } = one.shape;
   pen.beginPath();
-  let count = 0;
-  for (const { source, target } of frame.talks) {
-    const [a, b] = [frame.byId.get(source), frame.byId.get(target)];
-    if (!a || !b) continue;
-    const [x, y, toX, toY] = ends(a, b);
-    pen.moveTo(x, y);
-    pen.lineTo(toX, toY);
-    count++;
-  }
+  outlined(pen, one);
+  pen.fillStyle = colours.raised;
+  // Each is told from what it is in.
+  pen.globalAlpha = alpha * (depth % 2 ? 0.55 : 1);
+  pen.fill();
+  pen.globalAlpha = alpha;
+  pen.strokeStyle = colours.known;
+  pen.lineWidth = 1.25;
+  if (box.presence !== "there") pen.setLineDash([5, 4]);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.globalAlpha = 1;
+}
+
+/** Some of the lines that were ever used, of so many, thin. */
+export function paintKnown(pen: Pen, frame: Frame, talks: Iterable<Talk>, count: number): void {
+  pen.beginPath();
+  for (const talk of talks) tracedLine(pen, frame, talk);
   pen.strokeStyle = frame.colours.known;
   pen.lineWidth = 1;
   pen.globalAlpha = count > MANY_LINES ? Math.max(0.25, 0.8 * Math.sqrt(MANY_LINES / count)) : 0.8;
@@ -110,13 +143,8 @@ export function paintSelected(pen: Pen, frame: Frame): void {
     pen.globalAlpha = 0.85;
     pen.lineWidth = 1.5;
     pen.beginPath();
-    for (const { source, target } of frame.talks) {
-      if (source !== selected && target !== selected) continue;
-      const [a, b] = [byId.get(source), byId.get(target)];
-      if (!a || !b) continue;
-      const [x, y, toX, toY] = ends(a, b);
-      pen.moveTo(x, y);
-      pen.lineTo(toX, toY);
+    for (const talk of frame.talks) {
+      if (talk.source === selected || talk.target === selected) tracedLine(pen, frame, talk);
     }
     pen.stroke();
     pen.globalAlpha = 1;

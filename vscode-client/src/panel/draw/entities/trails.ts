@@ -1,19 +1,25 @@
 /**
- * Communications on a layer of their own that fades: only what is new is painted in a frame.
+ * Communications on a layer of their own that fades: only what is new is painted in a frame, of very many at once in several frames.
  *
- * Invariant: after `paint` the layer shows what the activity says; what is added later fades as that does.
+ * Invariant: after `paint` the layer shows what the activity says; what is added later is seen within half a second, and fades as that
+ * does.
  */
 import { type Activity, FADE_MS, FAINT, type Talk, widthOf } from "../../model/entities/activity";
-import { ends } from "./paint";
+import { tracedLine } from "./paint";
 import type { Frame, Pen } from "./module";
 
 /** Between two fadings, in ms: a layer of bytes cannot fade in smaller steps. */
 const PART_MS = 80;
 const GONE = 6;
+/** Lines for which there is time in each frame; of more than that in `SPREAD` of them, frames have more. */
+const EACH_FRAME = 160;
+const SPREAD = 30;
 
 export class Trails {
   private waiting = 0;
   private quiet = 0;
+  private readonly fresh = new Set<Talk>();
+  private each = EACH_FRAME;
 
   /** Fades what is there by the time that passed. */
   fade(pen: CanvasRenderingContext2D, width: number, height: number, ms: number): void {
@@ -32,60 +38,54 @@ export class Trails {
     this.waiting = 0;
   }
 
-  add(pen: Pen, frame: Frame, talks: readonly Talk[], activity: Activity): void {
-    if (talks.length > 0) this.quiet = 0;
-    paintTalks(
-      pen,
-      frame,
-      talks,
-      (talk) => activity.lately(talk),
-      () => 1,
-    );
+  /** What was used just now, to be painted soon. */
+  add(talks: readonly Talk[]): void {
+    for (const talk of talks) this.fresh.add(talk);
+    this.each = Math.max(EACH_FRAME, Math.ceil(this.fresh.size / SPREAD));
+  }
+
+  /** Paints what was added, as much as there is time for; is that all of it? */
+  paintNew(pen: Pen, frame: Frame, activity: Activity): boolean {
+    if (this.fresh.size > 0) this.quiet = 0;
+    const now = firstOf(this.fresh, this.each);
+    for (const talk of now) this.fresh.delete(talk);
+    paintTalks(pen, frame, now, activity, () => 1);
+    return this.fresh.size === 0;
   }
 
   /** All of it anew, on an empty layer. */
   paint(pen: Pen, frame: Frame, activity: Activity): void {
     [this.waiting, this.quiet] = [0, 0];
-    const shown: Talk[] = [];
-    for (const talk of frame.talks) if (activity.seen(talk) > FAINT) shown.push(talk);
-    paintTalks(
-      pen,
-      frame,
-      shown,
-      (talk) => activity.lately(talk),
-      (talk) => activity.seen(talk),
-    );
+    this.fresh.clear();
+    const shown = [...frame.talks].filter((talk) => activity.seen(talk) > FAINT);
+    paintTalks(pen, frame, shown, activity, (talk) => activity.seen(talk));
   }
 }
 
-/** Those alike in one stroke. */
+function firstOf<T>(all: ReadonlySet<T>, most: number): T[] {
+  const found: T[] = [];
+  for (const one of all) {
+    if (found.length === most) break;
+    found.push(one);
+  }
+  return found;
+}
+
+/** Each by a stroke of its own: one path of many that cross takes a browser longer. */
 function paintTalks(
   pen: Pen,
   frame: Frame,
   talks: readonly Talk[],
-  lately: (talk: Talk) => number,
+  activity: Activity,
   seen: (talk: Talk) => number,
 ): void {
-  const alike = new Map<number, Talk[]>();
-  for (const talk of talks) {
-    const key = Math.round(widthOf(lately(talk)) * 2) * 16 + Math.round(seen(talk) * 10);
-    const list = alike.get(key);
-    if (list) list.push(talk);
-    else alike.set(key, [talk]);
-  }
   pen.strokeStyle = frame.colours.line;
-  pen.lineCap = "round";
-  for (const [key, list] of alike) {
-    pen.lineWidth = Math.floor(key / 16) / 2;
-    pen.globalAlpha = Math.min(1, (key % 16) / 10) * 0.85;
+  pen.lineCap = "butt";
+  for (const talk of talks) {
     pen.beginPath();
-    for (const { source, target } of list) {
-      const [a, b] = [frame.byId.get(source), frame.byId.get(target)];
-      if (!a || !b) continue;
-      const [x, y, toX, toY] = ends(a, b);
-      pen.moveTo(x, y);
-      pen.lineTo(toX, toY);
-    }
+    if (!tracedLine(pen, frame, talk)) continue;
+    pen.lineWidth = Math.round(widthOf(activity.lately(talk)) * 2) / 2;
+    pen.globalAlpha = Math.min(1, seen(talk)) * 0.85;
     pen.stroke();
   }
   pen.globalAlpha = 1;

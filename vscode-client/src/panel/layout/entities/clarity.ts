@@ -30,25 +30,28 @@ export function clarity(input: EntityInput, places: readonly Place[]): Clarity {
   const placeOf = new Map(places.map((place) => [place.id, place]));
   const paths = pathsOf(input);
   const ends = [...pairs(input).keys()].map((pair) => pair.split(" ").map(Number) as [number, number]);
+  const placed = ends.flatMap(([a, b], index) => {
+    const [from, to] = [placeOf.get(a), placeOf.get(b)];
+    return from && to ? [{ index, from, to }] : [];
+  });
   const crossed = new Array<number>(ends.length).fill(0);
   const over = new Array<number>(ends.length).fill(0);
   let crossings = 0;
-  ends.forEach(([a, b], index) => {
-    const [from, to] = [placeOf.get(a), placeOf.get(b)];
-    if (!from || !to) return;
-    for (let other = index + 1; other < ends.length; other++) {
-      const [c, d] = ends[other] ?? [a, b];
-      const [start, end] = [placeOf.get(c), placeOf.get(d)];
-      if (!start || !end || a === c || a === d || b === c || b === d || !cross(from, to, start, end)) continue;
+  placed.forEach(({ index, from, to }, at) => {
+    for (let next = at + 1; next < placed.length; next++) {
+      const other = placed[next];
+      if (!other || other.from === from || other.from === to || other.to === from || other.to === to) continue;
+      if (!cross(from, to, other.from, other.to)) continue;
       crossings++;
       crossed[index] = (crossed[index] ?? 0) + 1;
-      crossed[other] = (crossed[other] ?? 0) + 1;
+      crossed[other.index] = (crossed[other.index] ?? 0) + 1;
     }
+    const concerned = [...(paths.get(from.id) ?? []), ...(paths.get(to.id) ?? [])];
     for (const place of places) {
+      // Where it is, is known sooner than whom the line concerns.
+      if (apart(place, from, to) >= place.radius || concerned.includes(place.id)) continue;
       const path = paths.get(place.id) ?? [];
-      const isHeld = path.includes(a) || path.includes(b);
-      const isIn = (paths.get(a) ?? []).includes(place.id) || (paths.get(b) ?? []).includes(place.id);
-      if (!isHeld && !isIn && apart(place, from, to) < place.radius) over[index] = (over[index] ?? 0) + 1;
+      if (!path.includes(from.id) && !path.includes(to.id)) over[index] = (over[index] ?? 0) + 1;
     }
   });
   const clear = crossed.filter((count, index) => count < CROSSED_BELOW && !over[index]).length;
@@ -121,5 +124,6 @@ export function apart(point: Spot, from: Spot, to: Spot): number {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const along = ((point.x - from.x) * dx + (point.y - from.y) * dy) / (dx * dx + dy * dy || 1);
   const share = Math.max(0, Math.min(1, along));
-  return Math.hypot(point.x - from.x - share * dx, point.y - from.y - share * dy);
+  const [x, y] = [point.x - from.x - share * dx, point.y - from.y - share * dy];
+  return Math.sqrt(x * x + y * y);
 }

@@ -191,7 +191,8 @@ function crossings(order: readonly number[], links: readonly Link[]): number {
   });
   let found = 0;
   ends.forEach(([low, high], index) => {
-    for (const [a, b] of ends.slice(index + 1)) {
+    for (let other = index + 1; other < ends.length; other++) {
+      const [a, b] = ends[other] ?? [low, high];
       if (a !== low && b !== high && a !== high && b !== low && a > low && a < high !== (b > low && b < high)) found++;
       else if (a < low && b > low && b < high) found++;
     }

@@ -13,6 +13,9 @@ export const LATELY_MS = 2000;
 /** Less is not seen. */
 export const FAINT = 0.04;
 
+/** More numbers of entities than a run has, so that two make one number. */
+const MOST_ENTITIES = 2 ** 26;
+
 export interface Talk {
   source: number;
   target: number;
@@ -26,7 +29,7 @@ export interface Talk {
 
 export class Activity {
   now = 0;
-  private readonly known = new Map<string, Talk>();
+  private readonly known = new Map<number, Talk>();
   private readonly loads = new Map<number, { lately: number; at: number }>();
 
   forget(): void {
@@ -50,8 +53,9 @@ export class Activity {
     one.at = this.now;
     one.channel = channel;
     for (const entity of [source, target]) {
-      const load = this.loads.get(entity) ?? { lately: 0, at: this.now };
-      this.loads.set(entity, { lately: decayed(load.lately, this.now - load.at) + count, at: this.now });
+      const load = this.loads.get(entity);
+      if (!load) this.loads.set(entity, { lately: count, at: this.now });
+      else [load.lately, load.at] = [decayed(load.lately, this.now - load.at) + count, this.now];
     }
     one.count += count;
     return one;
@@ -65,7 +69,7 @@ export class Activity {
   }
 
   private of(source: number, target: number): Talk {
-    const pair = `${source} ${target}`;
+    const pair = source * MOST_ENTITIES + target;
     let one = this.known.get(pair);
     if (!one) {
       one = { source, target, count: 0, lately: 0, at: -Infinity, channel: "" };

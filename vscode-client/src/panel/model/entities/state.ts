@@ -73,3 +73,10 @@ export class EntityState {
 export function isMove({ before, after }: Step["boxes"][number]): boolean {
   return before?.container !== after?.container || before === undefined || after === undefined;
 }
+
+const LOOKS = ["name", "container", "presence", "insideItself", "holds", "hidden"] as const;
+
+/** Does a box look different afterwards? How much it talks is no part of that. */
+export function looksDifferent({ before, after }: Step["boxes"][number]): boolean {
+  return LOOKS.some((look) => before?.[look] !== after?.[look]);
+}
