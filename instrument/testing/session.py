@@ -7,6 +7,7 @@ which is then a session's with its commit.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Generator
@@ -143,6 +144,7 @@ class Session:
         self.recording = start_from_environment()
         self._verdict: Verdict | None = None
         self._tests_ran = False
+        self._session: pytest.Session | None = None
         if not self.recording:
             self._restore()
             remove_run(self._folder)
@@ -167,6 +169,7 @@ class Session:
             self._verdict = ask(self._root, self._info, self._options)
             if self._verdict.failed and not session.exitstatus:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        self._session = session
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         recorded = f"clew: recorded as run {self._info.id}; next: `clew view` or `clew why TEXT`"
@@ -183,6 +186,17 @@ class Session:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         self._end(int(pytest.ExitCode.USAGE_ERROR))  # a session that never began has no end either
+        self._correct_exit()
+
+    def _correct_exit(self) -> None:
+        """Says in the run what pytest exits with, once nobody changes that any more: the comparison may have, and other plugins."""
+        if self._session is None or not self._folder.exists():
+            return
+        exit_code = int(self._session.exitstatus)
+        if self._info.exit_code != exit_code:
+            self._info = self._info._replace(exit_code=exit_code)
+            with contextlib.suppress(OSError):  # a disk that got full is no error of the tests
+                save_run(self._folder, self._info)
 
     def _end(self, exit_code: int) -> None:
         if not self.recording:

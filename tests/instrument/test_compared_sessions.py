@@ -153,11 +153,13 @@ def test_a_change_is_told_with_whom_it_concerns_and_where_it_is(changed):
 
 
 def test_a_session_fails_by_what_it_was_told_to_fail_on(changed, project):
-    _, done = changed
+    folder, done = changed
     assert done.returncode == pytest.ExitCode.TESTS_FAILED and "6 passed, 1 skipped" in done.stdout
     assert re.search(
         r"failed: test_shop.* slower by 20% or more and test_shop.* 3 more are with another flow", done.stdout
     )
+    _, newest = list_runs(folder)[0]
+    assert newest.exit_code == pytest.ExitCode.TESTS_FAILED, "the run has the exit status that pytest ended with"
     (project / "app.py").write_text(CHANGED)
     assert session(project, "--clew-baseline", "HEAD", "-k", "test_price").returncode == 0, "unless asked, none does"
 
