@@ -65,7 +65,7 @@ imports: $(VENV)/.installed ## the import rule: arrows go downward only
 
 unit: setup ## unit, property and golden tests, and the examples
 	$(SAY) "pytest"
-	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e' -rR --reruns 1
+	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e' -rsR --reruns 1
 
 sanitize: $(VENV)/.installed ## the C extensions under AddressSanitizer and UBSan: the tests that reach furthest into them
 	$(SAY) "AddressSanitizer and UBSan"
