@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+from rows import row
 
 from clew.graph.entities.events import EntityEvents, Happening
 from clew.graph.entities.fold import Fold, State
@@ -84,15 +85,6 @@ def measure(events: int, entities: int, rounds: int) -> list[dict[str, Any]]:
         row(f"made once, {entities:,} entities", "s", once, ONCE_S),
         row(f"kept, {entities:,} entities", "bytes an event", kept, BYTES),
     ]
-
-
-def row(
-    name: str, unit: str, ours: float, asked: float, *, peer: str = "", peer_value: float | None = None
-) -> dict[str, Any]:
-    return {
-        "name": name, "unit": unit, "ours": round(ours, 2), "peer": peer,
-        "peer_value": None if peer_value is None else round(peer_value, 2), "asked": asked, "met": ours <= asked,
-    }  # fmt: skip
 
 
 def story(events: int, entities: int) -> EntityEvents:

@@ -23,6 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rows import row
+
 from clew.graph.entities.events import Happening
 from clew.graph.entities.find import entities_of
 from clew.graph.entities.fold import Fold
@@ -85,24 +87,18 @@ def main() -> None:
             found["chosen"],
         ]  # fmt: skip
         print("  ".join(f"{word!s:>12}" for word in words))
-        rest = row(f"{name}, forces at rest", "s", seconds["force"], ASKED_S, PAPER.get(name))
+        peer, took = ("the paper" if name in PAPER else ""), PAPER.get(name)
+        rest = row(f"{name}, forces at rest", "s", seconds["force"], ASKED_S, peer=peer, peer_value=took, digits=3)
         rows.append({**rest, "met": rest["met"] and found["still"]})
         best = max(clear["concentric"], clear["force"])
         if best < lines:
             rows.append(
                 row(f"{name}, lines not clear, untangled", "lines", lines - clear["untangled"], lines - best - 1)
             )
-            rows.append(row(f"{name}, untangled", "s", seconds["untangled"], ASKED_S))
+            rows.append(row(f"{name}, untangled", "s", seconds["untangled"], ASKED_S, digits=3))
     print("Lines that are clear, and in brackets whether all were in the paper.")
     print(json.dumps({"benchmark": "layout", "machine": platform.machine(), "rows": rows}))
     sys.exit(0 if all(row["met"] for row in rows) else 1)
-
-
-def row(name: str, unit: str, ours: float, asked: float, peer: float | None = None) -> dict[str, Any]:
-    return {
-        "name": name, "unit": unit, "ours": round(ours, 3), "peer": "the paper" if peer is not None else "",
-        "peer_value": peer, "asked": asked, "met": ours <= asked,
-    }  # fmt: skip
 
 
 def recorded(name: str) -> dict[str, Any]:

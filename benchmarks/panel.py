@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from patterns_data import graph_of
+from rows import row
 
 from clew.graph import store
 from clew.records.event import Kind
@@ -72,15 +73,6 @@ BLANK = "data:text/html,<canvas></canvas>"
 
 def percentile(values: list[float], share: float) -> float:
     return float(np.percentile(values, share)) if values else float("nan")
-
-
-def row(
-    name: str, unit: str, ours: float, asked: float, *, peer: str = "", peer_value: float | None = None
-) -> dict[str, Any]:
-    return {
-        "name": name, "unit": unit, "ours": round(ours, 2), "peer": peer,
-        "peer_value": None if peer_value is None else round(peer_value, 2), "asked": asked, "met": ours <= asked,
-    }  # fmt: skip
 
 
 # --- the run --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,29 @@
+"""One row of a benchmark's result, of which the last line printed has all as one JSON object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def row(
+    name: str,
+    unit: str,
+    ours: float,
+    asked: float,
+    *,
+    peer: str = "",
+    peer_value: float | None = None,
+    digits: int = 2,
+) -> Row:
+    """At most `asked` is asked for; `peer_value` is what `peer` takes for the same."""
+    return {
+        "name": name,
+        "unit": unit,
+        "ours": round(ours, digits),
+        "peer": peer,
+        "peer_value": None if peer_value is None else round(peer_value, digits),
+        "asked": asked,
+        "met": ours <= asked,
+    }
