@@ -5,12 +5,12 @@ Invariant: what is cut off is counted.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import NamedTuple
 
 from clew.compare.edges import EdgeChange
 from clew.compare.mutations import Mutation, Mutations
+from clew.compare.reporting import at, escaped
 from clew.compare.unions import Union
 from clew.graph.ops.diff import duration
 from clew.records.limits import Limits
@@ -101,7 +101,7 @@ def flow_lines(union: Union) -> list[str]:
 
 def markdown(mutations: Mutations, root: str | None) -> str:
     """GitHub's flavour."""
-    lines = [f"### clew: {_escaped(mutations.sentence().partition('; first, ')[0])}", ""]
+    lines = [f"### clew: {escaped(mutations.sentence().partition('; first, ')[0])}", ""]
     if mutations.rows:
         lines += [
             "| | request | before | after | requests | cost | p | why |",
@@ -112,17 +112,17 @@ def markdown(mutations: Mutations, root: str | None) -> str:
         lines += [""] + [f"And {hidden:,} more.\n"] * (hidden > 0)
         first = mutations.rows[0]
         flow = flow_lines(mutations.union(first.category))
-        lines += [f"<details><summary>The flow of {_escaped(first.name)}</summary>", "", "```diff", *flow, "```", ""]
+        lines += [f"<details><summary>The flow of {escaped(first.name)}</summary>", "", "```diff", *flow, "```", ""]
         lines += ["</details>", ""]
-    lines += ["<details><summary>When does a difference count?</summary>", "", _escaped(mutations.explain()), ""]
+    lines += ["<details><summary>When does a difference count?</summary>", "", escaped(mutations.explain()), ""]
     return "\n".join([*lines, "</details>", ""])
 
 
 def _markdown_row(mutations: Mutations, row: Mutation, root: str | None) -> str:
     before, after = (duration(mean) if mean is not None else "" for mean in (row.mean_before_ns, row.mean_after_ns))
-    why = "<br>".join(_escaped(text).replace("|", "\\|") for text in details(mutations, row, root))
+    why = "<br>".join(escaped(text).replace("|", "\\|") for text in details(mutations, row, root))
     requests, cost = f"{row.count_before:,} → {row.count_after:,}", change(row.cost_ns)
-    return f"| {kind(row)} | {_escaped(row.name)} | {before} | {after} | {requests} | {cost} | {row.p:.2g} | {why} |"
+    return f"| {kind(row)} | {escaped(row.name)} | {before} | {after} | {requests} | {cost} | {row.p:.2g} | {why} |"
 
 
 def failed(mutations: Mutations, limits: Limits) -> str:
@@ -169,14 +169,4 @@ def _more(count: int, what: str) -> list[str]:
 
 
 def _at(mutations: Mutations, row: Mutation, place: int, root: str | None) -> str:
-    location = mutations.pairing.location(row.category, place) if root is not None else None
-    if root is None or location is None or not location[0]:
-        return ""
-    inside = os.path.relpath(location[0], root) if location[0].startswith(root + os.sep) else location[0]
-    return f" ({inside}:{location[1]})"
-
-
-def _escaped(text: str) -> str:
-    for mark in ("<", "*", "_"):
-        text = text.replace(mark, f"\\{mark}")
-    return text
+    return "" if root is None else at(mutations.pairing.location(row.category, place), root)

@@ -5,12 +5,12 @@ Invariant: what is cut off is counted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from clew.compare.functions import FunctionChange
+from clew.compare.reporting import at, escaped
 from clew.compare.responsible import CallChange, Responsible
 from clew.compare.suite_changes import FASTER, OUTCOME, SLOWER, STRUCTURE, Suites, TestChange, percent
 from clew.graph.ops.diff import duration
@@ -54,21 +54,21 @@ def report(suites: Suites, title: str, root: str) -> list[str]:
     """For a terminal; `title` says what was compared with, paths are shown from `root` on."""
     lines = [f"compared with {title}", _counts(suites)]
     blocks = [_block(row, root) for row in suites.of(SLOWER)]
-    blocks += [[f"function {it.sentence()}{_at(it.location, root)}"] for it in suites.functions[:BELOW]]
-    blocks += [[f"flow     {cause.sentence(NAMED)}{_at(cause.call.location, root)}"] for cause in causes(suites)]
+    blocks += [[f"function {it.sentence()}{at(it.location, root)}"] for it in suites.functions[:BELOW]]
+    blocks += [[f"flow     {cause.sentence(NAMED)}{at(cause.call.location, root)}"] for cause in causes(suites)]
     blocks += [_block(row, root) for row in suites.of(OUTCOME, FASTER)]
     lines += [line for block in blocks[:SHOWN] for line in block]
     if len(blocks) > SHOWN:
         lines.append(f"and {len(blocks) - SHOWN:,} more; `clew diff` with the same names and --json has them all")
     if len(suites.of(SLOWER)) > 1:
         lines += ["responsible for what is slower:"]
-        lines += [f"  {function.sentence()}{_at(function.location, root)}" for function in suites.responsible[:BELOW]]
+        lines += [f"  {function.sentence()}{at(function.location, root)}" for function in suites.responsible[:BELOW]]
     return lines + suites.certainty()
 
 
 def markdown(suites: Suites, title: str, root: str) -> str:
     """GitHub's flavour."""
-    lines = [f"### clew: {_counts(suites)}", "", f"Compared with {_escaped(title)}.", ""]
+    lines = [f"### clew: {_counts(suites)}", "", f"Compared with {escaped(title)}.", ""]
     timed = [row for row in suites.rows if row.kind in (SLOWER, FASTER)][:SHOWN_MARKDOWN]
     if timed:
         lines += [
@@ -82,7 +82,7 @@ def markdown(suites: Suites, title: str, root: str) -> str:
                 change += f" ({percent(row.low)} – {percent(row.high)})"
             p = "" if row.p is None else f"{row.p:.2g}"
             functions = "<br>".join(
-                f"`{_cell(it.label)}` {_growth(it)}{_at(it.location, root)}" for it in row.functions[:BELOW]
+                f"`{_cell(it.label)}` {_growth(it)}{at(it.location, root)}" for it in row.functions[:BELOW]
             )
             lines.append(
                 f"| {_TITLES[row.kind]} | `{_cell(row.name)}` | {duration(row.before_ns or 0)} | "
@@ -92,7 +92,7 @@ def markdown(suites: Suites, title: str, root: str) -> str:
     if suites.functions:
         lines += ["| function | a call of it itself | p | tests | in all |", "| --- | --- | ---: | ---: | ---: |"]
         lines += [
-            f"| `{_cell(it.label)}`{_at(it.location, root)} | {percent(it.share)} ({percent(it.low)} – {percent(it.high)}) | "
+            f"| `{_cell(it.label)}`{at(it.location, root)} | {percent(it.share)} ({percent(it.low)} – {percent(it.high)}) | "
             f"{it.p:.2g} | {it.tests:,} | {_growth(it)} |"
             for it in suites.functions[:SHOWN_MARKDOWN]
         ]
@@ -104,7 +104,7 @@ def markdown(suites: Suites, title: str, root: str) -> str:
             tests = "<br>".join(f"`{_cell(test)}`" for test in cause.tests[:BELOW]) + _more(
                 len(cause.tests) - BELOW, "<br>"
             )
-            lines.append(f"| {_cell(cause.call.sentence())}{_at(cause.call.location, root)} | {tests} |")
+            lines.append(f"| {_cell(cause.call.sentence())}{at(cause.call.location, root)} | {tests} |")
         lines.append("")
     others = suites.of(OUTCOME)[:SHOWN_MARKDOWN]
     if others:
@@ -117,8 +117,8 @@ def markdown(suites: Suites, title: str, root: str) -> str:
     if hidden:
         lines += [f"And {hidden:,} more.", ""]
     lines += ["<details><summary>How sure is this?</summary>", ""]
-    lines += [f"- {_escaped(text)}" for text in suites.certainty()]
-    return "\n".join([*lines, "", _escaped(suites.explain()), "", "</details>", ""])
+    lines += [f"- {escaped(text)}" for text in suites.certainty()]
+    return "\n".join([*lines, "", escaped(suites.explain()), "", "</details>", ""])
 
 
 def failed(suites: Suites, limits: Limits) -> str:
@@ -162,7 +162,7 @@ def _more(count: int, before: str = " ") -> str:
 
 def _below(row: TestChange, root: str) -> list[str]:
     shown: list[CallChange | Responsible] = [*row.functions, *row.calls]
-    lines = [f"{it.sentence()}{_at(it.location, root)}" for it in shown[:BELOW]]
+    lines = [f"{it.sentence()}{at(it.location, root)}" for it in shown[:BELOW]]
     return lines + [f"and {len(shown) - BELOW:,} more"] * (len(shown) > BELOW)
 
 
@@ -173,19 +173,6 @@ def _subjects(rows: Sequence[TestChange]) -> str:
 
 def _growth(function: Responsible | FunctionChange) -> str:
     return f"{'+' if function.growth_ns > 0 else '−'}{duration(abs(function.growth_ns))}"
-
-
-def _at(location: tuple[str, int] | None, root: str) -> str:
-    if location is None or not location[0]:
-        return ""
-    inside = os.path.relpath(location[0], root) if location[0].startswith(root + os.sep) else location[0]
-    return f" ({inside}:{location[1]})"
-
-
-def _escaped(text: str) -> str:
-    for mark in ("<", "*", "_"):
-        text = text.replace(mark, f"\\{mark}")
-    return text
 
 
 def _cell(text: str) -> str:

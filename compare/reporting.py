@@ -1,0 +1,19 @@
+"""What reports for a terminal, a pull request and a build share: places in the code, and text within Markdown."""
+
+from __future__ import annotations
+
+import os
+
+
+def at(location: tuple[str, int] | None, root: str) -> str:
+    """` (FILE:LINE)`, of a file within `root` from there on; "" where there is no place."""
+    if location is None or not location[0]:
+        return ""
+    inside = os.path.relpath(location[0], root) if location[0].startswith(root + os.sep) else location[0]
+    return f" ({inside}:{location[1]})"
+
+
+def escaped(text: str) -> str:
+    for mark in ("<", "*", "_"):
+        text = text.replace(mark, f"\\{mark}")
+    return text
