@@ -9,18 +9,13 @@ import pytest
 
 import clew
 from clew.cli.main import call
-from tests.server.test_compare import record
+from tests.server.test_compare import record_all
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("diffs")
-    record(folder, "before", 1)
-    record(folder, "before-2", 2)
-    record(folder, "slow", 3, slow="show")
-    record(folder, "slow-2", 4, slow="show")
-    record(folder, "more", 5, more="buy")
-    record(folder, "empty", 6, requests=0)
+    record_all(folder)
     return folder
 
 

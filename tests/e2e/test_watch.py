@@ -9,31 +9,13 @@ import sys
 
 import pytest
 
+from tests.server.actors import CLASSES, spec_of
+
 WATCH_ITEM = '.statusbar-item[id="clew.clew.watch"]'
 
-STAGE = """\
-import itertools
-import pathlib
-import time
-
-
-class Theater:
-    def __init__(self, name):
-        self.name = name
-
-
-class Actor:
-    def __init__(self, name, theater):
-        self.name = name
-        self.move(theater)
-
-    def move(self, theater):
-        self.theater = theater
-
-    def tell(self, other):
-        return f"{self.name} to {other.name}"
-
-
+STAGE = (
+    CLASSES
+    + """\
 def play():
     theaters = [Theater(name) for name in ("globe", "rose", "swan")]
     actors = [Actor(f"actor {number}", theaters[number % 3]) for number in range(9)]
@@ -49,17 +31,9 @@ def play():
 
 play()
 """
+)
 
-SPEC = """\
-entity Theater is stage:Theater unique by this.name {
-  when finish __init__(name) -> position(this);
-}
-entity Actor is stage:Actor unique by this.name {
-  when finish move(theater) -> position(this, theater);
-  when start tell(other) -> communication(this, other);
-}
-scope stage:play;
-"""
+SPEC = spec_of("stage") + "scope stage:play;\n"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,16 +127,3 @@ def preload(tmp_path_factory) -> Path:
     source = str(HERE / "preload.c")
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-Wall", "-o", str(library), source, "-ldl"], check=True)
     return library
-
-
-@pytest.fixture
-def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of 1.5 MB, or a loud skip where mounting is not allowed."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", str(folder)]
-    mounted = subprocess.run(command, capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"A FULL DISK IS NOT TESTED HERE: {' '.join(command)}: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)

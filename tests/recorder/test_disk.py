@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import subprocess
 
 import pytest
 
@@ -89,19 +88,6 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({3 << 19}, {3 << 19}))
     process = only(tmp_path)
     check(done, process, os.strerror(errno.EFBIG))
     assert process.header.state == State.FAILED
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 1.5 MB, or a loud skip where mounting is not allowed."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", str(folder)]
-    mounted = subprocess.run(command, capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"A FULL DISK IS NOT TESTED HERE: {' '.join(command)}: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_full_disk_ends_recording(run_program, small_disk):

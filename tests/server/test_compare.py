@@ -53,15 +53,20 @@ def record(workspace, name, seed, *, slow=None, more=None, fails=None, requests=
     return run.write()
 
 
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("compared")
+def record_all(folder):
+    """Runs before and after a change, two of each side; one with a new call, and an empty one."""
     record(folder, "before", 1)
     record(folder, "before-2", 2)
     record(folder, "slow", 3, slow="show")
     record(folder, "slow-2", 4, slow="show")
     record(folder, "more", 5, more="buy")
     record(folder, "empty", 6, requests=0)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compared")
+    record_all(folder)
     return folder
 
 

@@ -16,6 +16,7 @@ from pytest_lsp import ClientServerConfig, LanguageClient
 
 from clew.records.run import list_runs, load_run
 from clew.server.relay.lifetime import running
+from tests.server.actors import CLASSES, spec_of
 from tests.server.lsp import ask, begin, lenses_of, make_client, open_file
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -173,24 +174,9 @@ async def test_counting_lenses_can_be_switched_off(client, start):
     assert program.wait(60) == 0
 
 
-ACTORS = """\
-import pathlib, time
-
-class Theater:
-    def __init__(self, name):
-        self.name = name
-
-class Actor:
-    def __init__(self, name, theater):
-        self.name = name
-        self.move(theater)
-
-    def move(self, theater):
-        self.theater = theater
-
-    def tell(self, other):
-        pass
-
+ACTORS = (
+    CLASSES
+    + """\
 def wait(number):
     while not pathlib.Path(f"go-{number}").exists():
         time.sleep(0.005)
@@ -207,22 +193,13 @@ def main():
 
 main()
 """
-
-SPEC = """\
-entity Actor is app:Actor unique by this.name {
-  when finish move(theater) -> position(this, theater);
-  when start tell(other) -> communication(this, other);
-}
-entity Theater is app:Theater unique by this.name {
-  when finish __init__(name) -> position(this);
-}
-"""
+)
 
 
 async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_stays(client, tmp_path_factory, start):
     folder = client.folder
     (folder / "app.py").write_text(ACTORS)
-    (folder / "app.esl").write_text(SPEC)
+    (folder / "app.esl").write_text(spec_of("app"))
     program = start(folder, "--spec", "app.esl")
 
     async def entities(**params):
@@ -255,7 +232,7 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
     ben = next(number for number, name in names.items() if name == "ben")
     one = await ask(client, "clew/entity", run | {"entity": ben})
     assert [happening["what"] for happening in one["happenings"]][:2] == ["position", "communication"]
-    assert (one["location"]["path"], one["location"]["line"]) == (str(folder / "app.py"), 12)
+    assert (one["location"]["path"], one["location"]["line"]) == (str(folder / "app.py"), 16)
     assert one["path"] == ["rose"] and one["event"] == -1
     (folder / "go-2").touch()
     await told(client, lambda growth: growth.finished)

@@ -26,16 +26,6 @@ from tests.server.relay.programs import (
 )
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    yield tmp_path
-    there = running(tmp_path)
-    if there is not None:
-        os.kill(there.pid, signal.SIGTERM)
-        while running(tmp_path) is not None:
-            time.sleep(0.02)
-
-
 def _watched(workspace):
     return Seen().watch(watch(lambda: ensure_relay(workspace), patience=0))
 

@@ -28,16 +28,6 @@ from tests.server.relay.programs import (
 TOKEN = "a token of thirty-two characters"
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    yield tmp_path
-    there = running(tmp_path)
-    if there is not None:
-        os.kill(there.pid, signal.SIGTERM)
-        while running(tmp_path) is not None:
-            time.sleep(0.02)
-
-
 def _until(condition) -> None:
     while not condition():
         time.sleep(0.05)
