@@ -189,7 +189,7 @@ class Session:
         self._correct_exit()
 
     def _correct_exit(self) -> None:
-        """Says in the run what pytest exits with, once nobody changes that any more: the comparison may have, and other plugins."""
+        """Says in the run what pytest exits with, once nobody changes that any more: comparison and other plugins may have."""
         if self._session is None or not self._folder.exists():
             return
         exit_code = int(self._session.exitstatus)
