@@ -2,6 +2,9 @@
 `clew.control()` lets `clew attach` record the process while it runs.
 
 Names load on first use, so that a traced program that annotates by hand loads only `clew.instrument`.
+
+PYTEST_DONT_REWRITE: a recorded pytest finds this package imported already, and would warn that it is too late to rewrite
+its asserts.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import click
 
 from clew.cli.common import print_json, print_notes
 from clew.records.limits import Limits
-from clew.records.sessions import Chosen, find_sessions
+from clew.records.revision import RevisionError, resolve
+from clew.records.sessions import SHORT, Chosen, find_sessions
 
 REFS = ".."
 MOST = 10
@@ -35,6 +36,12 @@ def diff_sessions(
 
     before_name, _, after_name = names.partition(REFS)
     after = find_sessions(workspace, after_name)
+    of_commit = len(after_name) > 0 and after_name != after.runs[0][1].id
+    if of_commit and _is_commit(workspace, before_name or "HEAD", after.commit):
+        raise RevisionError(
+            f"{before_name or 'HEAD'} and {after_name} are one commit, {after.commit[:SHORT]}; leave the second one out for "
+            f"the newest session, changed or not: `clew diff {before_name}{REFS}`"
+        )
     before = find_sessions(workspace, before_name or "HEAD", without=[info.id for _, info in after.runs])
     sides = [[clew.open(folder) for folder, _ in chosen.runs[:MOST]] for chosen in (before, after)]
     suites = compare_suites(sides[0], sides[1], Thresholds(**thresholds))
@@ -60,6 +67,13 @@ def diff_sessions(
     if why and not as_json:
         click.echo(f"clew: {why}", err=True)
     return FAILED if why else 0
+
+
+def _is_commit(workspace: Path, name: str, commit: str) -> bool:
+    try:
+        return resolve(workspace, name) == commit
+    except RevisionError:  # the id of a session
+        return False
 
 
 def _title(chosen: Chosen) -> str:

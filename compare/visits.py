@@ -1,6 +1,6 @@
 """The calls of some requests as a search for causes sees them: whose place, whose visit, and which time is whose own.
 
-A *place* is what can be suspected: a service, or where there is only one, a function. A *visit* is what a place does for one
+A *place* is what can be suspected: a service, or where a run has only one, a function. A *visit* is what a place does for one
 call that reaches it from elsewhere: that call and those below it in the same place. Own time is without that of anything that
 ran meanwhile and explains it: *work* and *waiting* are a call's, *edge* time passed on the way to a call and back (network,
 queue). Invariant: of a trace made of others' spans, in which nobody recorded who worked and who waited, each instant belongs
@@ -141,8 +141,10 @@ def two_sides(reference: Flows, suspect: Flows) -> Sides:
                 _codes(flows.templates, flows.log_template, templates),
             )
         )
-    called = np.unique(np.concatenate([column[0] for column in columns]))
-    by_service = len(called) > 1
+    by_service = max(len(np.unique(column[0])) for column in columns) > 1
+    if not by_service:  # one program that is called otherwise in the other run is no other service
+        only = [int(service[0]) for service, _, _ in columns if len(service)]
+        columns = [(np.full_like(column[0], (only or [0])[-1]), column[1], column[2]) for column in columns]
     sides = [
         Side(flows, *column, column[0] if by_service else column[1])
         for flows, column in zip((reference, suspect), columns, strict=True)

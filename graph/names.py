@@ -35,19 +35,19 @@ def process_names(commands: Sequence[Sequence[str]], parents: Sequence[int] = ()
     parents = parents or [-1] * len(commands)
     roles = [_role(argv) or _forked_role(number, commands, programs, parents) for number, argv in enumerate(commands)]
     known = _numbered_workers(programs, roles, parents)
+    shown = _telling_words(commands, programs, roles)
     said: dict[str, list[str]] = {}
-    for argv, program, role in zip(commands, programs, roles, strict=True):
+    for words, program, role in zip(shown, programs, roles, strict=True):
         if not role:
-            said.setdefault(program, []).append(" ".join(_words(argv)[:WORDS]))
+            said.setdefault(program, []).append(words)
     short = []
-    for number, (argv, program) in enumerate(zip(commands, programs, strict=True)):
+    for number, (words, program) in enumerate(zip(shown, programs, strict=True)):
         if number in known:
             short.append(known[number])
             continue
         if roles[number]:
             short.append(_as_worker(number, programs, roles, parents))
             continue
-        words = " ".join(_words(argv)[:WORDS])
         often = len(said[program])
         if often == 1 or not words:
             short.append(program)
@@ -67,6 +67,23 @@ def process_names(commands: Sequence[Sequence[str]], parents: Sequence[int] = ()
         seen[name] += 1
         result.append(f"{name} #{seen[name]}" if counts[name] > 1 else name)
     return result
+
+
+def _telling_words(commands: Sequence[Sequence[str]], programs: Sequence[str], roles: Sequence[str]) -> list[str]:
+    """Per process the first words of its command line. A word that all processes of the program have is left out behind the
+    word that tells them apart: it tells no more, and often differs from run to run (the folder that all were given)."""
+    of: dict[str, list[list[str]]] = {}
+    for argv, program, role in zip(commands, programs, roles, strict=True):
+        if not role:
+            of.setdefault(program, []).append(_words(argv))
+    common = {program: set[str].intersection(*map(set, several)) for program, several in of.items()}
+    found = []
+    for argv, program in zip(commands, programs, strict=True):
+        words, shared = _words(argv), common.get(program, set())
+        telling = next((place for place, word in enumerate(words) if word not in shared), len(words))
+        kept = words[: telling + 1] + [word for word in words[telling + 1 :] if word not in shared]
+        found.append(" ".join(kept[:WORDS]))
+    return found
 
 
 def _forked_role(

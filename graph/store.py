@@ -38,7 +38,7 @@ from clew.records.moved import moved
 from clew.records.plan import Level, plain, target_from
 from clew.records.run import IMPORT_FILE, IMPORTING, PLAN_FILE, STORE_FOLDER, RunInfo, load_run, record_files
 
-STORE_FORMAT = 8
+STORE_FORMAT = 9
 """Goes up with every change of what is stored or of how a graph is built."""
 MANIFEST = "manifest.json"
 STRUCTURE_FOLDER = "structure"

@@ -252,7 +252,8 @@ def test_real_faults_are_where_they_were_injected(fault, healthy, service, rank)
 def test_suspects_of_one_service_are_its_functions(make_run):
     def recorded(name, slow):
         run = make_run(name)
-        thread = run.process().thread()
+        # Called otherwise, it is the same service still.
+        thread = run.process(f"app {name}").thread()
         for number in range(30):
             thread.enter("serve").request("Type")
             for function, took in (("load", 300_000), ("store", 200_000 * slow)):

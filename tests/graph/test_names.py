@@ -90,3 +90,9 @@ def test_workers_that_gunicorn_forked_are_numbered():
     assert process_names([gunicorn] * 3, [-1, 0, 0]) == ["gunicorn", "gunicorn worker 1", "gunicorn worker 2"]
     assert process_names([["python", "-m", *gunicorn[1:]]] * 2, [-1, -1])[0].endswith("#1")
     assert len(set(process_names([gunicorn] * 4, [-1, 0, -1, 2]))) == 4
+
+
+def test_a_word_that_all_processes_of_a_program_were_given_behind_their_own_says_nothing():
+    of = {folder: [["python", "app.py", name, folder] for name in ("client", "c1", "c2")] for folder in ("mon", "tue")}
+    assert process_names(of["mon"]) == process_names(of["tue"]) == ["client", "c1", "c2"], "the same in each recording"
+    assert process_names([["app.py", "serve", "a"], ["app.py", "serve", "b"]]) == ["serve a", "serve b"]

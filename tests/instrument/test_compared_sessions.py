@@ -207,6 +207,7 @@ def test_revisions_are_compared_on_the_command_line(changed):
     for words, text in (
         (["nope.."], "'nope' is no revision that git knows"),
         (["HEAD..", "--fail-on", "sometimes"], "'sometimes' is nothing to fail on"),
+        (["main..HEAD"], "main and HEAD are one commit, "),
         (["HEAD..", "--more", "3"], "--more is for runs, not for the tests of revisions"),
     ):
         wrong = clew(folder, *words)

@@ -249,3 +249,10 @@ def test_pytest_finds_the_plugin_by_its_entry_point():
     root = Path(__file__).resolve().parents[2]
     found = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
     assert found == {"clew": pytest_plugin.__name__}
+
+
+def test_pytest_does_not_warn_that_clew_was_imported_before_it(project):
+    # As it does itself with the packages of each plugin that is installed, in a process that is recorded from its start.
+    (project / "conftest.py").write_text("import clew, pytest\npytest.register_assert_rewrite('clew')\n")
+    done = run(project, "--clew", "-k", "test_passes")
+    assert "1 passed" in done.stdout and "warning" not in done.stdout
