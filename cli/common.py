@@ -142,8 +142,11 @@ def show(what: Table, notes: Notes | None = None) -> None:
     """Prints a table on stdout: coloured and folded to the terminal's width, or else each row as one plain line."""
     from rich.console import Console
 
+    from clew.cli.narrow import is_too_narrow, stacked
+
     if _on_terminal():
-        Console(highlight=False, markup=False, emoji=False).print(what)
+        console = Console(highlight=False, markup=False, emoji=False)
+        console.print(stacked(console.width, what) if is_too_narrow(console.width, what) else what)
         return
     plain = Console(width=100_000, color_system=None, force_terminal=False, markup=False, emoji=False)
     with plain.capture() as captured:
