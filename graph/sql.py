@@ -222,6 +222,8 @@ def _sentence(error: Exception) -> str:
     said = " ".join(lines).split(" LINE 1:")[0]
     near = re.search(r"Candidate (?:bindings|tables)[^:]*: ([^\n]+)", text)
     hint = f"; did you mean {near[1].strip()}?" if near and near[1] not in said else ""
-    return f"{said}{hint}" + (
-        "" if "does not exist" not in said or "Table" not in said else f"; tables: {', '.join(VIEWS)}"
-    )
+    if "does not exist" not in said or "Table" not in said:
+        return f"{said}{hint}"
+    what, _, guess = said.partition(" Did you mean ")
+    # DuckDB guesses tables of its own, too.
+    return f"{said if guess.strip('?').strip(chr(34)) in VIEWS else what}; tables: {', '.join(VIEWS)}"

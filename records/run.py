@@ -312,9 +312,9 @@ def find_run(workspace: Path, which: str | None = None) -> Path:
     if (Path(which) / RUN_FILE).exists():
         return Path(which).resolve()
     names = list(dict.fromkeys(info.name for _, info in runs))
-    known = ", ".join(names[:SHOWN_NAMES]) or "none"
+    known = f"known: {', '.join(names[:SHOWN_NAMES])}" if names else "none is there yet; record one with `clew run`"
     more = ", …; `clew runs` lists them all" if len(names) > SHOWN_NAMES else ""
-    raise RunError(f"no run is called {which!r} in {workspace / FOLDER}; known: {known}{more}")
+    raise RunError(f"no run is called {which!r} in {workspace / FOLDER}; {known}{more}")
 
 
 def trace_files(folder: Path) -> list[Path]:

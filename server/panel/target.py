@@ -15,6 +15,7 @@ import numpy as np
 
 from clew.records.errors import ClewError
 from clew.records.event import Kind
+from clew.records.run import RunInfo, list_runs
 from clew.server import wording
 from clew.server.files import same_file_key
 from clew.server.panel.failing_test import last_error
@@ -104,6 +105,8 @@ def _log_text(run: Run, text: str, every: bool) -> Found:
 def no_such_text(run: Run, text: str) -> str:
     """That no log line has it, and which ones are near."""
     graph = run.graph
+    if any(isinstance(info, RunInfo) and text in (info.id, info.name) for _, info in list_runs(Path(run.info.workspace))):
+        return f"no log line of run {run.info.name} has {text!r}; that is a run: --run {text}"
     logs = graph.rows_of([Kind.LOG])
     if not len(logs):
         hint = "does it log through `logging`, and does the spec say `logs`?"

@@ -161,3 +161,10 @@ def test_an_answer_without_stdout_is_no_traceback(shell, options):
         ["sh", "-c", f"{command} >&-"], cwd=shell.folder, env=shell.env, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_that_is_asked_for_by_a_wrong_name_or_in_the_wrong_place_is_told_how(shell, shop):
+    missing = shell("patterns", "nope", code=2).stderr
+    assert "no run is called 'nope' in " in missing and "none is there yet; record one with `clew run`" in missing
+    named = shop("path", "before", code=1).stderr
+    assert named.endswith("has 'before'; that is a run: --run before\n")

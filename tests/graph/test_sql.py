@@ -79,6 +79,7 @@ def test_a_run_that_is_still_recorded_answers(run):
     ("statement", "message"),
     [
         ("selec 1", "syntax error"),
+        ("select * from nope", "Table with name nope does not exist!; tables: "),
         ("select * from event", "Table with name event does not exist"),
         ("select nonsense from events", 'column "nonsense" not found'),
         ("create table t (a int)", "a run is only read: write SELECT …, not CREATE"),
