@@ -105,7 +105,9 @@ def _log_text(run: Run, text: str, every: bool) -> Found:
 def no_such_text(run: Run, text: str) -> str:
     """That no log line has it, and which ones are near."""
     graph = run.graph
-    if any(isinstance(info, RunInfo) and text in (info.id, info.name) for _, info in list_runs(Path(run.info.workspace))):
+    if any(
+        isinstance(info, RunInfo) and text in (info.id, info.name) for _, info in list_runs(Path(run.info.workspace))
+    ):
         return f"no log line of run {run.info.name} has {text!r}; that is a run: --run {text}"
     logs = graph.rows_of([Kind.LOG])
     if not len(logs):
