@@ -76,7 +76,9 @@ def analyse(
             _print(number + 1, found.step)
     if as_json:
         print_json({"title": found.title, "asked": found.asked, "steps": steps, "saved": found.saved})
-    else:
+    if found.unsaved:
+        raise ClewError(found.unsaved)
+    if not as_json:
         click.echo(f"\nThe same in Python: {os.path.relpath(found.saved)}")
 
 

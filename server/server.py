@@ -25,7 +25,7 @@ from pygls.workspace import TextDocument
 
 from clew import __version__
 from clew.records.errors import ClewError
-from clew.records.run import workspace_of
+from clew.records.run import FOLDER, workspace_of
 from clew.server import handlers, protocol
 from clew.server.codec import decode
 from clew.server.features import (
@@ -148,6 +148,15 @@ class ClewServer(LanguageServer):
         document: TextDocument | None = self.workspace.text_documents.get(urllib.parse.unquote(uri))
         return document
 
+    def document(self, uri: str) -> TextDocument:
+        """The document as the client has it; of one that it has not open the file, with what is no UTF-8 replaced, and nothing
+        where it cannot be read."""
+        document = self.open_document(uri)
+        if document is None:
+            text = self.session.text(path_of(uri)) or ""
+            document = TextDocument(uri, text, position_codec=self.workspace.position_codec)
+        return document
+
     def open_specs(self) -> list[str]:
         """The paths of the specs that the client has open."""
         paths = [path_of(document.uri) for document in list(self.workspace.text_documents.values())]
@@ -161,7 +170,8 @@ class ClewServer(LanguageServer):
             self.tell(str(error), types.MessageType.Warning)
         folder = self.options.workspace
         if not folder and params.workspace_folders:
-            folder = path_of(params.workspace_folders[0].uri)
+            folders = [path_of(each.uri) for each in params.workspace_folders]
+            folder = next((each for each in folders if (Path(each) / FOLDER / "runs").is_dir()), folders[0])
         folder = folder or (path_of(params.root_uri) if params.root_uri else params.root_path or "")
         self.session = Session(workspace_of(Path(folder or ".")))
         self.session.open_texts = self.open_texts

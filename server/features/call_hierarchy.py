@@ -45,7 +45,7 @@ def register(server: ClewServer) -> None:
     async def prepare(params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem] | None:
         uri, place = params.text_document.uri, params.position
         path = path_of(uri)
-        document = server.workspace.get_text_document(uri)
+        document = server.document(uri)
         text = document.source
 
         def items(task: Task) -> list[types.CallHierarchyItem]:

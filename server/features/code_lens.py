@@ -40,13 +40,13 @@ def register(server: ClewServer) -> None:
             if log_lines.may_be_log(server, uri):
                 return await server.work("clew: log", lambda task: _log_lenses(server, uri, task))
             if is_spec(uri) and server.settings.esl_code_lens:
-                spec = SpecText.of(server.workspace.get_text_document(uri))
+                spec = SpecText.of(server.document(uri))
                 recorded = server.settings.record_code_lens
                 return await server.work(
                     "clew: spec", lambda task: spec_lens.lenses(server.specs, spec, task, record=recorded)
                 )
             if path.endswith(".py"):
-                text = server.workspace.get_text_document(uri).source
+                text = server.document(uri).source
                 settings = server.settings
                 found = []
                 counted = server.live.counted() if settings.code_lens else None

@@ -54,13 +54,13 @@ def register(server: ClewServer) -> None:
                 kind = types.MarkupKind.Markdown
                 content = await server.work("clew", lambda task: _log_hover(server, uri, line, task))
             elif path.endswith(".py"):
-                document = server.workspace.get_text_document(uri)
+                document = server.document(uri)
                 name, text = document.word_at_position(params.position), document.source
                 content = await server.work(
                     "clew", lambda task: _function_hover(server, Spot(path, line + 1, name, text), kind, task)
                 )
             elif is_spec(uri):
-                spec = SpecText.of(server.workspace.get_text_document(uri))
+                spec = SpecText.of(server.document(uri))
                 offset = spec.offset(params.position)
                 kind = types.MarkupKind.Markdown
                 content, place = await server.work(

@@ -35,11 +35,11 @@ def register(server: ClewServer) -> None:
     async def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
         path = path_of(params.text_document.uri)
         if is_spec(params.text_document.uri) and server.settings.esl_inlay_hints:
-            spec = SpecText.of(server.workspace.get_text_document(params.text_document.uri))
+            spec = SpecText.of(server.document(params.text_document.uri))
             return await server.work("clew: inlay hints", lambda _: spec_lens.hints(server.specs, spec, params.range))
         if not path.endswith(".py") or not server.settings.inlay_hints:
             return []
-        text = server.workspace.get_text_document(params.text_document.uri).source
+        text = server.document(params.text_document.uri).source
         first, last = params.range.start.line + 1, params.range.end.line + 1
         wait = not server.asks_again_for_hints
         try:

@@ -82,8 +82,12 @@ def _step(session: Session, kept: _Kept, number: int, task: Task, *, leave: bool
     if number < count - 1 or not leave:
         return result
     steps = [kept.steps.get(each) or analysis.step(each, task) for each in range(count)]
-    file = save(
-        session.workspace, analysis.name,
-        title=analysis.title, asked=kept.asked, preamble=analysis.preamble(), steps=steps,
-    )  # fmt: skip
+    try:
+        file = save(
+            session.workspace, analysis.name,
+            title=analysis.title, asked=kept.asked, preamble=analysis.preamble(), steps=steps,
+        )  # fmt: skip
+    except ClewError as error:
+        # What was found is worth as much without.
+        return replace(result, unsaved=str(error))
     return replace(result, saved=str(file))

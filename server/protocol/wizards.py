@@ -81,5 +81,7 @@ class WizardResult:
     """How many there are."""
     saved: str = ""
     """With the last step: the file of the query."""
+    unsaved: str = ""
+    """Or why there is none."""
     message: str = ""
     """Why there is neither, with what to do."""

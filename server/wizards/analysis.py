@@ -118,10 +118,8 @@ def run_choices(session: Session, first: str = "", without: str = "") -> list[Wi
     """The workspace's runs, newest first but for the one to begin with. Raises `NothingFound`."""
     runs = [run for run in session.runs().runs if run.id != without]
     if not runs:
-        other = "another " if without else "a "
-        raise NothingFound(
-            f"there is no {'other ' if without else ''}run yet; record {other}one: `clew run -- python your_program.py`"
-        )
+        other, one = ("other ", "another one") if without else ("", "one")
+        raise NothingFound(f"there is no {other}run yet; record {one}: `clew run -- python your_program.py`")
     runs.sort(key=lambda run: run.id != first)
     return [WizardChoice(run.id, run.name, _about(run)) for run in runs]
 

@@ -40,6 +40,19 @@ def test_what_is_not_known_is_refused_and_notifications_of_it_ignored(wire):
     assert alive(wire)
 
 
+@pytest.mark.parametrize("kind", ["codeLens", "inlayHint", "hover", "prepareCallHierarchy", "definition"])
+@pytest.mark.parametrize("name", ["gone.py", "gone.esl", "gone.log", "latin.py", "latin.esl", "latin.log"])
+def test_files_that_are_not_open_are_read_whatever_is_in_them(wire, shop, kind, name):
+    """One that is gone, and one that is no UTF-8."""
+    if name.startswith("latin"):
+        (shop / name).write_bytes(b"# -*- coding: latin-1 -*-\n# caf\xe9\ndef brew():\n    pass\n")
+    place, end = {"line": 2, "character": 5}, {"line": 9, "character": 0}
+    params = {"textDocument": {"uri": (shop / name).as_uri()}, "position": place, "range": {"start": place, "end": end}}
+    answer = wire.ask(f"textDocument/{kind}", params)
+    assert "error" not in answer, answer
+    assert wire.errors == []
+
+
 @pytest.mark.parametrize(
     ("params", "words"),
     [
@@ -181,3 +194,15 @@ def test_a_client_that_is_gone_ends_the_server(wire):
     wire.begin("clew/patterns", {})
     wire.process.stdin.close()
     wire.process.wait(30)
+
+
+def test_of_several_folders_that_with_runs_is_the_workspace(shop, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    made = Wire(shop)
+    try:
+        made.start(empty, shop)
+        assert made.ask("clew/runs", {})["result"]["workspace"] == str(shop)
+    finally:
+        made.process.kill()
+        made.process.wait()

@@ -102,6 +102,25 @@ def test_a_query_that_was_changed_is_never_overwritten(session):
     first.unlink()
 
 
+def test_where_a_query_cannot_be_saved_all_is_told_that_was_found(session, shop):
+    answers = first_answers(session, "path")
+    folder, away = shop / ".clew/queries", shop / ".clew/queries-away"
+    if folder.exists():
+        folder.rename(away)
+    folder.write_text("a file")
+    try:
+        last = ask(session, "path", answers, 4)
+        assert last.step.sentence and not last.saved
+        assert last.unsaved == f"{folder}: the query cannot be saved there (File exists)"
+        done = analyse(shop, "path", "--yes")
+        assert "5. " in done.stdout and "The same in Python" not in done.stdout
+        assert done.returncode and "the query cannot be saved there (File exists)" in done.stderr
+    finally:
+        folder.unlink()
+        if away.exists():
+            away.rename(folder)
+
+
 def test_what_is_no_choice_or_not_there_is_explained(session, tmp_path):
     with pytest.raises(ClewError, match="is none of the choices any more; begin again"):
         ask(session, "errors", ["no such run"])
@@ -109,6 +128,7 @@ def test_what_is_no_choice_or_not_there_is_explained(session, tmp_path):
         ask(session, "path", first_answers(session, "path"), 9)
     nothing = ask(Session(tmp_path), "errors")
     assert nothing.question is None and nothing.step is None
+    assert nothing.message == "There is no run yet; record one: `clew run -- python your_program.py`."
 
 
 def analyse(shop, *words):

@@ -25,8 +25,11 @@ class Wire:
         for target in (self._read, self._listen):
             threading.Thread(target=target, daemon=True).start()
 
-    def start(self, workspace: Path) -> dict[str, Any]:
-        answer = self.ask("initialize", {"processId": None, "rootUri": workspace.as_uri(), "capabilities": {}})
+    def start(self, workspace: Path, *others: Path) -> dict[str, Any]:
+        """With `others` a workspace of several folders."""
+        folders = [{"uri": one.as_uri(), "name": one.name} for one in (workspace, *others)] if others else None
+        params = {"processId": None, "rootUri": workspace.as_uri(), "workspaceFolders": folders, "capabilities": {}}
+        answer = self.ask("initialize", params)
         self.tell("initialized", {})
         return answer
 

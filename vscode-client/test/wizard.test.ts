@@ -22,26 +22,28 @@ const ASKED: WizardResult = {
   step: STEP,
   steps: 2,
   saved: "",
+  unsaved: "",
   message: "",
 };
 
 describe("a guided analysis", () => {
   it("asks for one step after the other, and for none while a question is open", () => {
-    let found: Found = { asked: ASKED, steps: [], saved: "" };
+    let found: Found = { asked: ASKED, steps: [], saved: "", unsaved: "" };
     expect(nextStep(found)).toBe(0);
     found = withStep(found, ASKED);
     expect(nextStep(found)).toBe(1);
     found = withStep(found, { ...ASKED, saved: "query.py" });
     expect(nextStep(found)).toBeUndefined();
     expect(found.saved).toBe("query.py");
+    expect(withStep(found, { ...ASKED, unsaved: "no room" }).unsaved).toBe("no room");
     const open: WizardResult = {
       ...ASKED,
       step: null,
       steps: 0,
       question: { text: "Which run?", choices: [], hiddenChoices: 0 },
     };
-    expect(nextStep({ asked: open, steps: [], saved: "" })).toBeUndefined();
-    expect(withStep({ asked: open, steps: [], saved: "" }, open).steps).toEqual([]);
+    expect(nextStep({ asked: open, steps: [], saved: "", unsaved: "" })).toBeUndefined();
+    expect(withStep({ asked: open, steps: [], saved: "", unsaved: "" }, open).steps).toEqual([]);
   });
 
   it("goes back by a question, and from the first one to the choice of an analysis", () => {

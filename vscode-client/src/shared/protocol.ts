@@ -1822,6 +1822,8 @@ export interface WizardResult {
   steps: number;
   /** With the last step: the file of the query. */
   saved: string;
+  /** Or why there is none. */
+  unsaved: string;
   /** Why there is neither, with what to do. */
   message: string;
 }

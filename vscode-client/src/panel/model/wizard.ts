@@ -36,6 +36,7 @@ export interface Found {
   asked: WizardResult;
   steps: readonly WizardStep[];
   saved: string;
+  unsaved: string;
 }
 
 /** The next step to ask for, undefined when all are there or a question is open. */
@@ -45,7 +46,8 @@ export function nextStep({ asked, steps }: Found): number | undefined {
 
 /** With one more answer of the server. */
 export function withStep(found: Found, result: WizardResult): Found {
-  return result.step ? { ...found, steps: [...found.steps, result.step], saved: result.saved } : found;
+  const { step, saved, unsaved } = result;
+  return step ? { ...found, steps: [...found.steps, step], saved, unsaved } : found;
 }
 
 /** Back to before a question was answered, by its number. */

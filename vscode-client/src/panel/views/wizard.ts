@@ -40,7 +40,7 @@ export class WizardView implements View<Guided, WizardResult> {
   }
 
   handle(result: WizardResult): void {
-    this.known = withStep(this.known ?? { asked: result, steps: [], saved: "" }, result);
+    this.known = withStep(this.known ?? { asked: result, steps: [], saved: "", unsaved: "" }, result);
     this.context.store.changed();
     if (result.question) requestAnimationFrame(focusFirstChoice);
   }
@@ -95,6 +95,7 @@ export class WizardView implements View<Guided, WizardResult> {
       </ol>
       ${missing === undefined ? nothing : asking(`Step ${missing + 1} of ${asked.steps} …`)}
       ${found.saved ? this.drawSaved(found.saved) : nothing}
+      ${found.unsaved ? html`<section class="saved"><p>${found.unsaved}.</p></section>` : nothing}
     </div>`;
   }
 
