@@ -13,8 +13,9 @@ from clew.instrument.recorder.select import core
 from clew.records.event import Kind
 
 _EVERY = 64
-"""Of so many evaluations one is timed, and stands for the others. The median of the last three is booked, so that a garbage
-collection in the middle of one does not count 64 times."""
+"""Of so many evaluations one is timed in the end, of the first ones more: it stands for those since the one before, so that
+nothing is booked that was not evaluated. The median of the last three is booked, so that a garbage collection in the middle of
+one does not count 64 times."""
 _QUARTER = 4
 """A site is to blame if a quarter of what all actions cost is its own."""
 
@@ -26,7 +27,7 @@ _meters: dict[int, Meter] = {}
 class Meter:
     """What the actions at one site cost."""
 
-    __slots__ = ("_costs", "_skipping", "droppable", "left", "site", "spent")
+    __slots__ = ("_costs", "_skipping", "_times", "droppable", "left", "site", "spent")
 
     def __init__(self, site: int) -> None:
         self.site = site
@@ -37,6 +38,8 @@ class Meter:
         self.spent = 0.0
         """Ns since a site was last judged."""
         self._costs: list[int] = []
+        self._times = 1
+        """Evaluations that the next one which is timed stands for."""
         self._skipping = 0
 
     def skips(self) -> bool:
@@ -44,9 +47,9 @@ class Meter:
         return bool(self._skipping) and self._skipping == core.uid()
 
     def book(self, ns: int, emitted: int) -> None:
-        """One evaluation took `ns` and made so many records. Books it, and the ones that come before the next that is timed."""
-        times = _EVERY if self._costs else 1
-        self.left = _EVERY - 1 if self._costs else 0
+        """One evaluation took `ns` and made so many records. Books it, and the ones since the last that was timed."""
+        times, self._times = self._times, min(2 * self._times, _EVERY)
+        self.left = self._times - 1
         self._costs = [*self._costs[-2:], ns]
         cost = float(sorted(self._costs)[(len(self._costs) - 1) // 2] * times)
         self.spent += cost
@@ -56,7 +59,7 @@ class Meter:
     def skip(self) -> None:
         """Leaves payloads and entities out from here on, and says so."""
         self._skipping = core.uid()
-        self._costs = []
+        self._costs, self._times, self.left = [], 1, 0
         text = (
             b"recording payloads and entities here would have cost more than the budget: from here on they are left out, one "
             b"for each call"

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.instrument.probes import meter
 from clew.records.event import Kind
 from clew.records.plan import Action, Plan, Rule, Target, dump
 from clew.records.reader import read_run
@@ -60,6 +66,22 @@ def test_edges_alone_are_recorded_beyond_the_budget_and_that_is_said_once(worksh
     assert [note.text for note in process.notes if "all the same" in note.text] == [
         "recording what the spec asks for costs more than the budget; edges depend on it, it is recorded all the same"
     ]
+
+
+@given(st.integers(1, 1000))
+def test_what_is_booked_was_evaluated(evaluations):
+    booked = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(meter, "core", SimpleNamespace(book=lambda ns, emitted: booked.append((ns, emitted))))
+        measured = meter.Meter(1)
+        for _ in range(evaluations):
+            timed = measured.left <= 0
+            measured.left -= 1
+            if timed:
+                measured.book(10, 2)
+    ns, emitted = (sum(column) for column in zip(*booked, strict=True))
+    assert emitted == ns / 10 * 2 and evaluations - 64 < ns / 10 <= evaluations
+    assert len(booked) <= 7 + evaluations / 64
 
 
 def test_payloads_within_the_budget_are_all_recorded(workshop):
