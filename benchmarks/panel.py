@@ -11,7 +11,6 @@ Needs Chromium and Playwright, as the end-to-end tests do (`tests/e2e/install.sh
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import gzip
 import json
@@ -24,22 +23,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from panel_entities import entities, live
+from panel_measures import BLANK, HEIGHT, MEASURE, ROOT, WIDTH, frames_of, percentile, served
 from patterns_data import graph_of
 from rows import row
 
 from clew.graph import store
-from clew.records.event import Kind
-from clew.records.plan import Plan, dump
-from clew.records.run import create_run, finish_run, load_run, save_run
+from clew.records.run import finish_run, load_run
 from clew.server.handlers import answer
 from clew.server.session import Session
 
-ROOT = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("CLEW_E2E_CACHE", ROOT / ".cache" / "e2e"))
 FLAGS = [
     "--headless",
@@ -54,25 +52,6 @@ EXAMPLES = """examples:
   python benchmarks/panel.py --events 1000000    a smaller one
   python benchmarks/panel.py --events 100000 --views layouts,start
 """
-WIDTH, HEIGHT = 1440, 900
-MEASURE = """
-window.measured = { frames: [], scripts: [] };
-const ask = window.requestAnimationFrame.bind(window);
-window.requestAnimationFrame = (work) => ask((now) => {
-  const begun = performance.now();
-  work(now);
-  window.measured.scripts.push(performance.now() - begun);
-});
-let before = 0;
-const tick = (now) => { if (before) window.measured.frames.push(now - before); before = now; ask(tick); };
-ask(tick);
-"""
-"""Notes how long every frame took, and the code in it."""
-BLANK = "data:text/html,<canvas></canvas>"
-
-
-def percentile(values: list[float], share: float) -> float:
-    return float(np.percentile(values, share)) if values else float("nan")
 
 
 # --- the run --------------------------------------------------------------------------------------------------------
@@ -82,22 +61,6 @@ def record(events: int, workspace: Path) -> None:
     (folder,) = (workspace / ".clew" / "runs").iterdir()
     finish_run(folder, load_run(folder), 0, [])
     store.save(folder, graph, [], store.fingerprint(folder))
-
-
-@contextlib.contextmanager
-def served(workspace: Path, *options: str) -> Iterator[str]:
-    """The address of `clew view`."""
-    command = [sys.executable, "-m", "clew", "view", "--no-browser", *options]
-    process = subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        assert process.stdout
-        found = re.search(r"http://\S+", process.stdout.readline())
-        if not found:
-            sys.exit("`clew view` gave no address; is the panel built (`make panel`)?")
-        yield found[0]
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 # --- the timeline ---------------------------------------------------------------------------------------------------
@@ -172,13 +135,6 @@ def moved(page: Any, seconds: float) -> None:
                 page.mouse.wheel(90 if at % 2 else -90, 0)
             page.wait_for_timeout(16)
         at += 1
-
-
-def frames_of(page: Any, work: Callable[[], None]) -> dict[str, list[float]]:
-    page.evaluate("window.measured = { frames: [], scripts: [] }")
-    work()
-    found: dict[str, list[float]] = page.evaluate("window.measured")
-    return found
 
 
 def timeline(browser: Any, workspace: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -295,153 +251,6 @@ def patterns(browser: Any, workspace: Path, options: argparse.Namespace) -> list
             quiet, ours = found
             rows.append(row(name, "ms", percentile(ours, 99), 17, peer=still, peer_value=percentile(quiet, 99)))
     return rows
-
-
-# --- entities -------------------------------------------------------------------------------------------------------
-ENTITIES, CONTAINERS, EACH_SECOND = 1000, 20, 10_000
-PLAYED = 10
-"""Seconds: at twice the usual speed the panel plays a run of any length in so many."""
-
-
-def record_entities(workspace: Path) -> None:
-    """A run that tells of 1,000 entities in containers, of which each moves now and then, and all talk to each other."""
-    sys.path.insert(0, str(ROOT))
-    from tests.graph.conftest import RunFolder
-
-    folder, info = create_run(workspace, name="entities", command=["app"], spec="", plan=dump(Plan()), cwd=workspace)
-    save_run(folder, info)
-    run = RunFolder(folder, info)
-    thread = run.process().thread()
-    site, choose = run.processes[0].site("act"), np.random.default_rng(1)
-    near = choose.integers(0, ENTITIES, (ENTITIES, 3))
-
-    def tell(event: str, *values: str) -> None:
-        text = json.dumps({"event": event, "entity": "Actor", "values": values})
-        thread.put(Kind.ENTITY, site, key=0, channel="Actor", text=text)
-
-    thread.enter("act")
-    for one in range(ENTITIES):
-        tell("position", f"actor {one}", f"theater {one % CONTAINERS}")
-    for at in range(EACH_SECOND * PLAYED):
-        one = int(choose.integers(ENTITIES))
-        if at % 1000:
-            tell("communication", f"actor {one}", f"actor {near[one, at % 3]}")
-        else:
-            tell("position", f"actor {one}", f"theater {int(choose.integers(CONTAINERS))}")
-    thread.exit("act")
-    run.write()
-
-
-def entities(browser: Any, _workspace: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Frames while 1,000 entities with 10,000 communications a second are played."""
-    found: list[dict[str, list[float]]] = []
-    with tempfile.TemporaryDirectory(prefix="clew-entities-") as place:
-        record_entities(Path(place))
-        with served(Path(place)) as address:
-            for url in (BLANK, f"{address}#view=entities&layout=concentric&most=1000&moment={ENTITIES}"):
-                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-                page.set_default_timeout(120_000)
-                page.add_init_script(MEASURE)
-                page.goto(url)
-                if url != BLANK:
-                    page.locator("canvas.front[data-still]").wait_for()
-                    page.get_by_label("Speed").select_option("2")
-                    page.locator(".entity-bar .play").click()
-                    page.wait_for_timeout(1500)
-                seconds = min(options.seconds, PLAYED - 3)
-                found.append(frames_of(page, functools.partial(page.wait_for_timeout, 1000 * seconds)))
-                page.close()
-    still, ours = found
-    said, blank = "a page that draws nothing", still["frames"]
-    return [
-        row("entities: frames, 50 %", "ms", percentile(ours["frames"], 50), 17, peer=said, peer_value=percentile(blank, 50)),
-        row("entities: frames, 95 %", "ms", percentile(ours["frames"], 95), 17, peer=said, peer_value=percentile(blank, 95)),
-        row("entities: script of a frame, 50 %", "ms", percentile(ours["scripts"], 50), 8),
-    ]  # fmt: skip
-
-
-# --- a program that runs --------------------------------------------------------------------------------------------
-TOLD = 200
-"""Events whose way to the screen is timed."""
-TELLING = """
-import random, sys, time
-
-class Actor:
-    def tell(self, other):
-        pass
-
-def act(count):
-    actors = [Actor() for _ in range(20)]
-    for at in range(count):
-        time.sleep(random.uniform(0.02, 0.1))
-        told = time.time()
-        actors[at % 20].tell(actors[at * 7 % 20 - 1])
-        print(told, flush=True)
-
-sys.stdin.readline()
-act(int(sys.argv[1]))
-sys.stdin.readline()
-"""
-TELLING_SPEC = """
-include standard;
-entity Actor is telling:Actor {
-  when start tell(other) -> communication(this, other);
-}
-scope telling:act;
-"""
-WATCH = """
-() => {
-  window.drawn = [];
-  let last = 0;
-  const look = () => {
-    const moment = Number(document.querySelector(".entity-bar .at")?.title.replaceAll(",", "").match(/\\d+/)?.[0] ?? 0);
-    if (moment > last) window.drawn.push([(last = moment), performance.timeOrigin + performance.now()]);
-    requestAnimationFrame(look);
-  };
-  look();
-}
-"""
-"""Notes after how many events a frame was drawn, and when, in ms."""
-
-
-def live(browser: Any, _workspace: Path, _options: argparse.Namespace) -> list[dict[str, Any]]:
-    """From an event in a program to the frame that shows it, as `clew view --live` does."""
-    with tempfile.TemporaryDirectory(prefix="clew-live-") as place:
-        folder = Path(place)
-        (folder / "telling.py").write_text(TELLING)
-        (folder / "telling.esl").write_text(TELLING_SPEC)
-        command = [sys.executable, "-m", "clew", "run", "-q", "--budget", "none", "--spec", "telling.esl", "--"]
-        program = subprocess.Popen(
-            [*command, sys.executable, "telling.py", str(TOLD)],
-            cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert program.stdin and program.stdout
-        try:
-            runs = folder / ".clew" / "runs"
-            while not (runs.exists() and list(runs.glob("*/*.clew"))) and program.poll() is None:
-                time.sleep(0.1)
-            with served(folder, "--live") as address:
-                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-                page.set_default_timeout(120_000)
-                page.goto(address)
-                page.locator(".entity-bar").wait_for()
-                page.evaluate(WATCH)
-                program.stdin.write("\n")
-                program.stdin.flush()
-                told = [float(program.stdout.readline()) * 1000 for _ in range(TOLD)]
-                drawn = [[0, 0.0]]
-                while drawn[-1][0] < TOLD:
-                    page.wait_for_timeout(100)
-                    drawn = page.evaluate("window.drawn") or drawn
-                page.close()
-        finally:
-            program.communicate("\n", timeout=60)
-    took = [next(at for moment, at in drawn if moment > event) - began for event, began in enumerate(told)]
-    print(f"{len(drawn)} pictures of {TOLD} events, {max(took):.0f} ms at most")
-    return [
-        row("a running program: from event to drawn frame, 50 %", "ms", percentile(took, 50), 100),
-        row("a running program: from event to drawn frame, 99 %", "ms", percentile(took, 99), 250),
-    ]
 
 
 # --- the start ------------------------------------------------------------------------------------------------------
