@@ -133,6 +133,9 @@ def _plan_of(folder: Path) -> Plan | None:
 
 
 def _nothing_recorded(info: RunInfo) -> str:
+    """Why: whoever recorded knows best, and has noted it."""
+    if info.notes:
+        return info.notes[-1]
     command = " ".join(info.command) or "the command"
     return f"no process recorded anything: `{command}` started no Python that clew could trace (a different program, or -E/-I)"
 

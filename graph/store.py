@@ -241,7 +241,7 @@ def _opened(
         graph = _graph(info, tables, manifest, Structure.load(store / STRUCTURE_FOLDER))
         if (graph.structure.events, graph.structure.edges) != (len(graph), tables.length("edges")):
             raise DamagedStore("its structure is of another graph")
-        if not info.imported and not record_files(folder):
+        if not info.imported and graph.processes and not record_files(folder):
             problems.append(Problem(str(folder), "its trace files are gone; this is the graph that was built of them"))
         return graph, problems
     except (

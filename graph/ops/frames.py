@@ -1,10 +1,11 @@
 """What flows are made of: the calls of a run, and for each what led to it.
 
 A *frame* is a call, or a *visit*: a region that began in the middle of a call (a worker that takes the next item from its
-queue) or, of a request, outside of any. A frame hangs on the call that made it where both are in one region, else on the frame
-that the edge comes from which opened its region; a request that no edge opened hangs on its caller, or on what opened the
-region around its call (a handler's, that receives a message). Regions in which no frame is are passed through. Invariant:
-frames are a forest; regions that opened each other in a circle hang on nothing.
+queue) or, of a request, outside of any. A frame hangs on the call that made it where both are in one region (past a
+generator of another region on whoever resumed that), else on the frame that the edge comes from which opened its region; a
+request that no edge opened hangs on its caller, or on what opened the region around its call (a handler's, that receives a
+message). Regions in which no frame is are passed through. Invariant: frames are a forest; regions that opened each other in a
+circle hang on nothing.
 """
 
 from __future__ import annotations
@@ -41,8 +42,47 @@ class _Calls:
         """Per call the region that it began in."""
         return self.graph.region[self.graph.calls.enter]
 
-    def inside(self, rows: npt.NDArray[Any], region: I64) -> I32:
-        """The innermost calls, from those that some ENTERs (-1: none) opened outwards, that began in a region; -1 for none."""
+    def inside(self, rows: npt.NDArray[Any], region: I64, at: I64) -> I32:
+        """The innermost calls, from those that some ENTERs (-1: none) opened outwards, that began in a region; -1 for none.
+
+        Outwards of a generator's call are its callers and, where none of them began there, whoever resumed it last before the
+        events `at`: requests that share a generator each have what it did for them."""
+        found = self._among_callers(rows, region)
+        lost = np.flatnonzero((found < 0) & (rows >= 0))
+        call, at = rows[lost].astype(np.int64), at[lost]
+        while len(lost):
+            call, at = self._resumed_by(call, at)
+            resumed = call >= 0
+            lost, call, at = lost[resumed], call[resumed], at[resumed]
+            found[lost] = self._among_callers(call, region[lost])
+            still = found[lost] < 0
+            lost, call, at = lost[still], call[still], at[still]
+        return found
+
+    @cached_property
+    def _resumes(self) -> tuple[I64, I64]:
+        """The rows of all RESUMEs, call by call, and keys in that order: a call's times the number of events, and the row."""
+        rows = np.flatnonzero(self.graph.kind == Kind.RESUME)
+        keys = self.graph.call[rows].astype(np.int64) * len(self.graph) + rows
+        order = np.argsort(keys)
+        return rows[order], keys[order]
+
+    def _resumed_by(self, call: I64, at: I64) -> tuple[I64, I64]:
+        """Per ENTER the ENTER of the innermost call that ran when its call was last resumed before an event, -1 for none; and
+        where it was resumed."""
+        rows, keys = self._resumes
+        if not len(rows):
+            return np.full(len(call), -1, np.int64), at
+        place = np.maximum(np.searchsorted(keys, call * len(self.graph) + at, "right") - 1, 0)
+        resumed = rows[place]
+        before = np.maximum(resumed - 1, 0)
+        strand = self.graph.strand
+        fits = (
+            (self.graph.call[resumed] == call) & (resumed <= at) & (resumed > 0) & (strand[before] == strand[resumed])
+        )
+        return np.where(fits, self.graph.inner[before], -1), resumed
+
+    def _among_callers(self, rows: npt.NDArray[Any], region: I64) -> I32:
         caller = self.graph.calls.caller
         found = np.full(len(rows), -1, np.int32)
         open_ = np.flatnonzero(rows >= 0)
@@ -92,7 +132,7 @@ class Frames:
     def at(self, rows: I64) -> I32:
         """The frames that some events are in, -1 for none."""
         region = self.graph.region[rows].astype(np.int64)
-        inside = self.where.inside(self.graph.call[rows], region)
+        inside = self.where.inside(self.graph.call[rows], region, rows)
         own = np.where(inside >= 0, inside, self.visit[region])
         return np.where(own >= 0, own, self.hung[region])
 
@@ -154,7 +194,7 @@ def find_frames(graph: ExecutionGraph) -> Frames:
     parent[called] = number[caller[called]]
     # Nearly all callers are in their calls' regions.
     elsewhere = called[home[parent[called]] != home[called]]
-    parent[elsewhere] = where.inside(caller[elsewhere], home[elsewhere].astype(np.int64))
+    parent[elsewhere] = where.inside(caller[elsewhere], home[elsewhere].astype(np.int64), enter[elsewhere])
     tops = np.flatnonzero(parent[:count] < 0)
     of_visit = visit[home[tops]]
     parent[tops] = of_visit
@@ -250,11 +290,11 @@ def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64, I64]:
     caller = graph.calls.caller[where.number[call]]
     led = (caller >= 0) | (regions.kind[regions.parent[called]] != RegionKind.ROOT)
     called, caller = called[led], caller[led]
-    for those, rows, around in (
-        (opened, graph.call[cause[opened]], graph.region[cause[opened]].astype(np.int64)),
-        (called, caller, regions.parent[called]),
+    for those, rows, around, at in (
+        (opened, graph.call[cause[opened]], graph.region[cause[opened]].astype(np.int64), cause[opened]),
+        (called, caller, regions.parent[called], call[led]),
     ):
-        inside = where.inside(rows, around)
+        inside = where.inside(rows, around, at)
         hung[those] = np.where(inside >= 0, inside, visit[around])
         above[those] = around
     open_ = np.flatnonzero((hung < 0) & (above >= 0))

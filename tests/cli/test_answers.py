@@ -297,7 +297,7 @@ def test_a_run_of_no_events_has_nothing_to_sum(shell):
     shell.process("run", "--workspace", ".", "--name", "empty", "--", "true")
     done = shell("aggregate", "--run", "empty", code=1)
     assert done.stdout == "" and done.stderr.startswith(
-        "clew: run empty recorded no event: no process recorded anything"
+        "clew: run empty recorded no event: no Python process was recorded: true is no Python program"
     )
 
 

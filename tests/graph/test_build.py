@@ -1,5 +1,7 @@
 from clew.graph.build import build
+from clew.graph.store import open_graph
 from clew.records.event import EdgeKind, Kind
+from clew.records.run import load_run, save_run
 
 
 def kinds(graph, strand):
@@ -170,6 +172,17 @@ def test_a_run_without_traces_says_why_it_is_empty(run):
     graph, problems = build(run.write())
     assert len(graph) == 0 and len(graph.regions) == 0
     assert "`python app.py` started no Python that clew could trace" in problems[-1].what
+
+
+def test_of_a_run_without_traces_what_was_noted_while_it_was_recorded_is_the_reason(run):
+    folder = run.write()
+    save_run(
+        folder, load_run(folder)._replace(notes=["no Python process was recorded: /bin/true is no Python program"])
+    )
+    _, problems = build(folder)
+    assert problems[-1].what == "no Python process was recorded: /bin/true is no Python program"
+    open_graph(folder)
+    assert not any("trace files are gone" in problem.what for problem in open_graph(folder)[1]), "there never were any"
 
 
 def test_a_long_thread_goes_through_many_chunks(run):

@@ -54,6 +54,21 @@ def flows_in(run, **options) -> Flows:
     return Flows.of(open_run(run.write()), **options)
 
 
+def test_what_a_generator_that_requests_share_does_for_one_is_in_that_ones_flow(run):
+    thread = run.process().thread()
+    # The first request makes a generator in another one; the second goes on with the inner one by the outer one.
+    thread.enter("serve").request("serve").enter("ask").enter("outer").enter("inner").enter("make").exit("make")
+    thread.suspend("inner").suspend("outer").exit("ask").exit("serve")
+    thread.enter("serve").request("serve").enter("ask").resume("outer").resume("inner").enter("make").log("made").exit(
+        "make"
+    )
+    thread.log("told").suspend("inner").suspend("outer").enter("after").exit("after").exit("ask").exit("serve")
+    flows = flows_in(run)
+    assert written(flows, 0) == ["serve", "  ask", "    outer", "      inner", "        make"]
+    assert written(flows, 1) == ["serve", "  ask", "    after", "    make"]
+    assert [written(flows, 1)[call - flows.first[1]].strip() for call in flows.log_call] == ["ask", "make"]
+
+
 class Naive:
     """What the flows of a graph are, by the definition."""
 
