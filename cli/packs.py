@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 _STANDARD = "standard library"
 
 
+def _beginning(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Names of packs, for the shell's completion."""
+    from clew.esl.packs import known
+
+    return [name for name in known() if name.startswith(typed)]
+
+
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_beginning)
 @json_option
 def packs(name: str | None, as_json: bool) -> None:
     """List the packs: what `include NAME;` adds to a spec, the library that is installed, and what one operation costs.

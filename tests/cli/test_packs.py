@@ -4,7 +4,9 @@ import json
 import sys
 
 import pytest
+from click.shell_completion import BashComplete
 
+from clew.cli import group as commands
 from clew.esl import packs
 
 
@@ -14,6 +16,11 @@ def test_every_pack_is_listed_with_what_it_adds(shell):
     assert all(pack["adds"] for pack in listed)
     text = shell("packs").stdout
     assert all(any(line.split()[:1] == [name] for line in text.splitlines()) for name in packs.known())
+
+
+def test_a_shell_completes_their_names():
+    found = BashComplete(commands.clew, {}, "clew", "_CLEW_COMPLETE").get_completions(["packs"], "dj")
+    assert [item.value for item in found] == ["django"]
 
 
 @pytest.mark.parametrize("name", list(packs.shipped()))

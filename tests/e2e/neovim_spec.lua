@@ -1,4 +1,4 @@
--- Does in Neovim what a user does in a spec: sees what is wrong and has it mended, completes, asks, follows, renames and formats.
+-- Does in Neovim what a user does in a spec: sees what is wrong and has it mended, completes, asks, follows, renames, formats, and makes rules from Python.
 local editor = dofile(vim.env.CLEW_TEST_EDITOR)
 local seen = editor.seen
 
@@ -56,4 +56,26 @@ editor.run(function()
   vim.lsp.buf.definition()
   editor.wait(function() return #vim.fn.getqflist() > 0 end, "no functions are listed")
   seen.listed = vim.tbl_map(function(one) return one.lnum end, vim.fn.getqflist())
+
+  editor.open("shop/app.py", 9)
+  vim.fn.cursor(9, 6)
+  vim.fn.setqflist({})
+  vim.lsp.buf.references()
+  editor.wait(function() return #vim.fn.getqflist() > 0 end, "no rules are listed")
+  seen.rules = vim.tbl_map(function(one) return one.lnum .. ": " .. one.text end, vim.fn.getqflist())
+  vim.cmd("cclose")
+  vim.ui.select = function(items, options, choose)
+    seen.python_actions = vim.tbl_map(options.format_item, items)
+    for _, item in ipairs(items) do
+      if options.format_item(item):find("request root", 1, true) then
+        choose(item, 1)
+      end
+    end
+  end
+  vim.fn.cursor(9, 6)
+  vim.lsp.buf.code_action()
+  editor.wait(function() return seen.python_actions ~= nil end, "no actions in a Python file")
+  editor.open("shop.esl", 1)
+  until_text_has("request shop.app:order")
+  seen.added = text()
 end)

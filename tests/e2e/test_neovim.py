@@ -128,3 +128,10 @@ def test_a_spec_is_written(tmp_path):
         "receive shop.app:take key item as buy;",
     ]
     assert seen["listed"] == [lines["def order(item, user):"], lines["def take(item):"]]
+    assert seen["rules"] == [
+        "2: scope shop.app:order, shop.app:take;", "4: send shop.app:order key item as buy;"
+    ]  # fmt: skip
+    # It is traced already.
+    actions = ("make this a request root", "send here (key item)", "receive here (key item)")
+    assert seen["python_actions"] == [f"clew: {action}" for action in actions]
+    assert seen["added"].splitlines() == [*seen["text"].splitlines(), "", "request shop.app:order;"]

@@ -38,6 +38,7 @@ def test_every_kind_of_rule_is_among_them() -> None:
     assert {len(action.values) for action in actions if action.event == "position"} == {1, 2}
     words = {word for text in texts for word in re.findall(r"[a-z]+", text)}
     assert words >= {"each", "start", "finish", "watch", "unique", "by", "contains", "on", "extended", "most", "unsafe"}
+    assert words >= {"scope", "except", "async", "decorated", "subclasses", "level"}
     assert words >= {"redact", "matching", "parameter", "logs", "limit", "when"}
 
 
