@@ -11,6 +11,7 @@ from clew.esl import SourceIndex, check, compile_text
 from clew.esl.expression import AT_FINISH, FUNCTIONS, METHODS, THIS
 from clew.esl.packs import known
 from clew.esl.words import BUILT_IN_LEVELS, CLAUSES, EVENTS, KEYWORDS, MEMBER_KEYWORDS, MOMENTS, UNITS
+from tests.esl.damaged import damaged
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/esl.md").read_text("utf-8")
@@ -94,3 +95,23 @@ def test_every_form_of_a_value_is_one() -> None:
     ]:
         compiled = compile_text(f"payload finish a:f value {text} as x;", workspace="/")
         assert compiled.problems == (), text
+
+
+def problems_of(text: str, index: SourceIndex) -> None:
+    """Each has a sentence, and a place in the text that agrees with its line and column."""
+    for problem in check("example.esl", index.root, text=text, index=index, refresh=False).problems:
+        span = problem.span
+        assert problem.message and 0 <= span.start <= span.end <= len(text)
+        before = text[: span.start]
+        assert (span.line, span.column) == (before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_prefix_of_an_example_is_held_against_the_source(example: str, index: SourceIndex) -> None:
+    for stop in range(len(example)):
+        problems_of(example[:stop], index)
+
+
+def test_ten_thousand_damaged_examples_are_held_against_the_source(index: SourceIndex) -> None:
+    for text in damaged(EXAMPLES, 10_000):
+        problems_of(text, index)

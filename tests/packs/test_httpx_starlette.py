@@ -46,10 +46,11 @@ PROGRAM = """
     )
     app = Starlette(routes=[
         Route("/items/{number:int}", item), Route("/slow/{number:int}", slow), Route("/later/{number:int}", later),
-        Route("/broken/{number:int}", broken), Mount("/inner", app=inner),
+        Route("/broken/{number:int}", broken), Mount("/inner", app=inner), Mount("/by/{name}", app=inner),
     ])
     paths = [(number + shift, f"/{name}/{number + shift}")
-             for shift, name in ((0, "items"), (100, "slow"), (200, "later"), (300, "broken"), (400, "inner/of"))
+             for shift, name in ((0, "items"), (100, "slow"), (200, "later"), (300, "broken"), (400, "inner/of"),
+                                  (600, "by/somebody/of"))
              for number in range(3)]
     paths.append((500, "/nowhere/5"))
 
@@ -61,14 +62,18 @@ PROGRAM = """
 def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
     found = traced(ASGI + PROGRAM, "include httpx, starlette, standard;")
     # In a task, in a thread of the pool, after the answer was sent, with an error, and behind a middleware's own task.
-    found.requests_are_apart([*range(3), *range(100, 103), *range(200, 203), *range(300, 303), *range(400, 403)])
+    found.requests_are_apart(
+        [*range(3), *range(100, 103), *range(200, 203), *range(300, 303), *range(400, 403), *range(600, 603)]
+    )
     found.requests_are_apart(range(900, 903))
     assert Counter(found.requests()) == {
         "GET /items/{number:int}": 6,
         "GET /slow/{number:int}": 3,
         "GET /later/{number:int}": 3,
         "GET /broken/{number:int}": 3,
+        "GET /inner/of/{number:int}": 3,
         "GET /of/{number:int}": 3,
+        "GET": 1,
     }
     statuses = Counter(found.values("status"))
     assert {status: count for status, count in statuses.items() if status in ("202", "404", "500")} == {
@@ -76,6 +81,6 @@ def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
         "404": 2,
         "500": 2 * 3,
     }
-    assert Counter(each.split(",")[0] for each in found.values("sent")) == {"('GET'": 16 + 3 + 1}
+    assert Counter(each.split(",")[0] for each in found.values("sent")) == {"('GET'": 19 + 3 + 1}
     stored = b"".join(path.read_bytes() for path in found.folder.rglob("*") if path.is_file())
-    assert b"s3cret" not in stored and b"nowhere" not in stored
+    assert b"s3cret" not in stored and b"nowhere" not in stored and b"somebody" not in stored
