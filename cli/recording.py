@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import re
 import shlex
 from pathlib import Path
 
@@ -86,7 +85,8 @@ def record(options: Options) -> int:
 
 def program_name(command: tuple[str, ...]) -> str:
     """`app` for `python app.py`, `pkg.tool` for `python -m pkg.tool`, else the command's own name."""
-    if re.match(r"python[\d.]*$|pypy", Path(command[0]).name):
+    interpreter = Path(command[0]).name
+    if interpreter.startswith("pypy") or (interpreter[:6] == "python" and not interpreter[6:].strip("0123456789.")):
         words = iter(command[1:])
         for word in words:
             if word == "-m":

@@ -4,8 +4,6 @@ Invariant: what `read` makes of a command line is what click makes of it (`clew.
 is unusual, mistaken, or asks for help, it leaves to click.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Invariant: nothing is loaded for them but the standard library and the reader: a short program's user waits for them.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from array import array

@@ -6,8 +6,6 @@ here raises. The header's form is fixed, so it is written and read here: a propa
 it first some milliseconds to load.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Invariant: what is read of a chunk counts only if its header is the same after i
 meanwhile (`Gone`), and is in a packed file by then.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Invariant: the conversion is monotone and continuous, so it never changes an ord
 machine run in step: all pairs of a boot make one map, which is shared by all processes recorded in that boot.
 """
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from collections.abc import Iterable

@@ -8,8 +8,6 @@ goes wrong with one process's files leaves the others alone; a run folder that i
 bounded by one packed file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -7,8 +7,6 @@ that the entry names; the process connects, reads one request, answers it and go
 Invariant: folder, entries and sockets belong to the user and are open to nobody else, and both sides check who the other is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -63,7 +61,7 @@ def owner(pid: int) -> int | None:
 
 def _status(pid: int, name: str) -> str:
     """What the kernel says of a process under a name; "" when it says nothing."""
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         return next((line.removeprefix(name) for line in file if line.startswith(name)), "")
 
 
@@ -111,7 +109,7 @@ def register(entry: Entry) -> str | None:
     return None
 
 
-def entries() -> Iterator[tuple[Path, Entry]]:
+def entries() -> "Iterator[tuple[Path, Entry]]":
     """Every process that can be attached to now, with its entry's file; entries of processes that are gone are removed."""
     from pathlib import Path  # which a process that can be attached to does without
 
@@ -128,7 +126,7 @@ def entries() -> Iterator[tuple[Path, Entry]]:
                         left.unlink()
 
 
-def read(path: Path) -> Entry | None:
+def read(path: "Path") -> Entry | None:
     """None when the file is damaged, or was removed meanwhile."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,5 @@
 """What can be wrong with a recording: errors that end a command, problems that are reported beside the answer."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -4,8 +4,6 @@ A record is 16 bytes, `ticks: u64` then `word: u64`, little-endian, followed by 
 *extension*). Invariant: the ticks are stored last, so a record whose ticks are zero was never finished.
 """
 
-from __future__ import annotations
-
 import enum
 import struct
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Invariant: none of it raises; what could not be read is in `problems`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -133,8 +131,8 @@ class Definitions(NamedTuple):
 
     @classmethod
     def of(
-        cls, chunks: Iterable[tuple[bytes, int]], found: ProcessRecords, named: Iterable[int], notes: Iterable[Note]
-    ) -> Definitions:
+        cls, chunks: Iterable[tuple[bytes, int]], found: "ProcessRecords", named: Iterable[int], notes: Iterable[Note]
+    ) -> "Definitions":
         """As it is now; `named` are the threads that were defined."""
         threads = {serial: found.threads[serial] for serial in named}
         return cls(
@@ -146,7 +144,7 @@ class Definitions(NamedTuple):
             tuple(notes),
         )
 
-    def define(self, found: ProcessRecords, notes: dict[Note, None]) -> None:
+    def define(self, found: "ProcessRecords", notes: dict[Note, None]) -> None:
         """Takes all of it down, where nothing is defined yet."""
         for serial, (native_id, name, daemon) in self.threads.items():
             thread = found.threads.setdefault(serial, ThreadRecords(serial))

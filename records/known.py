@@ -3,8 +3,6 @@
 Invariant: a chunk is known by its identity and the checksum of its frame, so what is known of it is what is in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

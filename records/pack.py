@@ -4,8 +4,6 @@ Invariants: `unpack(pack(chunk)) == chunk` for any bytes whatsoever; a frame sta
 damaged costs itself only, and `frames` finds the next one by its magic. `docs/trace-format.md` draws the bytes.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Invariant: no more than one packed file is in memory at a time, while its frames are looked for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

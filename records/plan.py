@@ -4,8 +4,6 @@ A plan is one JSON document. Expressions are nested lists, a small safe subset t
 and compiled once by whoever reads it.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, Literal, NamedTuple, get_args
 

@@ -3,8 +3,6 @@
 Invariant: the folder and everything in it is private to the user, and `.clew/` is ignored by git.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -86,13 +84,13 @@ def host_name() -> str:
 def boot_id() -> str:
     """Names the boot that the cycle counter and the monotonic clock count from; the host's name where there is no id."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             return file.read().strip()
     except OSError:
         return host_name()
 
 
-def workspace_of(folder: Path) -> Path:
+def workspace_of(folder: "Path") -> "Path":
     """The nearest folder upwards that has runs, else the one that looks like a project's top, else `folder` itself."""
     folder = folder.resolve()
     for candidate in (folder, *folder.parents):
@@ -104,34 +102,34 @@ def workspace_of(folder: Path) -> Path:
     return folder
 
 
-def the_workspace(given: Path | None) -> Path:
+def the_workspace(given: "Path | None") -> "Path":
     """Whose runs a command is about: the folder that was given, else what the working directory is in."""
     from pathlib import Path
 
     return given.resolve() if given else workspace_of(Path.cwd())
 
 
-def make_folder(workspace: Path) -> Path:
+def make_folder(workspace: "Path") -> "Path":
     """The folder of all that clew keeps of a workspace: the user's alone, and not for version control. Raises OSError."""
     base = workspace / FOLDER
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
     base.chmod(0o700)
     ignore = base / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("*\n", encoding="ascii")
+        ignore.write_text("*\n", encoding="utf-8")
     return base
 
 
 def create_run(
-    workspace: Path,
+    workspace: "Path",
     *,
     name: str,
     command: list[str],
     spec: str,
     plan: str,
-    cwd: Path | None = None,
+    cwd: "Path | None" = None,
     attached_to: int = 0,
-) -> tuple[Path, RunInfo]:
+) -> "tuple[Path, RunInfo]":
     """Makes the folder of a new run and writes its two files. Raises `RunError` when that can't be done.
 
     `attached_to` is the process that is recorded while it runs, if the run is not of a program that is started for it.
@@ -178,21 +176,21 @@ def create_run(
     return folder, info
 
 
-def remove_run(folder: Path) -> None:
+def remove_run(folder: "Path") -> None:
     """With all that is in it, as far as that can be removed."""
     import shutil  # which a run that begins does not need
 
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def save_run(folder: Path, info: RunInfo) -> None:
+def save_run(folder: "Path", info: RunInfo) -> None:
     """Writes `run.json` whole or not at all."""
     text = json.dumps(info._asdict(), indent=1, ensure_ascii=False) + "\n"
     # What a command line has that is no UTF-8 could not be shown either.
     write_private(folder / RUN_FILE, text.encode("utf-8", "replace").decode())
 
 
-def load_plan_text(folder: Path) -> str:
+def load_plan_text(folder: "Path") -> str:
     """Raises `RunError`."""
     try:
         return (folder / PLAN_FILE).read_text(encoding="utf-8")
@@ -200,7 +198,7 @@ def load_plan_text(folder: Path) -> str:
         raise RunError(f"{folder / PLAN_FILE}: cannot be read ({error.strerror})") from None
 
 
-def save_plan(folder: Path, plan: str) -> None:
+def save_plan(folder: "Path", plan: str) -> None:
     """Writes `plan.json` whole or not at all. Raises `RunError`."""
     try:
         write_private(folder / PLAN_FILE, plan)
@@ -208,14 +206,14 @@ def save_plan(folder: Path, plan: str) -> None:
         raise RunError(f"{folder / PLAN_FILE}: cannot be written ({error.strerror})") from None
 
 
-def finish_run(folder: Path, info: RunInfo, exit_code: int | None, notes: list[str]) -> RunInfo:
+def finish_run(folder: "Path", info: RunInfo, exit_code: int | None, notes: list[str]) -> RunInfo:
     """`exit_code` is None when the program goes on, or nobody learns it."""
     done = info._replace(finished=time.time_ns(), exit_code=exit_code, notes=[*info.notes, *notes])
     save_run(folder, done)
     return done
 
 
-def load_run(folder: Path) -> RunInfo:
+def load_run(folder: "Path") -> RunInfo:
     """Raises `RunError` when the folder is missing, is no run, is damaged, or is of a newer format."""
     file = folder / RUN_FILE
     try:
@@ -242,7 +240,7 @@ def load_run(folder: Path) -> RunInfo:
     return info
 
 
-def _checked(file: Path, data: dict[Any, Any]) -> dict[str, Any]:
+def _checked(file: "Path", data: dict[Any, Any]) -> dict[str, Any]:
     """The fields that this version knows. Raises `RunError` when one is missing or not what it has to be."""
     known: dict[str, Any] = {}
     for name, known_as in RunInfo.__annotations__.items():
@@ -250,7 +248,7 @@ def _checked(file: Path, data: dict[Any, Any]) -> dict[str, Any]:
             if name not in RunInfo._field_defaults:
                 raise RunError(f"{file}: damaged, it has no field {name!r}; record the run again")
             continue
-        what, fits = _FIELDS[known_as.__forward_arg__]
+        what, fits = _FIELDS[known_as]
         value = data[name]
         if not fits(value):
             raise RunError(f"{file}: damaged, its field {name!r} is not {what}; record the run again")
@@ -267,17 +265,17 @@ def _is_number(value: object) -> bool:
     return type(value) is int and abs(value) < 1 << 62
 
 
-_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "str": ("a text", _is_text),
-    "int": ("a number", _is_number),
-    "bool": ("true or false", lambda value: type(value) is bool),
-    "int | None": ("a number or null", lambda value: value is None or _is_number(value)),
-    "list[str]": ("a list of texts", lambda value: type(value) is list and all(map(_is_text, value))),
+_FIELDS: dict[object, tuple[str, Callable[[Any], bool]]] = {
+    str: ("a text", _is_text),
+    int: ("a number", _is_number),
+    bool: ("true or false", lambda value: type(value) is bool),
+    int | None: ("a number or null", lambda value: value is None or _is_number(value)),
+    list[str]: ("a list of texts", lambda value: type(value) is list and all(map(_is_text, value))),
 }
 """By a field's type: what it has to be, and whether a value is that."""
 
 
-def list_runs(workspace: Path) -> list[tuple[Path, RunInfo | RunError]]:
+def list_runs(workspace: "Path") -> "list[tuple[Path, RunInfo | RunError]]":
     """Every folder under `.clew/runs`, newest first; a damaged one with the error that names it."""
     base = workspace / FOLDER / "runs"
     found: list[tuple[Path, RunInfo | RunError]] = []
@@ -294,7 +292,7 @@ def _made(info: RunInfo | RunError) -> int:
     return (info.imported or info.started) if isinstance(info, RunInfo) else 0
 
 
-def find_run(workspace: Path, which: str | None = None) -> Path:
+def find_run(workspace: "Path", which: str | None = None) -> "Path":
     """The folder of a run: by path, id, name (the newest of that name) or, with None, the newest. Raises `RunError`."""
     from pathlib import Path
 
@@ -317,31 +315,39 @@ def find_run(workspace: Path, which: str | None = None) -> Path:
     raise RunError(f"no run is called {which!r} in {workspace / FOLDER}; {known}{more}")
 
 
-def trace_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*" + TRACE_SUFFIX) if path.is_file())
+def trace_files(folder: "Path") -> "list[Path]":
+    return sorted(path for path in _ending(folder, TRACE_SUFFIX) if path.is_file())
 
 
-def packed_files(trace: Path | str) -> list[Path]:
+def packed_files(trace: "Path | str") -> "list[Path]":
     """What was packed of a process's trace file, oldest first: `STEM.clewz`, `STEM.1.clewz`, `STEM.2.clewz` …"""
-    import glob
     from pathlib import Path
 
     path = Path(trace)
-    parts = path.parent.glob(f"{glob.escape(path.stem)}.*" + PACKED_SUFFIX[1:])
     numbered = []
-    for part in parts:
+    for part in _ending(path.parent, PACKED_SUFFIX):
+        if not part.name.startswith(f"{path.stem}."):
+            continue
         middle = part.name[len(path.stem) : -len(PACKED_SUFFIX)]
         if not middle or middle[1:].isdigit():
             numbered.append((int(middle[1:] or 0), part))
     return [part for _, part in sorted(numbered)]
 
 
-def record_files(folder: Path) -> list[Path]:
+def record_files(folder: "Path") -> "list[Path]":
     """Every file of the run that holds records, packed or not."""
-    return sorted([*trace_files(folder), *folder.glob("*" + PACKED_SUFFIX)])
+    return sorted([*trace_files(folder), *_ending(folder, PACKED_SUFFIX)])
 
 
-def disk_bytes(folder: Path) -> int:
+def _ending(folder: "Path", suffix: str) -> "list[Path]":
+    """Files by the ends of their names, without loading and compiling what takes patterns; none where there is no folder."""
+    try:
+        return [folder / name for name in os.listdir(folder) if name.endswith(suffix)]
+    except OSError:
+        return []
+
+
+def disk_bytes(folder: "Path") -> int:
     """What the run's records take on disk; files with holes take less than their length. An imported run has its store only."""
     total = 0
     for path in record_files(folder) or (folder / STORE_FOLDER).glob("*"):
@@ -351,7 +357,7 @@ def disk_bytes(folder: Path) -> int:
     return total
 
 
-def write_private(path: Path, content: str | bytes) -> None:
+def write_private(path: "Path", content: str | bytes) -> None:
     """Whole or not at all, for the user alone. Raises OSError."""
     data = content if isinstance(content, bytes) else content.encode()
     temporary = path.with_name(path.name + ".part")

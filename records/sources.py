@@ -9,14 +9,13 @@ before the process began, or git has it in a commit that was checked out unchang
 that others wrote, a file that it names counts if it has not been touched since the trace began, or git knows no later version.
 """
 
-from __future__ import annotations
-
 import contextlib
-import hashlib
+import importlib
 import itertools
 import json
 import os
 import re
+import sys
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -151,7 +150,7 @@ def text(run_folder: Path, source: Source) -> str | None:
         data = _unpacked(_text_file(run_folder, source.digest).read_bytes())
     except (OSError, ValueError, zlib.error):
         return None
-    return data.decode("utf-8", "replace") if hashlib.sha256(data).hexdigest() == source.digest else None
+    return data.decode("utf-8", "replace") if _digest_of(data) == source.digest else None
 
 
 def prune(workspace: Path) -> None:
@@ -237,7 +236,7 @@ def _fits(data: bytes, sites: Iterable[SiteInfo]) -> bool:
 
 def _put(run_folder: Path, data: bytes) -> str:
     """Keeps a text. Raises OSError."""
-    digest = hashlib.sha256(data).hexdigest()
+    digest = _digest_of(data)
     path = _text_file(run_folder, digest)
     try:
         os.utime(path)  # it is wanted again
@@ -249,6 +248,16 @@ def _put(run_folder: Path, data: bytes) -> str:
 
 def _text_file(run_folder: Path, digest: str) -> Path:
     return folder_of(run_folder) / digest[:2] / f"{digest[2:]}.z"
+
+
+def _digest_of(data: bytes) -> str:
+    # hashlib is this and OpenSSL, which takes as long to load as this takes for a megabyte.
+    own = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
+    try:
+        made = importlib.import_module(own)
+    except ImportError:
+        made = importlib.import_module("hashlib")
+    return str(made.sha256(data).hexdigest())
 
 
 def _digest(value: object) -> str:

@@ -8,8 +8,6 @@ bytes as soon as they are read. Invariant: bytes that the program sends itself (
 edge; a pickle is not copied, whatever its size.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

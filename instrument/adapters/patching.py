@@ -4,8 +4,6 @@ Invariant: a module that the program never imports is not imported for its hooks
 its module as it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
@@ -27,7 +25,7 @@ Patch = Callable[[Any], None]
 _pending: dict[str, list[Patch]] = {}
 _always: list[tuple[Callable[[str], bool], Patch]] = []
 _hooked: set[CodeType] = set()
-_placed: list[_Placed] = []
+_placed: "list[_Placed]" = []
 """Every function whose code was changed in place, in that order."""
 
 

@@ -4,8 +4,6 @@ Invariant: the puts and gets it records are the same (`tests/instrument/test_que
 waited for is recorded in C only.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections import deque

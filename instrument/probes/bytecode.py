@@ -15,8 +15,6 @@ A probe is a constant and what follows its LOAD_CONST; see `form`. One that acts
 probe; LOAD_FAST parameter; DELETE_SUBSCR.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import CodeType
 from typing import NamedTuple

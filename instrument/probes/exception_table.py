@@ -3,8 +3,6 @@
 An entry is four numbers, each in big-endian groups of 6 bits (0x40: more follow), the first byte of an entry marked 0x80.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

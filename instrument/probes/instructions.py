@@ -4,8 +4,6 @@ Positions are in *units* (2 bytes: opcode and argument). Invariant: an instructi
 unit and its inline caches; a position that names an instruction names its first prefix.
 """
 
-from __future__ import annotations
-
 import opcode
 import re
 import sys

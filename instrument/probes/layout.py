@@ -4,8 +4,6 @@ Invariant: code inserted *before* an instruction runs also when the instruction 
 runs only when that instruction has run.
 """
 
-from __future__ import annotations
-
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ An entry is a head byte (0x80, form in bits 3-6, units - 1 in bits 0-2) and a pa
 the entry before, columns absolute. So an entry can be repeated for more units once its line delta is set to zero.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from bisect import bisect_right

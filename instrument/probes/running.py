@@ -4,8 +4,6 @@ Invariant: a function ends up with what the plan of now makes of its original co
 says nothing. Calls under way go on with the code they began with; they are named, for a note in the trace.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType

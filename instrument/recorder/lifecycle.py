@@ -6,8 +6,6 @@ SEND that its parent made just before the fork; a process that ends by itself le
 registers with `at_start`.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import json

@@ -33,6 +33,23 @@ def test_help_and_version_load_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
+def test_recording_a_program_loads_no_openssl_and_compiles_no_annotations():
+    code = (
+        "import sys, typing\n"
+        "compiled = []\n"
+        "make = typing.ForwardRef.__init__\n"
+        "def made(self, text, *rest, **named):\n"
+        "    compiled.append(text)\n"
+        "    make(self, text, *rest, **named)\n"
+        "typing.ForwardRef.__init__ = made\n"
+        "import clew.cli.recording, clew.records.collect, clew.records.ended, clew.cli.summary\n"
+        "heavy = {'_hashlib', '_ssl', 'dataclasses', 'inspect', 'subprocess', 'shutil'} & set(sys.modules)\n"
+        "print(compiled, heavy)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[] set()\n", done.stderr
+
+
 def test_the_help_names_every_command(shell):
     text = shell("--help").stdout
     assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == list(group.COMMANDS)
