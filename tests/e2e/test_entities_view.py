@@ -77,6 +77,24 @@ def test_an_entity_tells_what_it_did_and_leads_into_its_container_and_to_a_walk(
     expect(page.locator(".walk-card, .walk g.node, g.node").first).to_be_visible()
 
 
+def test_from_a_call_one_comes_to_everyone_at_its_time_and_back_and_from_there_to_the_timeline(browse, expect):
+    page = browse("view=timeline&run=failed-write")
+    expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
+    page.locator(".timeline-canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("button", name="Everyone then").click()
+    expect(page.locator(FRONT)).to_be_visible()
+    expect(page).to_have_url(re.compile(r"view=entities.*\bat=\d+"))
+    page.keyboard.press("Alt+ArrowLeft")
+    expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
+    page.keyboard.press("Alt+ArrowRight")
+    page.locator(".entity-rows button").first.click()
+    page.locator(".entity-card").get_by_role("button", name="On the timeline").click()
+    expect(page).to_have_url(re.compile(r"view=timeline.*\bfrom=\d+&to=\d+"))
+    page.get_by_role("navigation", name="Where you came from").get_by_role("button").last.click()
+    expect(page.locator(FRONT)).to_be_visible()
+
+
 def test_the_picture_is_copied_as_svg_and_fits_a_narrow_window(browse, expect):
     page = browse(ASKED, width=500, height=760, dark=True)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

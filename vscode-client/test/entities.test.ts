@@ -6,6 +6,8 @@ import { hull } from "../src/panel/layout/entities/hull";
 import { type Named, placeNames } from "../src/panel/layout/entities/names";
 import { Activity, FADE_MS, loadShare, widthOf } from "../src/panel/model/entities/activity";
 import { Camera } from "../src/panel/model/entities/camera";
+import { labelsOf } from "../src/panel/model/entities/labels";
+import { busiestOf, inOrder, neighbourOf } from "../src/panel/model/entities/order";
 import { addOwnDrawing } from "../src/panel/model/entities/own";
 import { Playback, SPEEDS } from "../src/panel/model/entities/playback";
 import type { EntitySource, Goal } from "../src/panel/model/entities/source";
@@ -13,6 +15,7 @@ import { EntityAnswers } from "../src/panel/model/reportEntities";
 import { EntityState, type Step } from "../src/panel/model/entities/state";
 import { clarityWords, stepWords } from "../src/panel/model/entities/words";
 import { EntityPlayer } from "../src/panel/views/entityPlayer";
+import { everyoneAt, untimed } from "../src/panel/kinds/entities";
 import { registerOwn } from "../src/panel/kinds/own";
 import { Board } from "../src/panel/draw/entities/board";
 import { random } from "./random";
@@ -456,6 +459,55 @@ describe("words", () => {
     expect(stepWords(step({}), boxes)).toBe("something that is not shown");
     expect(stepWords(step({ to: 104 }), boxes)).toBe("100 events: now at event 104");
   });
+});
+
+describe("lists of entities", () => {
+  const theater = new Map([box(1), box(3, 1), box(2), box(4, 2), box(5, 3)].map((one) => [one.entity, one]));
+
+  test("have containers before what is in them, and go all around", () => {
+    expect(inOrder(theater)).toEqual([1, 3, 5, 2, 4]);
+    expect([9, 1, 4].map((one) => neighbourOf([1, 3, 4], one, 1))).toEqual([1, 3, 1]);
+    expect([9, 1, 4].map((one) => neighbourOf([1, 3, 4], one, -1))).toEqual([4, 4, 3]);
+    expect(neighbourOf([], 1, 1)).toBeUndefined();
+  });
+
+  test("begin with who talks most, without containers that are silent", () => {
+    const boxes = [box(1, -1, { holds: 2 }), box(2, 1, { sent: 1 }), box(3, 1), box(4, -1, { received: 5, holds: 1 })];
+    expect(busiestOf(new Map(boxes.map((one) => [one.entity, one])), 2).map(({ entity }) => entity)).toEqual([4, 2]);
+  });
+});
+
+describe("labels", () => {
+  const told = (...boxes: EntityBox[]): string[] => [
+    ...labelsOf(new Map(boxes.map((one) => [one.entity, one]))).values(),
+  ];
+
+  test("are names where these are unique", () => {
+    expect(told(box(1), box(2, 1))).toEqual(["e1", "e2"]);
+  });
+
+  test("of the same name have the process, and the machine only where that is the same, too", () => {
+    const main = { name: "MainThread" };
+    expect(
+      told(
+        box(1, -1, { name: "east" }), box(2, -1, { name: "west" }),
+        box(3, 1, { name: "shop" }), box(4, 1, { name: "stock" }), box(5, 2, { name: "stock" }),
+        box(6, 3, main), box(7, 4, main), box(8, 5, main),
+      ), // prettier-ignore
+    ).toEqual([
+      "east", "west", "shop", "stock (east)", "stock (west)",
+      "MainThread (shop)", "MainThread (stock, east)", "MainThread (stock, west)",
+    ]); // prettier-ignore
+  });
+
+  test("of the same name in one place stay the same, also where containers hold each other", () => {
+    expect(told(box(1, 2, { name: "a" }), box(2, 1, { name: "a" }))).toEqual(["a", "a"]);
+  });
+});
+
+test("a question of everyone at a time keeps it until there is a moment", () => {
+  expect(everyoneAt("r", 12.6)).toEqual({ run: "r", ns: 13 });
+  expect(untimed({ run: "r", ns: 13, moment: 4, layout: "force" })).toEqual({ run: "r", layout: "force" });
 });
 
 describe("a workspace's own drawing", () => {

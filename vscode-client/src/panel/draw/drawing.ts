@@ -7,7 +7,7 @@
 import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import type { Flow as Direction } from "../layout/types";
 import { type Arrow, isArrow } from "../model/navigate";
-import { icon } from "./icons";
+import { toolButton, zoomControls } from "./zoomControls";
 
 export abstract class DrawingElement extends LitElement {
   static override properties: PropertyDeclarations = {
@@ -97,31 +97,11 @@ export abstract class DrawingElement extends LitElement {
 
   /** What is pressed below it. `direction`: in which it is drawn, where that can be changed; `more` stands before the others. */
   protected zoomControls(direction: Direction | undefined, more: unknown = nothing): TemplateResult {
-    const button = (
-      name: "minus" | "plus" | "fit" | "down" | "right",
-      title: string,
-      run: () => void,
-    ): TemplateResult =>
-      html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
     const other = direction === "down" ? "right" : "down";
-    return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
-      ${more}
-      ${
-        direction
-          ? button(other, other === "right" ? "Draw from left to right" : "Draw from top to bottom", () => {
-              this.dispatchEvent(new CustomEvent("clew-flow", { detail: other }));
-            })
-          : nothing
-      }
-      ${button("minus", "Zoom out (−)", () => {
-        this.zoomBy(1 / 1.3);
-      })}
-      ${button("plus", "Zoom in (+)", () => {
-        this.zoomBy(1.3);
-      })}
-      ${button("fit", "Show all (f)", () => {
-        this.fit();
-      })}
-    </div>`;
+    const turn = (): void => {
+      this.dispatchEvent(new CustomEvent("clew-flow", { detail: other }));
+    };
+    const title = other === "right" ? "Draw from left to right" : "Draw from top to bottom";
+    return zoomControls(this, html`${more} ${direction ? toolButton(other, title, turn) : nothing}`);
   }
 }

@@ -12,12 +12,21 @@ export interface CardActions {
   goTo(moment: number): void;
   walk(event: number): void;
   why(event: number): void;
+  /** What threads and tasks did around the present moment. */
+  timeline(): void;
   close(): void;
 }
 
 const TOLD = 12;
 
-export function entityCard(about: EntityResult, entity: number, fromNs: number, act: CardActions): TemplateResult {
+/** `labels` are names by entity that tell those of one name apart. */
+export function entityCard(
+  about: EntityResult,
+  entity: number,
+  fromNs: number,
+  labels: ReadonlyMap<number, string>,
+  act: CardActions,
+): TemplateResult {
   const { box, name, kind, path, happenings, event, location } = about;
   const facts = [
     kind,
@@ -27,7 +36,7 @@ export function entityCard(about: EntityResult, entity: number, fromNs: number, 
     box ? "" : "not there at this moment",
   ].filter(Boolean);
   return html`<section class="entity-card" aria-label="The entity that is selected">
-    <h3>${name}</h3>
+    <h3>${labels.get(entity) ?? name}</h3>
     ${path.length > 0 ? html`<p class="muted">in ${path.join(" › ")}</p>` : nothing}
     <p class="numbers">${facts.join(" · ")}</p>
     ${
@@ -56,6 +65,9 @@ export function entityCard(about: EntityResult, entity: number, fromNs: number, 
             })
           : nothing
       }
+      ${link("On the timeline", () => {
+        act.timeline();
+      })}
       ${
         box && box.holds > 0
           ? link("Look inside", () => {
@@ -76,7 +88,7 @@ export function entityCard(about: EntityResult, entity: number, fromNs: number, 
               },
               "The moment after it",
             )}
-            <span>${sentence(one, entity, act)}</span>
+            <span>${sentence(one, entity, labels, act)}</span>
           </li>`,
       )}
     </ol>
@@ -84,7 +96,11 @@ export function entityCard(about: EntityResult, entity: number, fromNs: number, 
   </section>`;
 }
 
-export function busiest(boxes: readonly EntityBox[], act: CardActions): TemplateResult {
+export function busiest(
+  boxes: readonly EntityBox[],
+  labels: ReadonlyMap<number, string>,
+  act: CardActions,
+): TemplateResult {
   return html`<section aria-label="The busiest entities">
     <table class="entity-rows">
       <thead>
@@ -99,7 +115,7 @@ export function busiest(boxes: readonly EntityBox[], act: CardActions): Template
           (box) =>
             html`<tr>
               <th scope="row">
-                ${link(box.name, () => {
+                ${link(labels.get(box.entity) ?? box.name, () => {
                   act.select(box.entity);
                 })}
               </th>
@@ -112,15 +128,14 @@ export function busiest(boxes: readonly EntityBox[], act: CardActions): Template
   </section>`;
 }
 
-/** What happened, in words without links. */
-export function happening({ what, name, otherName, channel }: EntityHappening): string {
-  if (what === "communication") return `${name} → ${otherName}${channel ? ` (${channel})` : ""}`;
-  if (what === "deletion") return `${name} ends`;
-  return otherName ? `${name} moves into ${otherName}` : `${name} is there`;
-}
-
-function sentence(one: EntityHappening, entity: number, act: CardActions): TemplateResult {
-  const { what, entity: first, other, name, otherName, channel } = one;
+function sentence(
+  one: EntityHappening,
+  entity: number,
+  labels: ReadonlyMap<number, string>,
+  act: CardActions,
+): TemplateResult {
+  const { what, entity: first, other, channel } = one;
+  const [name, otherName] = [labels.get(first) ?? one.name, labels.get(other) ?? one.otherName];
   const named = (id: number, text: string): TemplateResult =>
     id === entity
       ? html`${text}`

@@ -1,4 +1,5 @@
 /** "Entities": what is asked of who is where in a run, and who talks to whom, at a moment. */
+import { offset } from "../model/format";
 import { choice, question, text, whole } from "../model/question";
 import { registerView } from "../views/view";
 import { withRun } from "./target";
@@ -6,12 +7,25 @@ import { withRun } from "./target";
 export interface EntitiesQuestion {
   run?: string;
   source?: "" | "spec" | "strands";
-  /** Undefined for where most are there. */
+  /** Undefined for what `ns` says. */
   moment?: number;
+  /** What happened by then, since the run's start; undefined for where most are there. */
+  ns?: number;
   inside?: number;
   most?: number;
   /** A drawing: `auto`, or one by its name. */
   layout?: string;
+}
+
+/** All of a run at a time since its start. */
+export function everyoneAt(run: string, ns: number): EntitiesQuestion {
+  return { ...(run ? { run } : {}), ns: Math.max(0, Math.round(ns)) };
+}
+
+/** The same question at no particular time. */
+export function untimed(question: EntitiesQuestion): EntitiesQuestion {
+  const { moment: _moment, ns: _ns, ...rest } = question;
+  return rest;
 }
 
 registerView<EntitiesQuestion>({
@@ -37,14 +51,18 @@ registerView<EntitiesQuestion>({
       run: text("run"),
       source: choice("of", ["", "spec", "strands"], ""),
       moment: whole("moment"),
+      ns: whole("at"),
       inside: whole("inside"),
       most: whole("most"),
       layout: text("layout", "auto"),
     },
   ),
   levels: "none",
-  describe: ({ inside, source = "" }) =>
-    inside === undefined ? (source === "strands" ? "threads and tasks" : "of the whole run") : "in a container",
+  describe: ({ inside, source = "", moment, ns }) => {
+    const what =
+      inside === undefined ? (source === "strands" ? "threads and tasks" : "of the whole run") : "in a container";
+    return ns === undefined || moment !== undefined ? what : `${what} at ${offset(ns)}`;
+  },
   askedRun: (asked) => asked.run ?? "",
   // Entities and moments mean others in another run.
   inRun: ({ layout, source }, run) =>

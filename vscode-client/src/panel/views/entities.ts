@@ -4,55 +4,45 @@
  * Invariant: the picture is of one moment, which the player's bar names; what is left out of it is said.
  */
 import { html, nothing, type TemplateResult } from "lit";
-import { ref } from "lit/directives/ref.js";
-import type { EntitiesResult, EntityBox, EntityResult } from "../../shared/protocol";
+import type { EntitiesResult } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { AUTO } from "../draw/entities/auto";
-import { CONCENTRIC } from "../draw/entities/concentric";
-import { FORCE } from "../draw/entities/force";
+import { drawingKind, drawingKinds, nextKind } from "../draw/entities/kinds";
 import type { DrawingKind } from "../draw/entities/module";
-import { ownKind } from "../draw/entities/own";
-import { UNTANGLED } from "../draw/entities/untangled";
 import { entityBar } from "../draw/entityBar";
-import { busiest, type CardActions, entityCard, summary } from "../draw/entityCard";
+import { type CardActions, summary } from "../draw/entityCard";
 import { entityLegend } from "../draw/entityLegend";
-import { icon } from "../draw/icons";
-import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
-import { isRun } from "../draw/runs";
-import type { EntitiesQuestion } from "../kinds/entities";
-import { LiveEntities, RecordedEntities } from "../model/entities/source";
-import { ownDrawings } from "../model/entities/own";
-import { clarityWords, stepWords } from "../model/entities/words";
-import { count } from "../model/format";
+import { entityPage } from "../draw/entityPage";
+import { entityPickers } from "../draw/entityPickers";
+import { entityWhere } from "../draw/entityWhere";
+import { asking, emptyState, RECORD_COMMAND } from "../draw/parts";
+import { zoomControls } from "../draw/zoomControls";
+import { type EntitiesQuestion, untimed } from "../kinds/entities";
+import { inOrder, isSame, named, neighbourOf } from "../model/entities/order";
+import type { RecordedEntities } from "../model/entities/source";
+import { stepWords } from "../model/entities/words";
+import { aroundQuestion } from "../model/timeline";
 import { EntitiesStage } from "./entitiesStage";
+import { type KeyedView, pressed } from "./entityKeys";
+import { opened } from "./entityOpening";
 import { EntityPlayer } from "./entityPlayer";
+import { EntitySide } from "./entitySide";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
-const DRAWINGS: readonly DrawingKind[] = [AUTO, CONCENTRIC, FORCE, UNTANGLED];
 /** So much time a single step takes, for what fades. */
 const STEP_MS = 350;
-const SHIFTED = 100;
 const MORE = 300;
 const USUAL_MOST = 300;
-const BUSIEST = 40;
-/** Between two looks at the selected entity while one plays, in ms. */
-const ABOUT_MS = 400;
-const CLOSER = 1.3;
 
-export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
+export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, KeyedView {
   private answer: EntitiesResult | undefined;
   private source: RecordedEntities | undefined;
   private live = false;
   private asked = 0;
   private layout = "";
   private searched = "";
-  private about: { entity: number; moment: number; result: EntityResult } | undefined;
-  private aboutAsked = -Infinity;
-  /** The busiest entities, and when that was. */
-  private ranked: { at: number; boxes: readonly EntityBox[] } = { at: -Infinity, boxes: [] };
   /** What the last single step was, for who hears the page. */
   private said = "";
-  private readonly player = new EntityPlayer({
+  readonly player = new EntityPlayer({
     handle: (step) => {
       this.stage.handle(step);
     },
@@ -70,7 +60,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
       this.failed(error);
     },
   });
-  private readonly stage = new EntitiesStage(this.player.state, {
+  readonly stage = new EntitiesStage(this.player.state, {
     frame: (ms) => this.player.frame(ms),
     changed: () => {
       this.changed();
@@ -86,6 +76,10 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     },
   });
 
+  private readonly side = new EntitySide(this.player, () => {
+    this.context.store.changed();
+  });
+
   constructor(private readonly context: Context<EntitiesQuestion>) {}
 
   // --- what is asked ---
@@ -93,37 +87,23 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   async open(question: EntitiesQuestion): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    const { store } = this.context;
-    const of = question.run ?? store.state.selectedRun;
-    const run = store.state.runs.find((one) => isRun(one, of));
-    // A run of another workspace is in no list.
-    const listed = run ?? (of ? (await new RecordedEntities(this.context, question).state("end")).run : undefined);
-    const live = listed?.finished === false;
-    const source = new (live ? LiveEntities : RecordedEntities)(this.context, question);
-    const { moment } = question;
-    // Once a program has ended, the same time is shown: its moments and entities may have other numbers now.
-    const ended = this.live && !live && this.answer !== undefined && this.answer.run.id === listed?.id;
-    const selected = ended ? this.player.state.boxes.get(this.stage.selected) : undefined;
-    const when = ended ? { ns: this.player.state.ns } : live ? "end" : "fullest";
-    const result = await source.state(moment === undefined || ended ? when : { moment });
-    // All lines of the run, between those that are there now: so that a picture stays as it is while it is played.
-    const known =
-      result.moments > 0
-        ? await Promise.all([0, result.moments].map((from) => source.way(from, { moment: result.moment })))
-        : [];
+    const { player, stage } = this;
+    const selected = player.state.boxes.get(stage.selected);
+    const before = { live: this.live, run: this.answer?.run.id, ns: player.state.ns };
+    const { source, live, result, lines, ended } = await opened(this.context, question, before);
     if (asked !== this.asked) return;
     [this.source, this.live] = [source, live];
-    this.stage.end();
-    this.stage.know(known.flatMap(({ lines }) => lines));
+    stage.end();
+    stage.know(lines);
     this.handle(result);
     if (ended) {
       // What is known of it now has events from which a walk can begin.
-      this.about = undefined;
+      this.side.forget();
       this.choose(result.boxes.find((box) => isSame(box, selected))?.entity ?? -1);
     }
-    if (live && moment === undefined) this.player.follow(true);
-    const recent = await this.player.recent();
-    if (asked === this.asked && recent) this.stage.show(recent);
+    if (live && question.moment === undefined && question.ns === undefined) player.follow(true);
+    const recent = await player.recent();
+    if (asked === this.asked && recent) stage.show(recent);
   }
 
   handle(result: EntitiesResult): void {
@@ -147,9 +127,9 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   // --- what is played ---
 
   private changed(): void {
-    if (this.player.playing !== 0 || this.player.following) this.stage.invalidate();
+    if (this.player.moves) this.stage.invalidate();
     else this.settled();
-    void this.askAbout(false);
+    this.askAbout(false);
     this.context.store.changed();
   }
 
@@ -163,13 +143,13 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     if (!this.answer || this.context.store.state.place.view !== "entities") return;
     const { question } = this.context;
     if (question.moment === moment || (question.moment === undefined && moment === this.answer.moment)) return;
-    this.context.remember({ ...question, moment });
+    this.context.remember({ ...untimed(question), moment });
   }
 
-  private async step(by: number): Promise<void> {
+  async step(by: number): Promise<void> {
     this.stage.pass(STEP_MS);
     const step = await this.player.step(by);
-    if (step) this.say(stepWords(step, this.player.state.boxes));
+    if (step) this.say(stepWords(step, this.player.state.boxes, this.side.labels()));
   }
 
   private say(said: string): void {
@@ -186,33 +166,23 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     if (found) this.choose(found.entity);
   }
 
-  private choose(entity: number): void {
+  choose(entity: number): void {
     this.stage.selected = entity;
-    if (entity < 0) this.about = undefined;
-    else void this.askAbout(true);
+    if (entity < 0) this.side.forget();
+    else this.askAbout(true);
     this.stage.invalidate();
     this.context.store.changed();
   }
 
-  /** Asks for the selected entity at the present moment, while one plays now and then. */
-  private async askAbout(now: boolean): Promise<void> {
-    const { selected: entity } = this.stage;
-    const { moment } = this.player.state;
-    if (entity < 0 || !this.source || (this.about?.entity === entity && this.about.moment === moment)) return;
-    const playing = this.player.playing !== 0 || this.player.following;
-    if (!now && playing && performance.now() - this.aboutAsked < ABOUT_MS) return;
-    this.aboutAsked = performance.now();
-    const result = await this.source.about(entity, moment).catch(() => undefined);
-    if (!result || this.stage.selected !== entity) return;
-    this.about = { entity, moment, result };
-    this.context.store.changed();
+  private askAbout(now: boolean): void {
+    void this.side.ask(this.source, () => this.stage.selected, now);
   }
 
   /** Into a container; of what holds nothing, to its code. */
-  private enter(entity: number): void {
+  enter(entity: number): void {
     const box = this.player.state.boxes.get(entity);
     if (box && box.holds > 0) {
-      this.ask({ inside: entity, ...this.now });
+      this.context.ask({ ...untimed(this.context.question), inside: entity, ...this.now });
       return;
     }
     this.choose(entity);
@@ -221,13 +191,13 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     });
   }
 
-  private out(): void {
+  out(): void {
     const around = this.answer?.around ?? [];
     if (around.length > 0) this.leaveTo(around.at(-2)?.entity);
   }
 
   private leaveTo(entity: number | undefined): void {
-    const { inside: _left, ...rest } = this.context.question;
+    const { inside: _left, ...rest } = untimed(this.context.question);
     this.context.ask({ ...rest, ...this.now, ...(entity === undefined ? {} : { inside: entity }) });
   }
 
@@ -236,23 +206,15 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     return this.player.following ? {} : { moment: this.player.state.moment };
   }
 
-  private ask(change: Partial<EntitiesQuestion>): void {
-    this.context.ask({ ...this.context.question, ...change });
-  }
-
   event(): SelectedEvent | undefined {
-    const event = this.about?.result.event ?? -1;
+    const { event } = this.side;
     return event >= 0 ? { event } : undefined;
   }
 
   // --- drawings and search ---
 
-  private get kinds(): readonly DrawingKind[] {
-    return [...DRAWINGS, ...ownDrawings().map(ownKind)];
-  }
-
   private get kind(): DrawingKind {
-    return this.kinds.find((one) => one.name === this.layout) ?? AUTO;
+    return drawingKind(this.layout);
   }
 
   private draws(layout: string): void {
@@ -264,14 +226,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   private search(): void {
     const { search } = this.context.store.state.place;
     this.searched = search;
-    const wanted = search.trim().toLowerCase();
-    this.stage.lit = wanted
-      ? new Set(
-          [...this.player.state.boxes.values()]
-            .filter(({ name }) => name.toLowerCase().includes(wanted))
-            .map(({ entity }) => entity),
-        )
-      : undefined;
+    this.stage.lit = search.trim() ? named(this.player.state.boxes, search) : undefined;
     this.stage.redraw();
   }
 
@@ -286,9 +241,8 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   }
 
   private chooseOf(among: readonly number[], by: 1 | -1): void {
-    if (among.length === 0) return;
-    const at = among.indexOf(this.stage.selected);
-    const next = among[(at < 0 ? (by > 0 ? 0 : -1) : at + by + among.length) % among.length] ?? among.at(-1) ?? -1;
+    const next = neighbourOf(among, this.stage.selected, by);
+    if (next === undefined) return;
     this.choose(next);
     this.stage.uncover(next);
   }
@@ -302,64 +256,20 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
   }
 
   key(event: KeyboardEvent): boolean {
-    if (!this.answer) return false;
-    const { player, stage } = this;
-    const { key, shiftKey, target } = event;
-    // A button that has the focus is pressed by these.
-    if ((key === " " || key === "Enter") && target instanceof HTMLButtonElement) return false;
-    const many = shiftKey ? SHIFTED : 1;
-    const acts: Record<string, () => void> = {
-      " ": () => {
-        if (player.playing !== 0 || player.following) player.pause();
-        else player.play(shiftKey ? -1 : 1);
-      },
-      ArrowLeft: () => void this.step(-many),
-      ArrowRight: () => void this.step(many),
-      ArrowUp: () => { this.chooseOf(this.inOrder(), -1); },
-      ArrowDown: () => { this.chooseOf(this.inOrder(), 1); },
-      Home: () => void player.goTo({ moment: 0 }),
-      End: () => void player.goTo({ moment: player.moments }),
-      "<": () => { this.faster(-1); },
-      ">": () => { this.faster(1); },
-      Enter: () => { if (stage.selected >= 0) this.enter(stage.selected); },
-      Backspace: () => { this.out(); },
-      l: () => {
-        const names = this.kinds.map(({ name }) => name);
-        this.draws(names[(names.indexOf(this.layout) + 1) % names.length] ?? "auto");
-      },
-      f: () => { stage.fit(); },
-      "+": () => { stage.zoom(CLOSER); },
-      "=": () => { stage.zoom(CLOSER); },
-      "-": () => { stage.zoom(1 / CLOSER); },
-      Escape: () => { this.choose(-1); },
-    }; // prettier-ignore
-    const act = acts[key];
-    act?.();
-    return act !== undefined;
+    return this.answer !== undefined && pressed(event, this);
   }
 
-  private faster(by: 1 | -1): void {
+  faster(by: 1 | -1): void {
     this.player.playback.faster(by);
     this.say(this.player.playback.said);
   }
 
-  /** Each container before what is in it. */
-  private inOrder(): number[] {
-    const inside = new Map<number, EntityBox[]>();
-    for (const box of this.player.state.boxes.values()) {
-      const container = this.player.state.boxes.has(box.container) ? box.container : -1;
-      inside.set(container, [...(inside.get(container) ?? []), box]);
-    }
-    const found: number[] = [];
-    const walk = (container: number): void => {
-      for (const box of inside.get(container) ?? []) {
-        found.push(box.entity);
-        walk(box.entity);
-      }
-      inside.delete(container);
-    };
-    walk(-1);
-    return found;
+  neighbour(by: 1 | -1): void {
+    this.chooseOf(inOrder(this.player.state.boxes), by);
+  }
+
+  nextLayout(): void {
+    this.draws(nextKind(this.layout).name);
   }
 
   /** One and the same at each drawing: another one would be a new element to what calls it. */
@@ -372,38 +282,14 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
 
   controls(): TemplateResult | typeof nothing {
     if (!this.answer) return nothing;
-    const chosen = this.layout;
-    const { said } = this.stage;
-    return html`<label class="picker" title=${this.kind.hint}
-        ><span class="word">Layout</span>
-        <select
-          aria-label="Layout"
-          @change=${(event: Event) => {
-            this.draws((event.target as HTMLSelectElement).value);
-          }}
-        >
-          ${this.kinds.map(
-            (one) =>
-              html`<option value=${one.name} .selected=${one.name === chosen}>
-                ${one.title}${one.name === chosen && said ? `: ${said}` : ""}
-              </option>`,
-          )}
-        </select></label
-      >
-      <label class="picker"
-        ><span class="word">Of</span>
-        <select
-          aria-label="Which entities"
-          @change=${(event: Event) => {
-            const source = (event.target as HTMLSelectElement).value === "spec" ? "spec" : "strands";
-            const { run, layout } = this.context.question;
-            this.context.ask({ source, ...(run ? { run } : {}), ...(layout ? { layout } : {}) });
-          }}
-        >
-          <option value="spec" .selected=${this.answer.source === "spec"}>the spec's entities</option>
-          <option value="strands" .selected=${this.answer.source === "strands"}>processes, threads, tasks</option>
-        </select></label
-      >`;
+    const { kind, stage } = this;
+    const draws = (layout: string): void => {
+      this.draws(layout);
+    };
+    return entityPickers({ kinds: drawingKinds(), kind, said: stage.said }, this.answer.source, draws, (source) => {
+      const { run, layout } = this.context.question;
+      this.context.ask({ source, ...(run ? { run } : {}), ...(layout ? { layout } : {}) });
+    });
   }
 
   draw(): TemplateResult {
@@ -423,77 +309,36 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
     // A workspace's own drawings are loaded later than the view that one of them was asked for in.
     if (stage.kind !== this.kind.name) stage.begin(this.kind);
     const { boxes } = player.state;
-    const lines = stage.clarity?.lines ?? 0;
-    return html`<div class="view entities">
-      ${answer.message ? notice("info", answer.message) : nothing}
-      <div class="entities-body">
-        <div class="entities-stage" ${ref(this.attach)}>
-          <canvas aria-hidden="true"></canvas>
-          <canvas aria-hidden="true"></canvas>
-          <canvas
-            class="front"
-            tabindex="0"
-            role="application"
-            aria-roledescription="picture of entities"
-            aria-label=${`${summary(boxes, lines)}. Left and right: back and forward in time; up and down: from entity to entity.`}
-          ></canvas>
-          ${this.drawWhere(answer)} ${entityLegend(stage.palette, stage.busiest, boxes)} ${this.drawZoom()}
-        </div>
-        <aside class="side entities-side">
-          <div class="reading">${this.drawSide(answer)}</div>
-        </aside>
-      </div>
-      ${this.drawFigures()}
-      ${entityBar(player, answer.activity, {
+    return entityPage({
+      message: answer.message,
+      attach: this.attach,
+      summary: summary(boxes, stage.clarity?.lines ?? 0),
+      said: player.playing === 0 ? this.said : "",
+      corners: [this.drawWhere(answer), entityLegend(stage.palette, stage.busiest, boxes), zoomControls(stage)],
+      side: this.drawSide(answer),
+      clarity: stage.clarity,
+      bar: entityBar(player, answer.activity, {
         live: this.live,
         step: (by) => void this.step(by),
         seek: (share) => {
           const { from, to } = player.playback.span;
           void player.goTo({ ns: from + share * (to - from) });
         },
-      })}
-      <p class="unseen" role="status">${player.playing === 0 ? this.said : ""}</p>
-    </div>`;
+      }),
+    });
   }
 
-  private drawWhere({ around, hidden, boxes }: EntitiesResult): TemplateResult | typeof nothing {
-    const inside = around.at(-1);
-    if (!inside && hidden === 0) return nothing;
-    return html`<nav class="entities-where" aria-label="Which container is shown">
-      ${
-        inside
-          ? html`<button type="button" class="link" @click=${() => { this.leaveTo(undefined); }}>All</button>
-              ${around.map((one) =>
-                one === inside
-                  ? html` › <b>${one.name}</b>`
-                  : html` › <button type="button" class="link" @click=${() => { this.leaveTo(one.entity); }}>${one.name}</button>`,
-              )}`
-          : nothing
-      }
-      ${
-        hidden > 0
-          ? html`<span class="muted">${count(hidden, "more")} that hold least are left out</span>
-              <button type="button" class="link" @click=${() => { this.ask({ most: Math.max(boxes.length, this.context.question.most ?? USUAL_MOST) + MORE }); }}>
-                Show more
-              </button>`
-          : nothing
-      }
-    </nav>`; // prettier-ignore
-  }
-
-  private drawZoom(): TemplateResult {
-    const { stage } = this;
-    const button = (name: "minus" | "plus" | "fit", title: string, run: () => void): TemplateResult =>
-      html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
-    return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
-      ${button("minus", "Zoom out (−)", () => { stage.zoom(1 / CLOSER); })}
-      ${button("plus", "Zoom in (+)", () => { stage.zoom(CLOSER); })}
-      ${button("fit", "Show all (f)", () => { stage.fit(); })}
-    </div>`; // prettier-ignore
+  private drawWhere(answer: EntitiesResult): TemplateResult | typeof nothing {
+    const goTo = (container: number | undefined): void => {
+      this.leaveTo(container);
+    };
+    return entityWhere(answer, goTo, () => {
+      const { question } = this.context;
+      this.context.ask({ ...question, most: Math.max(answer.boxes.length, question.most ?? USUAL_MOST) + MORE });
+    });
   }
 
   private drawSide(answer: EntitiesResult): TemplateResult {
-    const { boxes } = this.player.state;
     const run = answer.run.id;
     const act: CardActions = {
       workspace: this.context.store.state.workspace,
@@ -503,33 +348,9 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult> {
       goTo: (moment) => void this.player.goTo({ moment }),
       walk: (event) => { this.context.go("walk", { target: { event }, run }); },
       why: (event) => { this.context.go("slice", { target: { event }, run }); },
+      timeline: () => { this.context.go("timeline", aroundQuestion(run, this.player.state.ns, answer)); },
       close: () => { this.choose(-1); },
     }; // prettier-ignore
-    if (this.about && this.stage.selected >= 0) {
-      return entityCard(this.about.result, this.about.entity, answer.fromNs, act);
-    }
-    const now = performance.now();
-    const playing = this.player.playing !== 0 || this.player.following;
-    // Faster than that nobody reads, and a table takes longer to draw than a frame has.
-    if (!playing || now - this.ranked.at > ABOUT_MS) this.ranked = { at: now, boxes: busiestOf(boxes.values()) };
-    return busiest(this.ranked.boxes.slice(0, BUSIEST), act);
+    return this.side.draw(answer, this.stage.selected, act);
   }
-
-  private drawFigures(): TemplateResult | typeof nothing {
-    const { clarity } = this.stage;
-    if (!clarity) return nothing;
-    const { short, long } = clarityWords(clarity);
-    return html`<p class="entities-figures muted" title=${long}>${short}</p>`;
-  }
-}
-
-function busiestOf(boxes: Iterable<EntityBox>): EntityBox[] {
-  const traffic = (box: EntityBox): number => box.sent + box.received;
-  return [...boxes]
-    .filter((box) => traffic(box) > 0 || box.holds === 0)
-    .sort((a, b) => traffic(b) - traffic(a) || a.entity - b.entity);
-}
-
-function isSame(box: EntityBox, other: EntityBox | undefined): boolean {
-  return box.name === other?.name && box.kind === other.kind;
 }

@@ -440,7 +440,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
     this.seenAnew();
   }
 
-  zoom(factor: number, at?: Spot): void {
+  zoomBy(factor: number, at?: Spot): void {
     this.camera.zoomAt(factor, at);
     this.seenAnew();
   }

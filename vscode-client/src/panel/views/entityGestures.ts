@@ -7,7 +7,7 @@ export interface EntityHands {
   doubleClick(spot: Spot): void;
   dragBegins(spot: Spot): void;
   drag(spot: Spot, dx: number, dy: number): void;
-  zoom(factor: number, at: Spot): void;
+  zoomBy(factor: number, at: Spot): void;
 }
 
 /** So far a hand moves without meaning to drag. */
@@ -28,7 +28,7 @@ export function listenToEntities(canvas: HTMLCanvasElement, hands: EntityHands, 
     (event) => {
       event.preventDefault();
       const unit = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : LINE;
-      hands.zoom(Math.exp(-event.deltaY * unit * WHEEL), place(event));
+      hands.zoomBy(Math.exp(-event.deltaY * unit * WHEEL), place(event));
     },
     { passive: false, signal },
   );

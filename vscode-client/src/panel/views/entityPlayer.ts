@@ -76,6 +76,11 @@ export class EntityPlayer {
     return this.playback.direction;
   }
 
+  /** Does what is shown go on by itself? */
+  get moves(): boolean {
+    return this.playing !== 0 || this.following;
+  }
+
   play(direction: 1 | -1 = 1): void {
     if (!this.source || this.moments === 0) return;
     this.halt();

@@ -16,6 +16,7 @@ import { fromSlice, nodesOf, type PanelGraph, type PanelNode, search } from "../
 import type { SliceQuestion } from "../kinds/slice";
 import type { Place } from "../model/place";
 import { describeTarget } from "../model/question";
+import { everyoneLink } from "./everyone";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
 interface Answer {
@@ -315,9 +316,15 @@ export class SliceView implements View<SliceQuestion, Answer> {
         ${placeLink(node.location, workspace, (location) => {
           this.context.reveal(location);
         })}
-        ${this.askFrom(node)}
+        ${this.askFrom(node)} ${everyoneLink(this.context, this.shownRun() ?? "", this.timeOf(node))}
       </p>
     </section>`;
+  }
+
+  /** Since the run's start; only of what the chain goes through. */
+  private timeOf(node: PanelNode): number | undefined {
+    const step = this.step ?? this.answer?.result.chain.find(({ nodeId }) => nodeId === node.id);
+    return step?.timeNs;
   }
 
   private askFrom(node: PanelNode): TemplateResult | typeof nothing {

@@ -15,6 +15,7 @@ import { callSentence, foundSentence, leftOut, matching, summary } from "../mode
 import { Calls } from "./timelineCalls";
 import { Searching } from "./timelineSearch";
 import { type Hands, type Spot, Stage } from "./timelineStage";
+import { everyoneLink } from "./everyone";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
 const STEP = 1.35;
@@ -329,7 +330,8 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
         }}
       >
         What led to it
-      </button>`;
+      </button>
+      ${everyoneLink(this.context, this.answer?.run.id ?? "", call.fromNs)}`;
   }
 
   private drawBrushTools(brush: Span): TemplateResult {

@@ -15,6 +15,7 @@ import { pinnedLayout } from "../layout/pinned";
 import { count, duration } from "../model/format";
 import { type PanelGraph, search } from "../model/graph";
 import { boxId, choices, type Known, learn, walkGraph, wayOfKey } from "../model/walk";
+import { everyoneLink } from "./everyone";
 import type { Context, View } from "./view";
 
 export class WalkView implements View<WalkQuestion, Walk> {
@@ -169,6 +170,7 @@ export class WalkView implements View<WalkQuestion, Walk> {
         >
           Why this?
         </button>
+        ${everyoneLink(this.context, this.shownRun() ?? "", card.timeNs)}
       </p>
     </section>`;
   }

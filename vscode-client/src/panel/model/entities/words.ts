@@ -2,6 +2,7 @@
 import type { Clarity } from "../../layout/entities/clarity";
 import type { EntityBox } from "../../../shared/protocol";
 import { count, thousands } from "../format";
+import { labelsOf } from "./labels";
 import type { Step } from "./state";
 
 /** The paper's three measures, and what they come to; who stands in a foreign container is said where somebody does. */
@@ -44,15 +45,19 @@ function round(value: number): string {
 }
 
 /** All that happened where it is one thing, else how much. */
-export function stepWords({ from, to, boxes, lines }: Step, known: ReadonlyMap<number, EntityBox>): string {
+export function stepWords(
+  { from, to, boxes, lines }: Step,
+  known: ReadonlyMap<number, EntityBox>,
+  labels: ReadonlyMap<number, string> = labelsOf(known),
+): string {
   const name = (entity: number): string =>
-    known.get(entity)?.name ?? boxes.find(({ before }) => before?.entity === entity)?.before?.name ?? "somebody";
+    labels.get(entity) ?? boxes.find(({ before }) => before?.entity === entity)?.before?.name ?? "somebody";
   if (to - from > 1) return `${count(to - from, "event")}: now at event ${thousands(to)}`;
   const [line] = lines;
   if (line) return `${name(line.source)} → ${name(line.target)}${line.channel ? ` (${line.channel})` : ""}`;
   const moved = boxes.find(({ before, after }) => before?.container !== after?.container);
   const box = moved?.after ?? moved?.before;
   if (!box) return "something that is not shown";
-  if (!moved?.after) return `${box.name} ends`;
-  return box.container >= 0 ? `${box.name} moves into ${name(box.container)}` : `${box.name} is there`;
+  if (!moved?.after) return `${name(box.entity)} ends`;
+  return box.container >= 0 ? `${name(box.entity)} moves into ${name(box.container)}` : `${name(box.entity)} is there`;
 }

@@ -1,0 +1,48 @@
+/** What the entities view is asked beside the run: by which layout they are drawn, and which of them. */
+import { html, type TemplateResult } from "lit";
+import type { EntitiesResult } from "../../shared/protocol";
+import type { DrawingKind } from "./entities/module";
+
+export interface LayoutChoice {
+  kinds: readonly DrawingKind[];
+  /** One of them. */
+  kind: DrawingKind;
+  /** What it chose itself, in words. */
+  said: string;
+}
+
+export function entityPickers(
+  { kinds, kind, said }: LayoutChoice,
+  source: EntitiesResult["source"],
+  draws: (layout: string) => void,
+  ask: (source: EntitiesResult["source"]) => void,
+): TemplateResult {
+  return html`<label class="picker" title=${kind.hint}
+      ><span class="word">Layout</span>
+      <select
+        aria-label="Layout"
+        @change=${(event: Event) => {
+          draws((event.target as HTMLSelectElement).value);
+        }}
+      >
+        ${kinds.map(
+          (one) =>
+            html`<option value=${one.name} .selected=${one === kind}>
+              ${one.title}${one === kind && said ? `: ${said}` : ""}
+            </option>`,
+        )}
+      </select></label
+    >
+    <label class="picker"
+      ><span class="word">Of</span>
+      <select
+        aria-label="Which entities"
+        @change=${(event: Event) => {
+          ask((event.target as HTMLSelectElement).value === "spec" ? "spec" : "strands");
+        }}
+      >
+        <option value="spec" .selected=${source === "spec"}>the spec's entities</option>
+        <option value="strands" .selected=${source === "strands"}>processes, threads, tasks</option>
+      </select></label
+    >`;
+}

@@ -1,0 +1,32 @@
+/** What is pressed below a picture to see more or less of it. */
+import { html, nothing, type TemplateResult } from "lit";
+import { icon } from "./icons";
+
+export interface Zoomable {
+  zoomBy(factor: number): void;
+  /** Shows all of it. */
+  fit(): void;
+}
+
+/** Of each step closer. */
+export const CLOSER = 1.3;
+
+export function toolButton(name: Parameters<typeof icon>[0], title: string, run: () => void): TemplateResult {
+  return html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
+}
+
+/** `more` stands before the others. */
+export function zoomControls(picture: Zoomable, more: unknown = nothing): TemplateResult {
+  return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
+    ${more}
+    ${toolButton("minus", "Zoom out (−)", () => {
+      picture.zoomBy(1 / CLOSER);
+    })}
+    ${toolButton("plus", "Zoom in (+)", () => {
+      picture.zoomBy(CLOSER);
+    })}
+    ${toolButton("fit", "Show all (f)", () => {
+      picture.fit();
+    })}
+  </div>`;
+}

@@ -1,0 +1,50 @@
+/** What is asked before entities are seen: whether their run goes on, who is there, and all lines between them. */
+import type { EntitiesResult, EntityLine } from "../../shared/protocol";
+import { isRun } from "../draw/runs";
+import type { EntitiesQuestion } from "../kinds/entities";
+import { LiveEntities, RecordedEntities } from "../model/entities/source";
+import type { Context } from "./view";
+
+export interface Opened {
+  source: RecordedEntities;
+  live: boolean;
+  result: EntitiesResult;
+  /** Of the whole run, so that a picture stays as it is while it is played. */
+  lines: readonly EntityLine[];
+  /** Is it the run that went on when it was opened before? */
+  ended: boolean;
+}
+
+/** `before` is what was shown last, `ns` its time. */
+export async function opened(
+  context: Context<EntitiesQuestion>,
+  question: EntitiesQuestion,
+  before: { live: boolean; run: string | undefined; ns: number },
+): Promise<Opened> {
+  const { store } = context;
+  const of = question.run ?? store.state.selectedRun;
+  const run = store.state.runs.find((one) => isRun(one, of));
+  // A run of another workspace is in no list.
+  const listed = run ?? (of ? (await new RecordedEntities(context, question).state("end")).run : undefined);
+  const live = listed?.finished === false;
+  const source = new (live ? LiveEntities : RecordedEntities)(context, question);
+  const { moment, ns } = question;
+  // Once a program has ended, the same time is shown: its moments and entities may have other numbers now.
+  const ended = before.live && !live && before.run !== undefined && before.run === listed?.id;
+  const result = await source.state(
+    ended
+      ? { ns: before.ns }
+      : moment !== undefined
+        ? { moment }
+        : ns !== undefined
+          ? { ns }
+          : live
+            ? "end"
+            : "fullest",
+  );
+  const ways =
+    result.moments > 0
+      ? await Promise.all([0, result.moments].map((from) => source.way(from, { moment: result.moment })))
+      : [];
+  return { source, live, result, lines: ways.flatMap(({ lines }) => lines), ended };
+}

@@ -1,0 +1,23 @@
+/** From an event to everyone's picture at its time, wherever entities can be seen. */
+import { html, nothing, type TemplateResult } from "lit";
+import { everyoneAt } from "../kinds/entities";
+import { type Context, viewKinds } from "./view";
+
+/** `ns` since the run's start; undefined where no time is known. */
+export function everyoneLink(
+  { go }: Pick<Context, "go">,
+  run: string,
+  ns: number | undefined,
+): TemplateResult | typeof nothing {
+  if (ns === undefined || !viewKinds().some(({ name }) => name === "entities")) return nothing;
+  return html`<button
+    type="button"
+    class="link"
+    title="Who was where, and talked to whom, at this moment"
+    @click=${() => {
+      go("entities", everyoneAt(run, ns));
+    }}
+  >
+    Everyone then
+  </button>`;
+}
