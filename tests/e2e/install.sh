@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real editors of the end-to-end tests: VS Code (code-server), its Node, Playwright and Chromium; Neovim.
 #
-#   tests/e2e/install.sh [FOLDER]        FOLDER defaults to .cache/e2e of the checkout (about 800 MB, about a minute)
+#   tests/e2e/install.sh [FOLDER]        FOLDER defaults to $CLEW_E2E_CACHE, else .cache/e2e of the checkout (800 MB, a minute)
 #
 # Idempotent: a part that is present in the pinned version is left alone. Exit 3 means that the end-to-end tests cannot
 # run on this machine, and the last line says why.
@@ -13,7 +13,7 @@ PLAYWRIGHT_VERSION=1.65.2
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-cache=${1:-$root/.cache/e2e}
+cache=${1:-${CLEW_E2E_CACHE:-$root/.cache/e2e}}
 python=${CLEW_E2E_PYTHON:-$root/.venv/bin/python}
 mkdir -p "$cache"
 

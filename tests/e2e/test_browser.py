@@ -399,6 +399,17 @@ def test_a_guide_asks_and_tells_what_it_found_step_by_step(browse, expect):
     expect(page.locator(".step-found")).to_have_count(5)
 
 
+def test_code_that_a_guide_leads_to_keeps_its_indentation(browse, expect):
+    page = browse("view=wizard&analysis=regression")
+    for _question in range(3):
+        expect(page.locator(".guide .asked")).to_be_visible()
+        page.keyboard.press("1")
+        page.wait_for_timeout(300)
+    expect(page.locator(".step-found")).to_have_count(4)
+    shown = page.locator("td.code").evaluate_all("cells => cells.map(cell => cell.innerText)")
+    assert any(line.startswith("    ") for line in shown), shown
+
+
 def test_a_guide_fits_a_narrow_window(browse, expect):
     page = browse("view=wizard&analysis=path&answer=", width=520, dark=True)
     page.keyboard.press("1")

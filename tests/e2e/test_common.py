@@ -46,6 +46,42 @@ def test_table_drawing_and_link_are_copied(browse, expect):
     expect(page.locator(".said")).to_contain_text(re.compile("picture", re.IGNORECASE))
 
 
+BOXES = "[...document.querySelectorAll('g.node > rect.box')].map(r => r.getBoundingClientRect().toJSON())"
+
+
+def test_a_drawing_is_zoomed_and_moved_by_the_mouse_and_shown_whole_by_a_key(browse, expect):
+    page = browse("text=Write+request+failed")
+    expect(page.locator("g.node").first).to_be_visible()
+
+    def first_box():
+        return page.evaluate(BOXES)[0]
+
+    def wait_for(condition):
+        page.wait_for_function(f"() => {{ const box = {BOXES}[0]; return {condition}; }}")
+
+    drawn = page.locator("g.node").first.locator("xpath=ancestor::*[name()='svg'][1]").bounding_box()
+    page.keyboard.press("f")
+    whole = first_box()
+    x, y = whole["x"] + whole["width"] / 2, whole["y"] + whole["height"] / 2
+    page.mouse.move(x, y)
+    for _ in range(4):
+        page.mouse.wheel(0, -200)
+    wait_for(f"box.width > {whole['width'] * 1.2}")
+    # What the mouse is at stays there.
+    near = first_box()
+    assert near["x"] < x < near["x"] + near["width"]
+    page.mouse.move(drawn["x"] + 5, drawn["y"] + drawn["height"] - 5)
+    page.mouse.down()
+    page.mouse.move(drawn["x"] + 65, drawn["y"] + drawn["height"] - 45, steps=4)
+    page.mouse.up()
+    wait_for(f"Math.abs(box.x - {near['x'] + 60}) < 2 && Math.abs(box.y - {near['y'] - 40}) < 2")
+    page.keyboard.press("f")
+    wait_for(f"Math.abs(box.width - {whole['width']}) < 1")
+    for box in page.evaluate(BOXES):
+        assert drawn["x"] <= box["left"] and box["right"] <= drawn["x"] + drawn["width"]
+        assert drawn["y"] <= box["top"] and box["bottom"] <= drawn["y"] + drawn["height"]
+
+
 def test_what_takes_long_is_stopped_and_asked_again(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator(".step").first).to_be_visible()

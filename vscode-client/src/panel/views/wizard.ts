@@ -204,10 +204,10 @@ export class WizardView implements View<Guided, WizardResult> {
               this.reveal(row);
             });
             return html`<tr tabindex="-1" @click=${keys.click} @keydown=${keys.keydown}>
-              ${row.cells.map((cell) => html`<td class=${cell.length <= SHORT ? "whole" : ""}>${cell}</td>`)}
+              ${row.cells.map((cell, place) => html`<td class=${cellClass(cell, columns[place])}>${cell}</td>`)}
               ${
                 places
-                  ? html`<td>
+                  ? html`<td class="whole">
                       ${placeLink(row.location, workspace, (location) => {
                         this.context.reveal(location);
                       })}
@@ -277,4 +277,9 @@ function choices(given: readonly Choice[], choose: (value: string) => void): Tem
 
 function focusFirstChoice(): void {
   document.querySelector<HTMLElement>(".guide .choice, .guide tbody tr")?.focus();
+}
+
+/** Code keeps its indentation, and what is short is not broken. */
+function cellClass(cell: string, column: string | undefined): string {
+  return column === "code" ? "code" : cell.length <= SHORT ? "whole" : "";
 }
