@@ -17,7 +17,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 # --- set-up ---------------------------------------------------------------------------------------------------------
-$(VENV)/.installed: pyproject.toml setup.py $(wildcard instrument/*/csrc/*)
+$(VENV)/.installed: pyproject.toml setup.py $(wildcard instrument/*/csrc/* records/csrc/* graph/csrc/* compare/csrc/*)
 	$(SAY) "Python environment in $(VENV) (with $(PYTHON))"
 	@test -n "$(PYTHON)" || { echo "clew needs Python 3.11 or later: apt-get install python3 python3-venv"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "this Python cannot make virtual environments: apt-get install python3-venv"; exit 1; }

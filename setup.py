@@ -20,6 +20,28 @@ def packages() -> dict[str, str]:
 
 PACKAGES = packages()
 
+
+def part_in_c(module: str, *headers: str, optimise: int) -> Extension:
+    """Built of the file of its name in its folder's `csrc`, with the headers beside that. Optional: without a compiler the
+    Python twins are used; of the recorder's, `clew run` says so."""
+    folder, _, name = module.rpartition(".")
+    place = f"{folder.replace('.', '/')}/csrc"
+    return Extension(
+        f"clew.{module}",
+        sources=[f"{place}/{name.removeprefix('_')}.c"],
+        depends=sorted([*glob(f"{place}/*.h"), *headers]),
+        extra_compile_args=[
+            f"-O{optimise}",
+            "-std=c11",
+            "-fvisibility=hidden",
+            "-Wall",
+            "-Wextra",
+            "-Wno-unused-parameter",
+        ],
+        optional=True,
+    )
+
+
 setup(
     packages=list(PACKAGES),
     package_dir=PACKAGES,
@@ -33,67 +55,19 @@ setup(
         "clew.records": ["*.pyi", "csrc/*"],
         "clew.server": ["static/*", "static/**/*"],
     },
-    # Optional: without a compiler the Python twins are used; of the recorder's, `clew run` says so.
     ext_modules=[
-        Extension(
-            "clew.records._codec",
-            sources=["records/csrc/codec.c"],
-            depends=sorted(glob("records/csrc/*.h")),
-            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
-        Extension(
-            "clew.instrument.recorder._core",
-            sources=["instrument/recorder/csrc/core.c"],
-            depends=sorted(glob("instrument/recorder/csrc/*.h")),
-            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
-        Extension(
-            "clew.instrument.probes._entry",
-            sources=["instrument/probes/csrc/entry.c"],
-            depends=sorted(glob("instrument/probes/csrc/*.h")),
-            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
+        part_in_c("records._codec", optimise=2),
+        part_in_c("instrument.recorder._core", optimise=2),
+        part_in_c("instrument.probes._entry", optimise=2),
         # Without it the graph answers with numpy.
-        Extension(
-            "clew.graph._kernel",
-            sources=["graph/csrc/kernel.c"],
-            depends=sorted(glob("graph/csrc/*.h")),
-            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
+        part_in_c("graph._kernel", optimise=3),
         # Without it graphs are made with numpy, and walks in Python.
-        Extension(
-            "clew.graph._ingest",
-            sources=["graph/csrc/ingest.c"],
-            depends=sorted(glob("graph/csrc/*.h")),
-            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
+        part_in_c("graph._ingest", optimise=3),
         # Without it the timeline's tiles are made in Python.
-        Extension(
-            "clew.graph._timeline",
-            sources=["graph/csrc/timeline.c"],
-            depends=sorted(glob("graph/csrc/*.h")),
-            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
+        part_in_c("graph._timeline", optimise=3),
         # Without it what repeats is found in Python.
-        Extension(
-            "clew.compare._sequitur",
-            sources=["compare/csrc/sequitur.c"],
-            depends=sorted([*glob("compare/csrc/*.h"), "graph/csrc/buffers.h"]),
-            extra_compile_args=["-O3", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
+        part_in_c("compare._sequitur", "graph/csrc/buffers.h", optimise=3),
         # Without it a graph is made in memory, however large it is.
-        Extension(
-            "clew.graph._scratch",
-            sources=["graph/csrc/scratch.c"],
-            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
-            optional=True,
-        ),
+        part_in_c("graph._scratch", optimise=2),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PARTS = re.findall(r'Extension\(\s*"([\w.]+)"', (ROOT / "setup.py").read_text())
+PARTS = [f"clew.{name}" for name in re.findall(r'part_in_c\("([\w.]+)"', (ROOT / "setup.py").read_text())]
 USED = """
 import json
 from clew.compare import walks as comparing
