@@ -11,6 +11,7 @@ _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
 _BULLET = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
 _ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.MULTILINE)
+_PHRASES = re.compile(r"\b[a-z]+(?: [a-z]+)+(?= [A-Z]|$)")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
@@ -69,13 +70,14 @@ def _sections() -> tuple[_Section, ...]:
 
 @functools.cache
 def _values() -> dict[str, str]:
-    """By each word in the first column of a table."""
+    """By each word in the first column of a table, and by words that are one for the language: `decorated by`."""
     found: dict[str, str] = {}
     for row in _ROW.finditer(_reference()):
         for code in _CODE.findall(row[1]):
             word = re.match(r"\w+|[a-z]\.(\w+)\(", code)
-            if word is not None:
-                found.setdefault(word[1] or word[0], f"{row[1]}: {row[2]}")
+            phrases = _PHRASES.findall(code)
+            for each in [*phrases, *([word[1] or word[0]] if word is not None else [])]:
+                found.setdefault(each, f"{row[1]}: {row[2]}")
     return found
 
 
