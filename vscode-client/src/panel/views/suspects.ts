@@ -231,7 +231,9 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
         >
         <span class="where">${line.word}</span>
       </td>
-      <td class="number"><span>${line.numbers}</span> ${line.sure ? html`<small>${line.sure}</small>` : nothing}</td>
+      <td class="number">
+        <span class="figures">${line.numbers}</span> ${line.sure ? html`<small>${line.sure}</small>` : nothing}
+      </td>
     </tr>`;
   }
 
