@@ -131,3 +131,32 @@ def test_one_workspace_has_one_relay(workspace):
     assert second.returncode == 2
     assert "there is a relay already" in second.stderr
     assert "Traceback" not in second.stderr
+
+
+def _refused(workspace):
+    with pytest.raises(RelayError) as refused:
+        ensure_relay(workspace)
+    return str(refused.value)
+
+
+def test_why_a_relay_cannot_be_started_is_said_by_who_wants_it(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    assert "cannot be written (it is no folder)" in _refused(tmp_path / "file")
+    assert "cannot be written (it is no folder)" in _refused(tmp_path / "none")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / ".clew").touch()
+    assert "cannot be written (File exists); make the folder writable" in _refused(tmp_path / "taken")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert f"{tmp_path / 'python'}: No such file or directory" in _refused(tmp_path)
+
+
+def test_what_a_relay_says_when_it_fails_is_told_and_kept_in_its_log(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_RELAY_TOKEN", "short")
+    assert "no relay could be started: a token has at least 16 characters" in _refused(tmp_path)
+    log = tmp_path / ".clew" / "relay.log"
+    assert log.stat().st_mode & 0o777 == 0o600 and "at least 16" in log.read_text()
+    monkeypatch.delenv("CLEW_RELAY_TOKEN")
+    # An interpreter that has no such package: its last line, and where the rest is.
+    monkeypatch.setenv("PYTHONHOME", str(tmp_path))
+    said = _refused(tmp_path)
+    assert "no relay could be started: " in said and f"(all of it is in {log})" in said and "Traceback" not in said
