@@ -21,6 +21,8 @@ U32 = npt.NDArray[np.uint32]
 
 MOST_NAME = 80
 """Characters."""
+ENDING_NS = 1_000_000_000
+"""So long a program may take to end its threads and processes one after the other."""
 
 
 class Happening(enum.IntEnum):
@@ -70,14 +72,33 @@ class EntityEvents:
         return int(np.searchsorted(self.ns, ns, "right"))
 
     @cached_property
+    def _there(self) -> I32:
+        """How many are there at each moment."""
+        change = np.zeros(len(self) + 1, np.int8)
+        before = np.where(self.before >= 0, self.kind[self.before], Happening.DELETION)
+        change[1:][(self.kind == Happening.POSITION) & (before == Happening.DELETION)] = 1
+        change[1:][(self.kind == Happening.DELETION) & (before == Happening.POSITION)] = -1
+        return np.cumsum(change, dtype=np.int32)
+
+    @cached_property
     def fullest(self) -> int:
         """The last moment when most entities are there."""
-        there = np.zeros(len(self) + 1, np.int8)
-        before = np.where(self.before >= 0, self.kind[self.before], Happening.DELETION)
-        there[1:][(self.kind == Happening.POSITION) & (before == Happening.DELETION)] = 1
-        there[1:][(self.kind == Happening.DELETION) & (before == Happening.POSITION)] = -1
-        count = np.cumsum(there, dtype=np.int32)
-        return len(self) - int(np.argmax(count[::-1]))
+        return _last_most(self._there)
+
+    @cached_property
+    def before_end(self) -> int:
+        """Of the last second before the deletions that the events end with, the last moment when most entities are there; the
+        end where it does not end with any. Who ends a program does so from the leaves to the root, with messages between."""
+        others = np.flatnonzero(self.kind != Happening.DELETION)
+        end = int(others[-1]) + 1 if len(others) else 0
+        if end in (0, len(self)):
+            return end
+        since = self.moment_at(int(self.ns[end - 1]) - ENDING_NS)
+        return since + _last_most(self._there[since : end + 1])
+
+    def gone(self, moment: int) -> int:
+        """How many fewer are there in the end."""
+        return int(self._there[moment] - self._there[-1])
 
     def activity(self, parts: int) -> I64:
         """How many events happened in each of so many equal parts of the time from the first to the last."""
@@ -100,6 +121,11 @@ class EntityEvents:
 
 
 _AT_ONCE = 1 << 18
+
+
+def _last_most(numbers: I32) -> int:
+    """Where the last one of the largest stands."""
+    return len(numbers) - 1 - int(np.argmax(numbers[::-1]))
 
 
 def bounded(name: str) -> str:

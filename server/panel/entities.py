@@ -20,6 +20,7 @@ from clew.graph.entities.nesting import Nesting, Presence, nesting
 from clew.graph.entities.play import lines
 from clew.graph.query import Run
 from clew.records.errors import ClewError
+from clew.server import wording
 from clew.server.panel.target import nothing_recorded
 from clew.server.protocol import (
     EntitiesParams,
@@ -106,7 +107,7 @@ _LOCK = threading.Lock()
 def entities_view(session: Session, params: EntitiesParams, task: Task) -> EntitiesResult:
     """Raises `ClewError` for an entity or a source that is not there."""
     found = _found(session, params.run, params.source, task)
-    moment = found.events.fullest if params.fullest else found.reached(params.moment, params.ns)
+    moment = _asked(found, params)
     shown = _shown(found, moment, params.inside, params.most)
     boxes = _boxes(found.events, shown)
     among, outermost = _counts(shown.nesting, params.inside)
@@ -124,8 +125,23 @@ def entities_view(session: Session, params: EntitiesParams, task: Task) -> Entit
         around=[_named(found.events, one) for one in _around(shown.nesting, params.inside)],
         activity=found.events.activity(PARTS).tolist(),
         failed=found.events.failed,
-        message=found.message,
+        message=found.message or (_ended(found, moment) if params.beforeEnd else ""),
     )
+
+
+def _asked(found: _Found, params: EntitiesParams) -> int:
+    if params.beforeEnd:
+        return found.events.before_end
+    return found.events.fullest if params.fullest else found.reached(params.moment, params.ns)
+
+
+def _ended(found: _Found, moment: int) -> str:
+    """When a moment before the end is; "" where nobody is gone since."""
+    gone = found.events.gone(moment)
+    if gone <= 0:
+        return ""
+    before = wording.duration(found.ns(len(found.events)) - found.ns(moment))
+    return f"The program has ended. This is {before} before its end, at which {gone:,} of these {'is' if gone == 1 else 'are'} gone."
 
 
 def entity_events(session: Session, params: EntityEventsParams, task: Task) -> EntityEventsResult:

@@ -22,6 +22,8 @@ class EntitiesParams:
     """Since the run's start; -1 for the end."""
     fullest: bool = False
     """Instead, when most entities are there: at the end all may be gone."""
+    beforeEnd: bool = False
+    """Instead, right before those went with whom the run ended; `message` says when that is."""
     inside: int = -1
     """Only what is in this entity; -1 for all."""
     most: int = 300
@@ -80,7 +82,7 @@ class EntitiesResult:
     failed: int
     """Events that could not be recorded whole."""
     message: str = ""
-    """A sentence when there is nothing to show, with what to do."""
+    """A sentence when there is nothing to show, with what to do, or about the moment that is shown."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from clew.records.plan import Plan, dump
 from clew.records.run import create_run, save_run
 from clew.server.handlers import answer
 from clew.server.session import Session
+from clew.server.wording import duration
 from tests.graph.conftest import RunFolder
 
 SIZE = 400
@@ -210,6 +211,17 @@ def test_the_fullest_moment_is_the_last_one_when_most_are_there(session):
     found = at(session, 0, fullest=True)
     assert found["moment"] == max(moment for moment in range(SIZE + 1) if numbers[moment] == max(numbers))
     assert answer(session, "clew/entities", {"run": "empty", "fullest": True})["moment"] == 0
+
+
+def test_right_before_the_end_all_are_there_who_are_gone_by_it_and_it_says_so(session):
+    end = answer(session, "clew/entities", {"run": "plain"})
+    found = answer(session, "clew/entities", {"run": "plain", "beforeEnd": True})
+    assert [box["name"] for box in end["boxes"]] == ["host"]
+    assert [box["name"] for box in found["boxes"]] == ["host", "server", "MainThread", "worker"]
+    before = duration(end["ns"] - found["ns"])
+    assert found["message"] == f"The program has ended. This is {before} before its end, at which 3 of these are gone."
+    # Of a run that ends with something else that is its end.
+    assert answer(session, "clew/entities", {"run": "empty", "beforeEnd": True})["moment"] == 0
 
 
 def test_parts_of_the_time_have_all_events(session):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.entities import fold
-from clew.graph.entities.events import EntityEvents, Happening
+from clew.graph.entities.events import ENDING_NS, EntityEvents, Happening
 from clew.graph.entities.fold import Fold, State
 from clew.graph.entities.nesting import Presence, nesting
 from clew.graph.entities.play import lines
@@ -232,3 +233,21 @@ def test_a_fold_that_is_added_to_has_the_states_of_one_of_all_events(said, ends)
             whole = Fold(made(said[:end], known))
             assert all(grown.at(moment).equals(whole.at(moment)) for moment in range(end + 1))
     assert grown.bytes <= 24 * len(said) + 12 * ENTITIES
+
+
+@given(sequences(), st.integers(0, 20), st.integers(0, 300))
+def test_right_before_the_end_most_are_there_of_the_last_second_before_its_deletions(said, last, within):
+    said = said + [(D, number % ENTITIES, -1) for number in range(last)]
+    events = replace(made(said), ns=np.arange(len(said), dtype=np.int64) * (ENDING_NS // 10) + within)
+    there = [len(naive(said[:moment])[0]) for moment in range(len(said) + 1)]
+    end = len(said)
+    while end and said[end - 1][0] == D:
+        end -= 1
+    found = events.before_end
+    if end in (0, len(said)):
+        assert found == end
+        return
+    # Ten events are in a second, and what happened at its first instant is over by then.
+    since = max(0, end - 10)
+    assert found == max(moment for moment in range(since, end + 1) if there[moment] == max(there[since : end + 1]))
+    assert events.gone(found) == there[found] - there[-1]

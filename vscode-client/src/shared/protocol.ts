@@ -388,6 +388,8 @@ export interface EntitiesParams {
   ns?: number;
   /** Instead, when most entities are there: at the end all may be gone. */
   fullest?: boolean;
+  /** Instead, right before those went with whom the run ended; `message` says when that is. */
+  beforeEnd?: boolean;
   /** Only what is in this entity; -1 for all. */
   inside?: number;
   most?: number;
@@ -442,7 +444,7 @@ export interface EntitiesResult {
   activity: number[];
   /** Events that could not be recorded whole. */
   failed: number;
-  /** A sentence when there is nothing to show, with what to do. */
+  /** A sentence when there is nothing to show, with what to do, or about the moment that is shown. */
   message: string;
 }
 

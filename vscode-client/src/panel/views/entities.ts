@@ -89,7 +89,8 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
     const asked = this.asked;
     const { player, stage } = this;
     const selected = player.state.boxes.get(stage.selected);
-    const before = { live: this.live, run: this.answer?.run.id, ns: player.state.ns };
+    const { ns, moment } = player.state;
+    const before = { live: this.live, run: this.answer?.run.id, ns, isNewest: moment >= player.moments };
     const { source, live, result, lines, ended } = await opened(this.context, question, before);
     if (asked !== this.asked) return;
     [this.source, this.live] = [source, live];
@@ -310,7 +311,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
     if (stage.kind !== this.kind.name) stage.begin(this.kind);
     const { boxes } = player.state;
     return entityPage({
-      message: answer.message,
+      message: player.state.moment === answer.moment ? answer.message : "",
       attach: this.attach,
       summary: summary(boxes, stage.clarity?.lines ?? 0),
       said: player.playing === 0 ? this.said : "",

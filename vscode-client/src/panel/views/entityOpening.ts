@@ -15,11 +15,11 @@ export interface Opened {
   ended: boolean;
 }
 
-/** `before` is what was shown last, `ns` its time. */
+/** `before` is what was shown last, `ns` its time, and whether that was the newest moment. */
 export async function opened(
   context: Context<EntitiesQuestion>,
   question: EntitiesQuestion,
-  before: { live: boolean; run: string | undefined; ns: number },
+  before: { live: boolean; run: string | undefined; ns: number; isNewest: boolean },
 ): Promise<Opened> {
   const { store } = context;
   const of = question.run ?? store.state.selectedRun;
@@ -29,11 +29,14 @@ export async function opened(
   const live = listed?.finished === false;
   const source = new (live ? LiveEntities : RecordedEntities)(context, question);
   const { moment, ns } = question;
-  // Once a program has ended, the same time is shown: its moments and entities may have other numbers now.
+  // Once a program has ended, the same time is shown: its moments and entities may have other numbers now. Who saw the newest
+  // moment sees who was there before the program took everything down.
   const ended = before.live && !live && before.run !== undefined && before.run === listed?.id;
   const result = await source.state(
     ended
-      ? { ns: before.ns }
+      ? before.isNewest
+        ? "beforeEnd"
+        : { ns: before.ns }
       : moment !== undefined
         ? { moment }
         : ns !== undefined

@@ -10,9 +10,11 @@ import type { EntitiesQuestion } from "../../kinds/entities";
 /** A moment by its number, or all that happened by a time, or at all. */
 export type Goal = { moment: number } | { ns: number } | "end";
 
+export type Glance = "fullest" | "beforeEnd";
+
 export interface EntitySource {
-  /** "fullest": when most are there. */
-  state(when: Goal | "fullest"): Promise<EntitiesResult>;
+  /** "fullest": when most are there; "beforeEnd": before those go with whom a program ends. */
+  state(when: Goal | Glance): Promise<EntitiesResult>;
   /** From a moment to another, forward or back. */
   way(from: number, to: Goal): Promise<EntityEventsResult>;
   about(entity: number, moment: number): Promise<EntityResult>;
@@ -28,7 +30,7 @@ export class RecordedEntities implements EntitySource {
   ) {}
 
   state(when: Parameters<EntitySource["state"]>[0]): Promise<EntitiesResult> {
-    const at = when === "fullest" ? { fullest: true } : when === "end" ? {} : when;
+    const at = when === "end" ? {} : typeof when === "string" ? { [when]: true } : when;
     return this.context.request("clew/entities", { ...this.shown(), ...at });
   }
 
