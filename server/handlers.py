@@ -95,6 +95,7 @@ HANDLERS: dict[str, Handler | str] = {
     "clew/entities": "panel.entities:entities_view",
     "clew/entityEvents": "panel.entities:entity_events",
     "clew/entity": "panel.entities:entity",
+    "clew/entityOrigin": "panel.entity_origin:entity_origin",
     "clew/walk": "panel.walk:walk_view",
     "clew/locate": "panel.locate:locate",
     "clew/present": _present,

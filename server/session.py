@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 OPEN_RUNS = 4
 """Graphs kept in memory; a diff needs two, and the user goes back and forth between a few."""
+HELD_RUNS = 2
+"""Of runs that go on the looks in which somebody walks."""
 
 PAUSE = 5.0
 """Seconds for which the graph of a run that is still being recorded is good enough, or `PAUSES` times what building it
@@ -96,6 +98,8 @@ class Session:
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._growing: OrderedDict[tuple[Path, str], GrowingEntities] = OrderedDict()
         """By what their source shall be."""
+        self._held: OrderedDict[str, _Open] = OrderedDict()
+        """By the ids that `hold` gave."""
         self._folder_locks: dict[Path, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -204,6 +208,23 @@ class Session:
                 self._growing.pop(one).close()
         return None if ref.finished else Growing(folder, ref, found)
 
+    def hold(self, which: str, task: Task, *, anew: bool) -> Run:
+        """A run as it is now; of one that goes on under an id of its own, which stands for what was recorded by now and nothing
+        later: there events keep their numbers. `anew`: what was read a few seconds ago will not do. The last few are kept."""
+        opened = self._opened(which, task, anew=anew)
+        run = opened.run
+        if self.ref(run).finished:
+            return run
+        events = len(run.graph)
+        until = wording.duration(float(run.graph.ts.max())) if events else "no time"
+        info = run.info._replace(id=f"{run.folder.name}@{events}", name=f"{run.info.name}, its first {until}")
+        with self._lock:
+            held = self._held.setdefault(info.id, replace(opened, run=replace(run, info=info)))
+            self._held.move_to_end(info.id)
+            while len(self._held) > HELD_RUNS:
+                self._held.popitem(last=False)
+        return held.run
+
     def watched(self) -> set[Path]:
         """Folders of runs whose entities somebody asked for while they went on."""
         with self._lock:
@@ -223,6 +244,10 @@ class Session:
 
     def _found(self, which: str) -> Path:
         """A run's folder, made first where `which` is a trace that others wrote."""
+        with self._lock:
+            held = self._held.get(which)
+        if held is not None:
+            return held.run.folder
         if not any(Path(part).is_file() for part in (which, *which.split(","))):
             return find_run(self.workspace, which)
         from clew.graph.imports import run_folder
@@ -290,16 +315,20 @@ class Session:
             known = self._open.get(folder)
         return known.savings.get(percent) if known else None
 
-    def _opened(self, which: str, task: Task | None) -> _Open:
+    def _opened(self, which: str, task: Task | None, *, anew: bool = False) -> _Open:
         from clew import open as open_run
 
+        with self._lock:
+            held = self._held.get(which)
+        if held is not None:
+            return held
         folder = self.folder(which)
         # Two requests at once must not build the same graph twice.
         with (task or Task()).hold(self._folder_lock(folder)):
             fingerprint = fingerprint_of(folder)
             with self._lock:
                 known = self._open.get(folder)
-                if known and (known.fingerprint == fingerprint or self._is_good_enough(known, folder)):
+                if known and not anew and (known.fingerprint == fingerprint or self._is_good_enough(known, folder)):
                     self._open.move_to_end(folder)
                     return known
             if task is not None:

@@ -141,7 +141,8 @@ def _ended(found: _Found, moment: int) -> str:
     if gone <= 0:
         return ""
     before = wording.duration(found.ns(len(found.events)) - found.ns(moment))
-    return f"The program has ended. This is {before} before its end, at which {gone:,} of these {'is' if gone == 1 else 'are'} gone."
+    are = "is" if gone == 1 else "are"
+    return f"The program has ended. This is {before} before its end, at which {gone:,} of these {are} gone."
 
 
 def entity_events(session: Session, params: EntityEventsParams, task: Task) -> EntityEventsResult:
@@ -194,7 +195,7 @@ def entity(session: Session, params: EntityParams, task: Task) -> EntityResult:
     is_there = nested.presence[one] != Presence.UNKNOWN
     places = events.about(one, moment, max(1, min(params.most, MAX_HAPPENINGS)))
     happenings = [_happening(found, place) for place in places]
-    own = next((each for each in happenings if each.entity == one), happenings[0] if happenings else None)
+    own = own_of(happenings, one)
     return EntityResult(
         run=found.run.id,
         box=_boxes(events, _Shown(state, nested, [one]))[0] if is_there else None,
@@ -205,6 +206,11 @@ def entity(session: Session, params: EntityParams, task: Task) -> EntityResult:
         event=own.event if own else -1,
         location=own.location if own else None,
     )
+
+
+def own_of(happenings: Sequence[EntityHappening], entity: int) -> EntityHappening | None:
+    """The newest in which an entity does something itself, else the newest."""
+    return next((one for one in happenings if one.entity == entity), happenings[0] if happenings else None)
 
 
 def _found(session: Session, which: str, source: Source, task: Task) -> _Found:

@@ -35,6 +35,7 @@ from clew.server.protocol.entities import EntityEventsResult as EntityEventsResu
 from clew.server.protocol.entities import EntityHappening as EntityHappening
 from clew.server.protocol.entities import EntityLine as EntityLine
 from clew.server.protocol.entities import EntityName as EntityName
+from clew.server.protocol.entities import EntityOrigin as EntityOrigin
 from clew.server.protocol.entities import EntityParams as EntityParams
 from clew.server.protocol.entities import EntityResult as EntityResult
 from clew.server.protocol.hosts import ClientOptions as ClientOptions
@@ -170,6 +171,7 @@ METHODS: dict[str, tuple[type, type]] = {
     "clew/entities": (EntitiesParams, EntitiesResult),
     "clew/entityEvents": (EntityEventsParams, EntityEventsResult),
     "clew/entity": (EntityParams, EntityResult),
+    "clew/entityOrigin": (EntityParams, EntityOrigin),
     "clew/walk": (WalkParams, WalkResult),
     "clew/locate": (LocateParams, LocateResult),
     "clew/present": (PresentParams, PresentResult),

@@ -173,6 +173,18 @@ class EntityResult:
     happenings: list[EntityHappening] = field(default_factory=list)
     """The last ones, the newest first; a container's also when something comes into it."""
     event: int = -1
-    """Where a walk begins: the last one in which it did something itself, else the last at all; -1 for none."""
+    """Where a walk begins: the last one in which it did something itself, else the last at all; -1 for none, and for a run that
+    goes on, of which `clew/entityOrigin` tells."""
     location: Location | None = None
     """Of that."""
+
+
+@dataclass(frozen=True)
+class EntityOrigin:
+    """Where a walk begins, also in a run that goes on: of `EntityParams`."""
+
+    run: str
+    """To be walked in: of a run that goes on what was recorded by now, in which events keep their numbers."""
+    event: int
+    """-1: there is none; then `message` says why."""
+    message: str = ""

@@ -79,6 +79,15 @@ def test_a_running_program_is_watched_stopped_taken_back_and_becomes_the_recordi
     panel.locator(".entity-rows").get_by_role("button", name="actor 4").click()
     panel.locator(".entity-card .ways .place").first.click()
     expect(page.locator(".line-numbers.active-line-number")).to_have_text(re.compile("^(16|19)$"))
+    # From what it did last a walk begins, in what was recorded by then.
+    panel.locator(".entity-card").get_by_role("button", name="Walk from here").click()
+    expect(panel.locator(".walk-card h2")).to_contain_text(re.compile("Actor.(move|tell)"))
+    expect(panel.locator(".walk-card .numbers")).to_contain_text("event ")
+    editor.photograph("watch-walk")
+    assert program.poll() is None
+    panel.locator("nav.tabs").get_by_role("button", name="Entities").click()
+    panel.get_by_role("button", name="Live").click()
+    moves(at.inner_text())
     # It stands still, while the program goes on; a step back, and the beginning.
     panel.locator(".entity-bar button.play").click()
     expect(panel.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "false")

@@ -234,12 +234,31 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
     assert [happening["what"] for happening in one["happenings"]][:2] == ["position", "communication"]
     assert (one["location"]["path"], one["location"]["line"]) == (str(folder / "app.py"), 16)
     assert one["path"] == ["rose"] and one["event"] == -1
+    # A walk begins there, in what was recorded by now: its events keep their numbers whatever comes.
+    origin = await ask(client, "clew/entityOrigin", run | {"entity": ben})
+    here = {"run": origin["run"], "target": {"event": origin["event"]}}
+    walk = await ask(client, "clew/walk", here)
+    assert (walk["card"]["function"], walk["card"]["location"]["line"]) == ("app:Actor.move", 12)
+    # The last thing that she did, of five alike.
+    ann = next(number for number, name in names.items() if name == "ann")
+    told_ben = await ask(client, "clew/entityOrigin", run | {"entity": ann})
+    card = (await ask(client, "clew/walk", {"run": told_ben["run"], "target": {"event": told_ben["event"]}}))["card"]
+    last_tell = (await ask(client, "clew/entity", run | {"entity": ann}))["happenings"][0]["ns"]
+    assert card["function"] == "app:Actor.tell" and abs(card["timeNs"] - last_tell) < 1e6
+    caused = await ask(client, "clew/walk", here | {"step": "previous"})
     (folder / "go-2").touch()
     await told(client, lambda growth: growth.finished)
     assert program.wait(60) == 0
     last, places = await entities(**run)
     assert places == {"globe": "", "rose": "", "ann": "globe", "ben": "rose"}
     assert (last["run"]["finished"], last["moments"]) == (True, 10)
+    again = await ask(client, "clew/walk", here | {"step": "previous"})
+    assert again["card"] == caused["card"] and again["run"]["name"].startswith("app, its first ")
+    origin = await ask(client, "clew/entityOrigin", run | {"entity": ben, "moment": 10})
+    assert (
+        origin["run"] == growth.run
+        and origin["event"] == (await ask(client, "clew/entity", run | {"entity": ben}))["event"]
+    )
 
 
 async def test_threads_and_tasks_of_a_running_program_are_there_and_its_spec_is_asked_for_in_vain(client, start):

@@ -528,10 +528,22 @@ export interface EntityResult {
   path: string[];
   /** The last ones, the newest first; a container's also when something comes into it. */
   happenings: EntityHappening[];
-  /** Where a walk begins: the last one in which it did something itself, else the last at all; -1 for none. */
+  /**
+   * Where a walk begins: the last one in which it did something itself, else the last at all; -1 for none, and for a run that
+   * goes on, of which `clew/entityOrigin` tells.
+   */
   event: number;
   /** Of that. */
   location: Location | null;
+}
+
+/** Where a walk begins, also in a run that goes on: of `EntityParams`. */
+export interface EntityOrigin {
+  /** To be walked in: of a run that goes on what was recorded by now, in which events keep their numbers. */
+  run: string;
+  /** -1: there is none; then `message` says why. */
+  event: number;
+  message: string;
 }
 
 /** The language client's `initializationOptions`. */
@@ -1861,6 +1873,7 @@ export interface Methods {
   "clew/entities": { params: EntitiesParams; result: EntitiesResult };
   "clew/entityEvents": { params: EntityEventsParams; result: EntityEventsResult };
   "clew/entity": { params: EntityParams; result: EntityResult };
+  "clew/entityOrigin": { params: EntityParams; result: EntityOrigin };
   "clew/walk": { params: WalkParams; result: WalkResult };
   "clew/locate": { params: LocateParams; result: LocateResult };
   "clew/present": { params: PresentParams; result: PresentResult };
@@ -1898,6 +1911,7 @@ export const METHODS: readonly Method[] = [
   "clew/entities",
   "clew/entityEvents",
   "clew/entity",
+  "clew/entityOrigin",
   "clew/walk",
   "clew/locate",
   "clew/present",

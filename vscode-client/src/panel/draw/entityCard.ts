@@ -10,8 +10,8 @@ export interface CardActions {
   select(entity: number): void;
   enter(entity: number): void;
   goTo(moment: number): void;
-  walk(event: number): void;
-  why(event: number): void;
+  /** From the last thing that the entity did, in another view. */
+  follow(view: "walk" | "slice"): void;
   /** What threads and tasks did around the present moment. */
   timeline(): void;
   close(): void;
@@ -27,7 +27,7 @@ export function entityCard(
   labels: ReadonlyMap<number, string>,
   act: CardActions,
 ): TemplateResult {
-  const { box, name, kind, path, happenings, event, location } = about;
+  const { box, name, kind, path, happenings, location } = about;
   const facts = [
     kind,
     box?.presence === "unplaced" ? "nobody said where it is" : "",
@@ -52,16 +52,16 @@ export function entityCard(
         act.reveal(place);
       })}
       ${
-        event >= 0
+        happenings.length > 0
           ? link("Walk from here", () => {
-              act.walk(event);
+              act.follow("walk");
             })
           : nothing
       }
       ${
-        event >= 0
+        happenings.length > 0
           ? link("What led to it", () => {
-              act.why(event);
+              act.follow("slice");
             })
           : nothing
       }

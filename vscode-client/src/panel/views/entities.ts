@@ -347,8 +347,11 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
       select: (entity) => { this.choose(entity); this.stage.uncover(entity); },
       enter: (entity) => { this.enter(entity); },
       goTo: (moment) => void this.player.goTo({ moment }),
-      walk: (event) => { this.context.go("walk", { target: { event }, run }); },
-      why: (event) => { this.context.go("slice", { target: { event }, run }); },
+      follow: (view) => {
+        this.side.origin(this.source, run).then((found) => {
+          if (found) this.context.go(view, { target: { event: found.event }, run: found.run });
+        }, (error: unknown) => { this.failed(error); });
+      },
       timeline: () => { this.context.go("timeline", aroundQuestion(run, this.player.state.ns, answer)); },
       close: () => { this.choose(-1); },
     }; // prettier-ignore

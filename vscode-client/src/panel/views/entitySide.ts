@@ -8,7 +8,7 @@ import type { EntitiesResult, EntityBox, EntityResult } from "../../shared/proto
 import { busiest, type CardActions, entityCard } from "../draw/entityCard";
 import { labelsOf } from "../model/entities/labels";
 import { busiestOf } from "../model/entities/order";
-import type { EntitySource } from "../model/entities/source";
+import type { EntitySource, RecordedEntities } from "../model/entities/source";
 import type { EntityPlayer } from "./entityPlayer";
 
 const BUSIEST = 40;
@@ -32,6 +32,16 @@ export class EntitySide {
   /** The event of the selected entity that a walk can begin at, -1 for none. */
   get event(): number {
     return this.about?.result.event ?? -1;
+  }
+
+  /** Where a walk from the selected entity begins. While a program runs its events have numbers only in what was recorded by now. */
+  async origin(source: RecordedEntities | undefined, run: string): Promise<{ event: number; run: string } | undefined> {
+    const { about, event } = this;
+    if (!about || !source) return undefined;
+    if (event >= 0) return { event, run };
+    const origin = await source.origin(about.entity, about.moment);
+    if (origin.message) throw new Error(origin.message);
+    return origin;
   }
 
   /** By entity what it is called where its containers are not seen. */

@@ -3,7 +3,13 @@
  *
  * Invariant: an entity has the same number in all answers of a source.
  */
-import type { EntitiesResult, EntityEventsResult, EntityResult } from "../../../shared/protocol";
+import type {
+  EntitiesResult,
+  EntityEventsResult,
+  EntityOrigin,
+  EntityParams,
+  EntityResult,
+} from "../../../shared/protocol";
 import type { Context } from "../../views/view";
 import type { EntitiesQuestion } from "../../kinds/entities";
 
@@ -40,18 +46,22 @@ export class RecordedEntities implements EntitySource {
   }
 
   about(entity: number, moment: number): Promise<EntityResult> {
-    const { run, source } = this.asked;
-    return this.context.quietly("clew/entity", {
-      ...(run ? { run } : {}),
-      ...(source ? { source } : {}),
-      entity,
-      moment,
-    });
+    return this.context.quietly("clew/entity", this.one(entity, moment));
+  }
+
+  /** Where a walk from an entity begins, also of a program that still runs. */
+  origin(entity: number, moment: number): Promise<EntityOrigin> {
+    return this.context.request("clew/entityOrigin", this.one(entity, moment));
   }
 
   follow: EntitySource["follow"] = () => {
     return () => undefined;
   };
+
+  private one(entity: number, moment: number): EntityParams {
+    const { run, source } = this.asked;
+    return { ...(run ? { run } : {}), ...(source ? { source } : {}), entity, moment };
+  }
 
   private shown(): Pick<EntitiesQuestion, "run" | "source" | "inside" | "most"> {
     const { run, source, inside, most } = this.asked;
