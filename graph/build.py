@@ -33,7 +33,7 @@ from clew.graph.pairing import Edges, crossings, pair
 from clew.graph.progress import Meter, Progress, nobody
 from clew.graph.reading import Piece, ProcessRead, read_columns
 from clew.graph.streams import pair_bytes
-from clew.records.alive import is_abandoned
+from clew.records.alive import is_abandoned, silence
 from clew.records.errors import Problem
 from clew.records.event import FLAG_BYTES, EdgeKind, Kind, SiteInfo
 from clew.records.found import ProcessRecords
@@ -115,7 +115,7 @@ def build(folder: Path, progress: Progress = nobody, *, keep: bool = False) -> t
     problems: list[Problem] = []
     if not over:
         over = is_abandoned(folder, info)
-        problems.append(Problem(str(folder), _ABANDONED if over else _NOT_OVER))
+        problems.append(Problem(str(folder), (silence(folder, info) or _ABANDONED) if over else _NOT_OVER))
     with growing(folder, write=not over) if keep else nullcontext(Growing(None)) as kept:
         records = read_run(folder, kept.known if keep else None)
         if not records.processes:

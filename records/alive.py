@@ -19,15 +19,39 @@ _STATE, _START = 0, 19
 """Places in `/proc/PID/stat`, counted from behind the command's name."""
 
 
+STAYS_AWAY = 60.0
+"""Seconds after which a run of another machine is over if nobody passes it on any more, until somebody does again."""
+
+
 def is_abandoned(folder: Path, info: RunInfo) -> bool:
     """Has the run no end, and nobody who could still write it or record more?"""
+    if info.finished is not None:
+        return False
+    heard = _heard(folder)
+    if heard is not None:
+        return time.time() - heard > STAYS_AWAY
     return (
-        info.finished is None
-        and info.launcher > 0
+        info.launcher > 0
         and info.host == run.host_name()
         and not is_running(info.launcher, info.started)
         and not any(_still_records(path) for path in run.trace_files(folder))
     )
+
+
+def silence(folder: Path, info: RunInfo) -> str:
+    """That a run of another machine was abandoned, and since when nothing is heard of it; "" for all others."""
+    heard = _heard(folder) if is_abandoned(folder, info) else None
+    if heard is None:
+        return ""
+    return f"stopped: no word from {info.host} since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(heard))}"
+
+
+def _heard(folder: Path) -> float | None:
+    """When somebody who passes the run on was last there; None for one that was recorded here."""
+    try:
+        return (folder / run.ORIGIN_FILE).stat().st_mtime
+    except OSError:
+        return None
 
 
 def is_running(pid: int, since_wall_ns: int) -> bool:
@@ -50,7 +74,10 @@ def is_running(pid: int, since_wall_ns: int) -> bool:
 
 
 def died(folder: Path) -> list[int]:
-    """Pids of the recorded processes that left their file open and run no more: they were killed."""
+    """Pids of the recorded processes that left their file open and run no more: they were killed. Of another machine's it is
+    not known."""
+    if _heard(folder) is not None:
+        return []
     newest: dict[int, dict[str, int]] = {}
     for path in run.trace_files(folder):
         values = _header(path)

@@ -153,6 +153,50 @@ def text(run_folder: Path, source: Source) -> str | None:
     return data.decode("utf-8", "replace") if _digest_of(data) == source.digest else None
 
 
+def packed_text(run_folder: Path, digest: str) -> bytes | None:
+    """A text as it is kept, to be given to `take`; None when it is gone."""
+    try:
+        return _text_file(run_folder, _digest(digest)).read_bytes()
+    except (OSError, ValueError):
+        return None
+
+
+def missing(run_folder: Path, named: Mapping[str, Source]) -> list[str]:
+    """The digests of those texts that are not kept beside the run."""
+    digests = dict.fromkeys(source.digest for source in named.values())
+    return [digest for digest in digests if not _text_file(run_folder, digest).exists()]
+
+
+def take(run_folder: Path, digest: str, packed: bytes) -> None:
+    """Keeps a text that was kept elsewhere. Raises ValueError when it is not what its digest says, and OSError."""
+    try:
+        data = _unpacked(packed)
+    except zlib.error:
+        raise ValueError("a source text is damaged") from None
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("a source text is not the one that it is said to be")
+    _put(run_folder, data)
+
+
+def name(run_folder: Path, named: Mapping[str, Source]) -> None:
+    """Says which text each file of a run had that was recorded elsewhere. Raises OSError."""
+    if named != index(run_folder):
+        _write(run_folder, named)
+
+
+def named_of(data: object) -> dict[str, Source]:
+    """By path, of what `Source` was turned into as JSON. Raises ValueError for what it cannot be."""
+    if not isinstance(data, dict):
+        raise ValueError("not the sources of a run")
+    found = {}
+    for path, one in data.items():
+        if not isinstance(one, list) or len(one) != len(Source._fields):
+            raise ValueError("not the sources of a run")
+        digest, certain, why = one
+        found[str(path)] = Source(_digest(digest), certain is True, str(why))
+    return found
+
+
 def prune(workspace: Path) -> None:
     """Removes the texts that no run of the workspace names any more."""
     _prune(workspace / FOLDER / SOURCES_FOLDER)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from clew.records import sources
-from clew.records.alive import died, is_abandoned
+from clew.records.alive import died, is_abandoned, silence
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
 from clew.records.sessions import SHORT
@@ -406,6 +406,8 @@ def run_ref(folder: Path, info: RunInfo | Exception) -> RunRef:
         return RunRef(id=folder.name, name=folder.name, started=0.0, finished=True, problems=[str(info)])
     finished = info.finished is not None or is_abandoned(folder, info)
     lost = [f"process {pid} died while it was recorded" for pid in died(folder)] if finished else []
+    if silent := silence(folder, info):
+        lost.append(silent)
     return RunRef(
         id=info.id,
         name=info.name,

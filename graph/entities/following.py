@@ -189,7 +189,7 @@ class Following:
     def _run_is_over(self) -> bool:
         with contextlib.suppress(ClewError):
             self.info = run.load_run(self.folder)
-        return self.info.finished is not None
+        return self.info.finished is not None or (self._elsewhere and is_abandoned(self.folder, self.info))
 
     def _have_ended(self, name: str, tail: ProcessTail) -> list[int]:
         """The threads that have finished a chunk and begun no other for some time."""

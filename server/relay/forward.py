@@ -7,20 +7,22 @@ either side, loses and doubles nothing. The token never goes unencrypted to anot
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import ipaddress
 import logging
 import ssl
 import time
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from clew.records import run as runs
+from clew.records import sources
 from clew.records.errors import ClewError
 from clew.records.header import HEADER_SIZE
 from clew.records.tail import Place, ProcessTail, Stretch
@@ -30,6 +32,8 @@ from clew.server.relay.mirror import own_origin
 from clew.server.relay.stream import Stream
 
 BUSY, IDLE = 0.02, 0.1
+TEXTS_EVERY = 15.0
+"""Seconds between two looks for source texts: files are imported throughout a run, and to look costs more than to read on."""
 AGAIN = 0.5
 GIVE_UP = 60.0
 """Seconds for which a relay waits, at the end, for one that it cannot reach."""
@@ -39,6 +43,10 @@ log = logging.getLogger(__name__)
 
 class ForwardError(ClewError):
     """It cannot be passed on there."""
+
+
+class _Say(Protocol):
+    def __call__(self, kind: str, **fields: Any) -> Awaitable[None]: ...
 
 
 class Forward:
@@ -87,7 +95,9 @@ class Forward:
             while not hearing.done():
                 self._reached = time.monotonic()
                 for name, stream in list(streams.items()):
-                    if name not in under_way and name not in self._done:
+                    if stream.source == "spans":
+                        self._done.add(name)  # whoever sends spans can send them there
+                    elif name not in under_way and name not in self._done:
                         self._answers[name] = asyncio.Queue()
                         under_way[name] = asyncio.ensure_future(self._pass_on(connection, stream))
                 for name, task in list(under_way.items()):
@@ -127,6 +137,7 @@ class Forward:
             for file, threads in answer["have"].items()
         }
         reading = _Reading(folder, have)
+        texts = _Texts(folder) if "sources" in answer.get("takes", ()) else None
         try:
             quiet = 0
             while quiet < 3:
@@ -139,7 +150,11 @@ class Forward:
                     log.warning("%s: takes no more of run %s", self._to.url, name)
                     return
                 quiet = 0 if sent or not was_over else quiet + 1
+                if texts and not sent and time.monotonic() - texts.looked > TEXTS_EVERY:
+                    await self._pass_texts_on(texts, say, answers)
                 await asyncio.sleep(BUSY if sent else IDLE)
+            if texts:
+                await self._pass_texts_on(texts, say, answers)
             for fields in await asyncio.to_thread(reading.last):
                 await say(**fields)
             await say("info", **_description(folder))
@@ -148,6 +163,45 @@ class Forward:
                 pass
         finally:
             reading.close()
+
+    @staticmethod
+    async def _pass_texts_on(texts: _Texts, say: _Say, answers: asyncio.Queue[dict[str, Any]]) -> None:
+        named = await asyncio.to_thread(texts.look)
+        if named is None:
+            return
+        await say("sources", files=named)
+        answer = await answers.get()
+        if answer["type"] != "wanted":
+            answers.put_nowait(answer)  # it takes no more of the run
+            return
+        for digest in answer["digests"]:
+            text = await asyncio.to_thread(texts.packed, str(digest))
+            if text is not None:
+                await say("text", digest=digest, data=base64.b64encode(text).decode())
+
+
+class _Texts:
+    """Of the source files of a run. What is kept already is named only, and a text is sent once, whichever runs have it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._named: dict[str, sources.Source] = {}
+        self.looked = -TEXTS_EVERY
+
+    def look(self) -> dict[str, sources.Source] | None:
+        """All that are known by now, None when no other ones are."""
+        self.looked = time.monotonic()
+        sources.keep(self._folder)
+        named = sources.index(self._folder)
+        if named == self._named:
+            return None
+        self._named = named
+        return named
+
+    def packed(self, digest: str) -> bytes | None:
+        """One of those, never anything else."""
+        is_named = any(source.digest == digest for source in self._named.values())
+        return sources.packed_text(self._folder, digest) if is_named else None
 
 
 class _Reading:

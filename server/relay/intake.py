@@ -6,24 +6,29 @@ Invariant: one connection has a run at a time; what it sends that cannot be kept
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.server import ServerConnection
 
+from clew.records.alive import STAYS_AWAY
 from clew.records.errors import ClewError
 from clew.records.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE
 from clew.records.run import FOLDER, host_name
 from clew.server.relay import wire
 from clew.server.relay.mirror import Mirror, MirrorError
 
-KINDS = ("mirror", "page", "piece", "info", "sync")
+KINDS = ("mirror", "page", "piece", "sources", "text", "info", "sync")
+
+MARK_EVERY = STAYS_AWAY / 6
 
 
 class Intake:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._mirrors: dict[tuple[ServerConnection, str], Mirror] = {}
+        self._marked = 0.0
 
     async def take(self, connection: ServerConnection, message: dict[str, Any]) -> None:
         """One of `KINDS`."""
@@ -35,6 +40,14 @@ class Intake:
             answer = {"type": "refused", "run": run, "message": str(error)}
         if answer is not None:
             await connection.send(wire.encode(answer))
+
+    def keep_alive(self) -> None:
+        """To be called now and then, as long as who passes runs on may say more."""
+        now = time.monotonic()
+        if now - self._marked > MARK_EVERY:
+            self._marked = now
+            for mirror in list(self._mirrors.values()):
+                mirror.mark()
 
     def gone(self, connection: ServerConnection) -> None:
         """It will not say any more."""
@@ -55,7 +68,7 @@ class Intake:
             mirror = Mirror(self._workspace, run, str(message["origin"]))
             self._mirrors[connection, run] = mirror
             mirror.describe(str(message["info"]), str(message["plan"]), is_whole=False)
-            return {"type": "mirrored", "run": run, "have": mirror.have()}
+            return {"type": "mirrored", "run": run, "have": mirror.have(), "takes": ["sources"]}
         known = self._mirrors.get((connection, run))
         if known is None:
             raise MirrorError(f"run {run} is not passed on by this connection")
@@ -64,6 +77,10 @@ class Intake:
             known.piece(str(message["file"]), head, int(message["offset"]), data, is_whole=bool(message["whole"]))
         elif kind == "page":
             known.page(str(message["file"]), wire.unpacked(message["page"], HEADER_SIZE), is_over=bool(message["over"]))
+        elif kind == "sources":
+            return {"type": "wanted", "run": run, "digests": known.sources(message["files"])}
+        elif kind == "text":
+            known.text(str(message["digest"]), str(message["data"]))
         elif kind == "info":
             known.describe(str(message["info"]), str(message["plan"]), is_whole=True)
         else:

@@ -7,6 +7,7 @@ run here meets no record that is not whole. Nobody else writes to the run: a mir
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -14,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from clew.records import header
+from clew.records import header, sources
 from clew.records.chunks import CHUNK_MAGIC
 from clew.records.collect import locked
 from clew.records.errors import ClewError
@@ -56,6 +57,9 @@ class Mirror:
             raise MirrorError(f"{self.folder}: another relay, or a collector, writes there")
         self._workspace = workspace
         self._files: dict[str, _TraceFile] = {}
+        self._wanted: set[str] = set()
+        self._room = 0
+        self.mark()
 
     def close(self) -> None:
         for file in self._files.values():
@@ -87,6 +91,35 @@ class Mirror:
     def piece(self, name: str, head: bytes, offset: int, data: bytes, *, is_whole: bool) -> None:
         """Bytes of a chunk's data. Raises `MirrorError`."""
         self._file(name).piece(head, offset, data, is_whole=is_whole)
+
+    def sources(self, files: object) -> list[str]:
+        """Which text each source file had; gives the digests of those that are not here. Raises `MirrorError`."""
+        try:
+            named = sources.named_of(files)
+        except ValueError as error:
+            raise MirrorError(str(error)) from None
+        wanted = sources.missing(self.folder, named)
+        self._wanted = set(wanted)
+        self._room = sources.MOST_RUN
+        sources.name(self.folder, named)
+        return wanted
+
+    def text(self, digest: str, data: str) -> None:
+        """One of those. Raises `MirrorError` for any other, and for what it cannot be."""
+        packed = base64.b64decode(data)
+        self._room -= len(packed)
+        if digest not in self._wanted or self._room < 0:
+            raise MirrorError("a source text came that was not asked for")
+        self._wanted.discard(digest)
+        try:
+            sources.take(self.folder, digest, packed)
+        except ValueError as error:
+            raise MirrorError(str(error)) from None
+
+    def mark(self) -> None:
+        """Somebody who passes it on is there (`alive.is_abandoned`)."""
+        with contextlib.suppress(OSError):
+            os.utime(self.folder / ORIGIN_FILE)
 
     def _file(self, name: str) -> _TraceFile:
         if name not in self._files:

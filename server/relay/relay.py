@@ -55,7 +55,8 @@ class Relay:
         self.listening = listening
         self.streams: dict[str, Stream] = {}
         self.viewers = Viewers(listening.token, self.streams)
-        self.viewers.also_takes(Intake(workspaces[0]))
+        self._intake = Intake(workspaces[0])
+        self.viewers.also_takes(self._intake)
         self._forwards = [Forward(one) for one in to]
         self._spans = OtlpIntake(workspaces[0])
         self._otlp_port = otlp
@@ -119,6 +120,7 @@ class Relay:
                 looked = began
                 await self._find()
                 await asyncio.to_thread(self._spans.look)
+                self._intake.keep_alive()
                 self._let_go()
             told = False
             for stream in list(self.streams.values()):

@@ -9,9 +9,9 @@ import pytest
 
 from clew.graph.build import build
 from clew.graph.store import open_graph
-from clew.records.alive import is_abandoned, is_running
+from clew.records.alive import STAYS_AWAY, is_abandoned, is_running, silence
 from clew.records.plan import Plan, dump
-from clew.records.run import STORE_FOLDER, create_run, load_run, save_run, trace_files
+from clew.records.run import ORIGIN_FILE, STORE_FOLDER, create_run, load_run, save_run, trace_files
 
 PROGRAM = "import time; print('began', flush=True); time.sleep(60)"
 
@@ -55,6 +55,21 @@ def test_a_run_is_abandoned_when_its_launcher_and_all_its_processes_are_gone(tmp
     assert not is_abandoned(folder, gone._replace(host="another"))
     assert not is_abandoned(folder, gone._replace(launcher=0))
     assert not is_abandoned(folder, gone._replace(finished=1))
+
+
+def test_a_run_of_another_machine_is_over_once_nobody_passes_it_on_until_somebody_does_again(tmp_path):
+    folder, info = make(tmp_path)
+    info = info._replace(host="builder", launcher=dead_process())
+    mark = folder / ORIGIN_FILE
+    mark.write_text("{}")
+    assert not is_abandoned(folder, info) and silence(folder, info) == ""
+    silent = time.time() - STAYS_AWAY - 1
+    os.utime(mark, (silent, silent))
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(silent))
+    assert is_abandoned(folder, info) and silence(folder, info) == f"stopped: no word from builder since {when}"
+    assert silence(folder, info._replace(finished=1)) == ""
+    os.utime(mark)
+    assert not is_abandoned(folder, info)
 
 
 def test_a_killed_launcher_is_said_once_and_only_after_its_program_ended(tmp_path):

@@ -1,19 +1,26 @@
 """A relay passes runs on to another one, which has them as its own: whatever is killed, and however many are in between."""
 
+import base64
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 
+from clew.records import sources
+from clew.records.alive import STAYS_AWAY
 from clew.records.reader import read_run
+from clew.records.run import ORIGIN_FILE, load_run
 from clew.server.relay.forward import Forward, ForwardError
 from clew.server.relay.lifetime import Address, ensure_relay, running
 from clew.server.relay.mirror import Mirror, MirrorError
-from clew.server.relay.watcher import watch
+from clew.server.relay.watcher import Events, Over, watch
+from clew.server.session import run_ref
 from tests.server.relay.programs import (
     NODES,
     NODES_SPEC,
@@ -158,3 +165,72 @@ def test_what_another_relay_names_stays_within_the_workspace(tmp_path):
     other = Mirror(tmp_path, "run", "elsewhere:/there")
     assert other.folder.name == "run-2"
     other.close()
+
+
+def test_the_source_texts_that_ran_go_along_once_and_nothing_else(chain):
+    relays = chain(3)
+    first, middle, last = relays.workspaces
+    finish(start(first, TASKS, 50, name="one"))
+    ran = (first / "one.py").read_text()
+    (first / "one.py").write_text("changed = True")
+    Seen().watch(watch(lambda: ensure_relay(last), patience=0, again_for=60))
+    for workspace in (middle, last):
+        (source,) = sources.index(run_folder(workspace)).values()
+        assert source == sources.index(run_folder(first))[str(first / "one.py")]
+        assert source.certain and sources.text(run_folder(workspace), source) == ran
+        kept = list((workspace / ".clew" / "sources").glob("??/*.z"))
+        assert len(kept) == 1
+
+
+def test_a_source_text_is_kept_only_if_it_was_asked_for_and_is_what_it_is_said_to_be(tmp_path):
+    mirror = Mirror(tmp_path, "run", "host:/there")
+    text = b"print()"
+    digest = hashlib.sha256(text).hexdigest()
+    packed = base64.b64encode(zlib.compress(text)).decode()
+    with pytest.raises(MirrorError, match="not asked for"):
+        mirror.text(digest, packed)
+    for wrong in ("nonsense", {"a.py": [digest]}, {"a.py": ["../../x", True, ""]}, {"a.py": 1}, None):
+        with pytest.raises(MirrorError):
+            mirror.sources(wrong)
+    other = hashlib.sha256(b"other").hexdigest()
+    assert mirror.sources({"/a.py": [digest, True, ""], "/b.py": [other, False, "changed"]}) == [digest, other]
+    for data in (
+        packed,
+        base64.b64encode(b"nonsense").decode(),
+        base64.b64encode(zlib.compress(bytes(1 << 27))).decode(),
+    ):
+        with pytest.raises(MirrorError):
+            mirror.text(other, data)
+        mirror.sources({"/a.py": [digest, True, ""], "/b.py": [other, False, "changed"]})
+    mirror.text(digest, packed)
+    assert mirror.sources({"/a.py": [digest, True, ""]}) == []
+    assert sources.text(mirror.folder, sources.index(mirror.folder)["/a.py"]) == "print()"
+    mirror.close()
+
+
+def test_a_run_whose_machine_stays_away_is_over_and_goes_on_when_it_comes_back(chain):
+    relays = chain(2)
+    first, last = relays.workspaces
+    program = start(first, NODES, 0, 20, 0.02, name="nodes", spec=NODES_SPEC)
+    for news in watch(lambda: ensure_relay(last), patience=0, again_for=60):
+        if isinstance(news, Events):
+            break
+    mirrored = run_folder(last)
+    relays.processes[0].kill()
+    relays.processes[0].wait()
+    # As if a minute had passed; nobody else marks it any more.
+    silent = time.time() - STAYS_AWAY - 1
+    os.utime(mirrored / ORIGIN_FILE, (silent, silent))
+    told = run_ref(mirrored, load_run(mirrored))
+    assert told.finished and told.problems[0].startswith(f"stopped: no word from {load_run(mirrored).host} since ")
+    assert any(isinstance(news, Over) for news in watch(lambda: ensure_relay(last), mirrored.name, patience=0))
+    relays.start(0)
+    while run_ref(mirrored, load_run(mirrored)).finished:
+        time.sleep(0.05)
+    (first / "stop").touch()
+    finish(program)
+    while load_run(mirrored).finished is None:
+        time.sleep(0.05)
+    assert run_ref(mirrored, load_run(mirrored)).problems == []
+    assert recorded(mirrored) == recorded(run_folder(first))
+    _same_records(run_folder(first), mirrored)
