@@ -86,7 +86,7 @@ def test_a_running_program_is_watched_stopped_taken_back_and_becomes_the_recordi
     editor.photograph("watch-walk")
     assert program.poll() is None
     panel.locator("nav.tabs").get_by_role("button", name="Entities").click()
-    panel.get_by_role("button", name="Live").click()
+    expect(panel.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "true")
     moves(at.inner_text())
     # It stands still, while the program goes on; a step back, and the beginning.
     panel.locator(".entity-bar button.play").click()

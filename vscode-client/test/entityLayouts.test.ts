@@ -1,9 +1,9 @@
 /** Layouts of entities: where rings and forces put them, on the paper's systems and on random ones. */
 import { describe, expect, test } from "vitest";
-import { automatic, isBetter } from "../src/panel/layout/entities/auto";
-import { clarity, cross } from "../src/panel/layout/entities/clarity";
+import { automatic, LAYOUTS } from "../src/panel/layout/entities/auto";
+import { clarity, cross, isBetter } from "../src/panel/layout/entities/clarity";
 import { concentric } from "../src/panel/layout/entities/concentric";
-import { ForceLayout, LENGTH, REPULSION, settled, STIFFNESS } from "../src/panel/layout/entities/force";
+import { force, ForceLayout, LENGTH, REPULSION, settled, STIFFNESS } from "../src/panel/layout/entities/force";
 import { groups } from "../src/panel/layout/entities/groups";
 import { repel } from "../src/panel/layout/entities/repulsion";
 import { Tangle } from "../src/panel/layout/entities/tangle";
@@ -11,7 +11,7 @@ import { Territory } from "../src/panel/layout/entities/territory";
 import type { EntityInput, Place } from "../src/panel/layout/entities/types";
 import { untangled } from "../src/panel/layout/entities/untangled";
 import { random } from "./random";
-import { actors, chord, grid, hypercube, josephus, shuffled, system, SYSTEMS, tree } from "./systems";
+import { actors, chord, grid, hypercube, josephus, shuffled, system, SYSTEMS, theaters, tree } from "./systems";
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
 
@@ -336,6 +336,15 @@ describe("clarity", () => {
   });
 });
 
+describe("containers that are turned to each other", () => {
+  test("show all lines of actors who talk across theaters, where neither rings nor forces do", () => {
+    const input = actors();
+    const [ring, forces] = [clarity(input, concentric(input)), clarity(input, force(input))];
+    expect(Math.max(ring.clear, forces.clear)).toBeLessThan(ring.lines);
+    expect(clarity(input, untangled(input))).toMatchObject({ lines: 12, clear: 12, foreign: 0 });
+  });
+});
+
 describe("a tangle", () => {
   test("costs what it costs from nothing, after moves and moves taken back", () => {
     for (const seed of SEEDS) {
@@ -389,6 +398,17 @@ describe("the choice", () => {
     const best = found.figures[found.name]?.clear ?? 0;
     for (const figures of Object.values(found.figures)) expect(figures.clear).toBeLessThanOrEqual(best);
     expect(clarity(input, found.places)).toEqual(found.figures[found.name]);
+  });
+
+  test.each([
+    ["actors as recorded", actors()],
+    ["theaters", theaters(3, 12)],
+    ["a theater of many", theaters(4, 24)],
+  ] as const)("for %s is the best of all, and none of the others shows more", (_, input) => {
+    const found = automatic(input);
+    for (const layout of Object.values(LAYOUTS)) {
+      expect(isBetter(clarity(input, layout(input)), clarity(input, found.places))).toBe(false);
+    }
   });
 
   test("of nothing is nothing", () => {

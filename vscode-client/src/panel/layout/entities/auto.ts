@@ -2,7 +2,7 @@
  * Chooses the layout that shows most clearly: lines with fewer than 3 crossings over no entity, less each entity in a foreign container.
  * Of equals the one that crosses least, then the first.
  */
-import { type Clarity, clarity } from "./clarity";
+import { type Clarity, clarity, isBetter } from "./clarity";
 import { concentric } from "./concentric";
 import { force } from "./force";
 import type { Arrange, EntityInput, Place } from "./types";
@@ -30,10 +30,4 @@ export function automatic(input: EntityInput): Chosen {
     if (found.cleared) break;
   }
   return best ?? { name: "concentric", places: [], figures };
-}
-
-export function isBetter(one: Clarity, other: Clarity): boolean {
-  const [ours, theirs] = [one.clear - one.foreign, other.clear - other.foreign];
-  if (ours !== theirs) return ours > theirs;
-  return one.crossings + one.passed < other.crossings + other.passed;
 }

@@ -71,6 +71,12 @@ export function clarity(input: EntityInput, places: readonly Place[]): Clarity {
   };
 }
 
+export function isBetter(one: Clarity, other: Clarity): boolean {
+  const [ours, theirs] = [one.clear - one.foreign, other.clear - other.foreign];
+  if (ours !== theirs) return ours > theirs;
+  return one.crossings + one.passed < other.crossings + other.passed;
+}
+
 /** How often one that holds nothing touches the outline, drawn a little apart, of all such in a container, though it is not in that. */
 function strangers(places: readonly Place[], paths: ReadonlyMap<number, number[]>): number {
   const holders = new Set([...paths.values()].flatMap((path) => path.slice(0, -1)));

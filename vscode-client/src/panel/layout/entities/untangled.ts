@@ -3,13 +3,15 @@
  * fingers, hypercubes and whatever else talks so much that neither a ring nor forces show it.
  *
  * What is right in a container is put on a lattice in it, first as the lines spread it, then moved and exchanged at random, ever less
- * often for the worse (annealing). The same for the same input. Invariant: no two touch, and what is in a container stays within it.
+ * often for the worse (annealing); at last containers are turned to each other. The same for the same input. Invariant: no two touch, and what is in a container stays within it.
  */
 import type { Spot } from "./clarity";
 import { ring } from "./concentric";
 import { type Group, groups } from "./groups";
+import { numbers } from "./numbers";
 import { spread } from "./spread";
 import { Tangle } from "./tangle";
+import { turned } from "./turned";
 import type { EntityInput, Place } from "./types";
 
 /** Tests of two lines in all, about: what decides how long the search takes. */
@@ -32,7 +34,8 @@ export function untangled(input: EntityInput): Place[] {
       if (id !== undefined) found.set(id, { ...place, id, x: around.x + place.x, y: around.y + place.y });
     });
   }
-  return input.entities.flatMap(({ id }) => found.get(id) ?? []);
+  const places = input.entities.flatMap(({ id }) => found.get(id) ?? []);
+  return turned(input, places);
 }
 
 /** Around (0, 0). */
@@ -136,15 +139,4 @@ function anneal(tangle: Tangle, start: readonly number[], spots: readonly Spot[]
       holder.set(from, other);
     }
   }
-}
-
-/** From 0 up to 1, as if at random, the same on every machine. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
