@@ -106,7 +106,9 @@ def main() -> None:
                 row(f"{name}, lines not clear, untangled", "lines", lines - clear["untangled"], lines - best - 1)
             )
             rows.append(row(f"{name}, untangled", "s", seconds["untangled"], ASKED_S, digits=3))
-    print("Clear lines, in brackets whether all were in the paper; and of each layout the entities in foreign containers.")
+    print(
+        "Clear lines, in brackets whether all were in the paper; and of each layout the entities in foreign containers."
+    )
     print(json.dumps({"benchmark": "layout", "machine": platform.machine(), "rows": rows}))
     sys.exit(0 if all(row["met"] for row in rows) else 1)
 

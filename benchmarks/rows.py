@@ -11,13 +11,13 @@ def row(
     name: str,
     unit: str,
     ours: float,
-    asked: float,
+    asked: float | None,
     *,
     peer: str = "",
     peer_value: float | None = None,
     digits: int = 2,
 ) -> Row:
-    """At most `asked` is asked for; `peer_value` is what `peer` takes for the same."""
+    """At most `asked` is asked for, None for nothing; `peer_value` is what `peer` takes for the same."""
     return {
         "name": name,
         "unit": unit,
@@ -25,5 +25,5 @@ def row(
         "peer": peer,
         "peer_value": None if peer_value is None else round(peer_value, digits),
         "asked": asked,
-        "met": ours <= asked,
+        "met": asked is None or ours <= asked,
     }

@@ -238,7 +238,7 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
     origin = await ask(client, "clew/entityOrigin", run | {"entity": ben})
     here = {"run": origin["run"], "target": {"event": origin["event"]}}
     walk = await ask(client, "clew/walk", here)
-    assert (walk["card"]["function"], walk["card"]["location"]["line"]) == ("app:Actor.move", 12)
+    assert (walk["card"]["function"], walk["card"]["location"]["line"]) == ("app:Actor.move", 16)
     # The last thing that she did, of five alike.
     ann = next(number for number, name in names.items() if name == "ann")
     told_ben = await ask(client, "clew/entityOrigin", run | {"entity": ann})
