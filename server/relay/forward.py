@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from clew.records import run as runs
 from clew.records import sources
@@ -29,6 +29,7 @@ from clew.records.tail import Place, ProcessTail, Stretch
 from clew.server.relay import wire
 from clew.server.relay.lifetime import Address
 from clew.server.relay.mirror import own_origin
+from clew.server.relay.refused import reason
 from clew.server.relay.stream import Stream
 
 BUSY, IDLE = 0.02, 0.1
@@ -81,8 +82,7 @@ class Forward:
                     self._reached, said = time.monotonic(), ""
                     await self._connected(connection, streams)
             except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError, wire.WireError) as error:
-                refused = isinstance(error, InvalidStatus) and error.response.status_code == 401
-                what = "it refuses the token" if refused else str(error) or type(error).__name__
+                what = reason(error, self._to.url)
                 if what != said:
                     log.warning("%s: cannot pass runs on: %s; trying again", self._to.url, what)
                     said = what

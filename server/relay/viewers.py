@@ -36,7 +36,10 @@ class Viewers:
         self._streams = streams
         """By run; whoever changes it says so by `listed`."""
         self._connections: dict[ServerConnection, None] = {}
-        self._sending: set[asyncio.Future[None]] = set()
+        self._listing: dict[ServerConnection, asyncio.Future[None]] = {}
+        """To whom the list of runs is on its way;"""
+        self._stale: set[ServerConnection] = set()
+        """and for whom it changed meanwhile."""
         self._intake: Intake | None = None
 
     @property
@@ -70,13 +73,19 @@ class Viewers:
         await self._serve(connection)
 
     async def listed(self) -> None:
-        """Tells everyone which runs there are."""
-        message = self._runs()
+        """Tells everyone which runs there are. Who does not read is not waited for, and gets the newest list once it does."""
         for connection in list(self._connections):
-            # Whoever does not read is not waited for.
-            sending = asyncio.ensure_future(self._send(connection, message))
-            self._sending.add(sending)
-            sending.add_done_callback(self._sending.discard)
+            self._stale.add(connection)
+            if connection not in self._listing:
+                self._listing[connection] = asyncio.ensure_future(self._list(connection))
+
+    async def _list(self, connection: ServerConnection) -> None:
+        try:
+            while connection in self._stale:
+                self._stale.discard(connection)
+                await self._send(connection, self._runs())
+        finally:
+            del self._listing[connection]
 
     def _runs(self) -> str:
         return wire.encode({"type": "runs", "runs": [stream.about() for stream in self._streams.values()]})
@@ -100,6 +109,7 @@ class Viewers:
             pass
         finally:
             del self._connections[connection]
+            self._stale.discard(connection)
             for task in watched.values():
                 task.cancel()
             if self._intake is not None:

@@ -22,12 +22,12 @@ from websockets.sync.client import ClientConnection, connect
 from clew.graph.entities.live import Batch, LiveState
 from clew.server.relay import wire
 from clew.server.relay.lifetime import Address, RelayError
+from clew.server.relay.refused import UNAUTHORIZED, reason
 
 _POLL = 0.2
 """Seconds after which a stop is noticed."""
 _AGAIN = 0.2
 """Seconds between two tries to connect."""
-_UNAUTHORIZED = 401
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,16 @@ def watch(
                         return
                     lost = time.monotonic()
         except InvalidStatus as error:
-            if error.response.status_code == _UNAUTHORIZED:
-                raise RelayError(f"{where and where.url}: the relay refuses the token") from None
+            if error.response.status_code == UNAUTHORIZED:
+                raise RelayError(f"{where and where.url}: {reason(error, '')}") from None
         except InvalidURI:
             raise RelayError(
                 f"{where and where.url}: no address of a relay, which begins with ws:// or wss://"
             ) from None
         except (OSError, ConnectionClosed, InvalidHandshake, EOFError, TimeoutError) as error:
-            reason = str(error)
+            why = reason(error, where.url if where else "")
             if time.monotonic() - lost > again_for:
-                raise RelayError(f"{where and where.url}: the relay does not answer ({reason})") from None
+                raise RelayError(f"{where and where.url}: the relay does not answer ({why})") from None
         stop.wait(_AGAIN)
 
 

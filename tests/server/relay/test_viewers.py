@@ -1,19 +1,31 @@
 """Viewers that do not read, and others beside them; a relay that is reached by TLS."""
 
+import asyncio
+import contextlib
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+from websockets.asyncio.client import connect as connect_async
+from websockets.asyncio.server import serve
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from clew.graph.entities.live import COLUMNS, Batch
+from clew.records.run import create_run
 from clew.server.relay import wire
+from clew.server.relay.journal import Told
 from clew.server.relay.lifetime import Address, RelayError, ensure_relay, running
+from clew.server.relay.stream import MOST_RECENT, Stream
+from clew.server.relay.viewers import Viewers
 from clew.server.relay.watcher import Newest, watch
 from tests.server.relay.programs import (
     NODES,
@@ -98,23 +110,128 @@ def tls(tmp_path):
     return key, certificate, token
 
 
-def test_a_relay_is_reached_by_tls_and_by_who_knows_its_certificate_and_token(workspace, tls):
+@pytest.fixture
+def told_by_tls(workspace, tls):
+    """A relay that listens with TLS, on the loopback; what it said is given in the end."""
     key, certificate, token = tls
+    words = ["--host", "localhost", "--cert", certificate, "--key", key, "--token-file", token]
     relay = subprocess.Popen(
-        [sys.executable, "-m", "clew", "relay", "--workspace", workspace, "--host", "localhost", "--cert", certificate,
-         "--key", key, "--token-file", token],
+        [sys.executable, "-m", "clew", "relay", "--workspace", workspace, *words],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     _until(lambda: running(workspace) or relay.poll() is not None)
     there = running(workspace)
-    assert there is not None and there.url.startswith("wss://localhost:")
-    program = start(workspace, NODES, 5, 20, 0.01, name="nodes", spec=NODES_SPEC)
-    finish(program)
+    assert there is not None
+    yield there, certificate
+    relay.terminate()
+    said, _ = relay.communicate(timeout=60)
+    assert TOKEN not in said and "Traceback" not in said
+
+
+def test_who_speaks_otherwise_than_the_relay_is_told_how_it_speaks(told_by_tls, workspace, tmp_path):
+    there, certificate = told_by_tls
+    plain = there.url.replace("wss:", "ws:")
+    for wrong, words in (
+        (Address(there.url, TOKEN + "!", certificate=str(certificate)), "the relay refuses the token"),
+        (Address(there.url, "", certificate=str(certificate)), "the relay refuses the token"),
+        (Address(there.url, TOKEN), "its certificate is not trusted"),
+        (Address(plain, TOKEN), "one that speaks TLS has an address that begins with wss://"),
+    ):
+        with pytest.raises(RelayError, match=words) as refused:
+            next(watch(lambda wrong=wrong: wrong, again_for=0))
+        assert TOKEN not in str(refused.value)
+    other = tmp_path / "other"
+    other.mkdir()
+    without = ensure_relay(other, grace=0.5)
+    with pytest.raises(RelayError, match="it does not speak TLS"):
+        next(watch(lambda: Address(without.url.replace("ws:", "wss:"), without.token), again_for=0))
+    os.kill(without.pid, signal.SIGTERM)
+
+
+def test_over_tls_nothing_is_told_without_the_token_nor_to_who_speaks_plainly(told_by_tls):
+    there, certificate = told_by_tls
+    trusted = ssl.create_default_context(cafile=certificate)
+    for first in ('{"type": "token", "token": "wrong"}', '{"type": "watch", "run": "any"}'):
+        with connect(there.url, ssl=trusted) as connection:
+            connection.send(first)
+            with pytest.raises(ConnectionClosed):
+                connection.recv()
+    with connect(there.url, ssl=trusted) as connection:
+        connection.send(wire.encode({"type": "token", "token": TOKEN}))
+        assert wire.decode(connection.recv())["type"] == "hello"
+    # HTTP without TLS gets no answer at all.
+    host, _, port = there.url.removeprefix("wss://").rpartition(":")
+    with socket.create_connection((host, int(port))) as plain:
+        plain.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n\r\n")
+        answered = b""
+        with contextlib.suppress(ConnectionError):
+            while more := plain.recv(4096):
+                answered += more
+    assert not answered.startswith(b"HTTP/") and TOKEN.encode() not in answered
+
+
+class _Source:
+    """A stream of a run that tells as much as it is made to."""
+
+    def __init__(self, folder):
+        create_run(folder, name="run", command=[], spec="", plan="{}")
+        self.stream = Stream(run_folder(folder))
+
+    def tell(self, size):
+        begin = self.stream.end
+        columns = {name: np.zeros(size, kind) for name, kind in COLUMNS}
+        batch = Batch(begin, columns)
+        self.stream.tell(Told(begin, begin + size, wire.encode_events(self.stream.run, batch)))
+
+
+async def test_who_never_reads_makes_nothing_grow_but_the_number_of_what_it_missed(tmp_path):
+    source = _Source(tmp_path)
+    stream, viewers = source.stream, Viewers(TOKEN, {})
+    viewers._streams[stream.run] = stream
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    question = wire.encode({"type": "watch", "run": stream.run, "patience": 0})
+    async with serve(viewers.serve, "127.0.0.1", 0, process_request=viewers.check, compression=None) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        reader, dead = [
+            await connect_async(f"ws://127.0.0.1:{port}", additional_headers=headers, compression=None, max_size=None)
+            for _ in range(2)
+        ]
+        await dead.send(question)
+        await reader.send(question)
+        # It reads nothing more from here on, as a process that was stopped.
+        dead.transport.pause_reading()
+        while len(viewers._connections) < 2:
+            await asyncio.sleep(0)
+        told, states, sizes = 0, 0, []
+        while told < 2_000_000:
+            source.tell(10_000)
+            await viewers.listed()
+            while told < stream.end:
+                data = await reader.recv()
+                if isinstance(data, bytes):
+                    _, batch = wire.decode_events(data)
+                    assert batch.begin == told
+                    told = batch.end
+                elif (said := wire.decode(data))["type"] == "state":
+                    states += 1
+                    assert said["moment"] == told == 0
+            sizes.append([one.transport.get_write_buffer_size() for one in viewers._connections])
+        # The other one had each event once, by itself, after the state at the beginning.
+        assert (told, states) == (2_000_000, 1)
+        # What waits for the one that does not read: what was begun, and the newest list of runs, however many came.
+        message = len(stream._recent[-1].told.message)
+        most = [max(size) for size in zip(*sizes, strict=True)]
+        assert max(most) < 4 * message and most == [max(size) for size in zip(*sizes[: len(sizes) // 2], strict=True)]
+        assert len(viewers._listing) <= 1
+        assert stream._bytes <= MOST_RECENT + message
+        dead.transport.abort()
+        await reader.close()
+    stream.close()
+
+
+def test_a_relay_is_reached_by_tls_and_by_who_knows_its_certificate_and_token(told_by_tls, workspace):
+    there, certificate = told_by_tls
+    assert there.url.startswith("wss://localhost:")
+    finish(start(workspace, NODES, 5, 20, 0.01, name="nodes", spec=NODES_SPEC))
     known = Address(there.url, TOKEN, certificate=str(certificate))
     assert any(isinstance(news, Newest) for news in watch(lambda: known, run_folder(workspace).name, patience=0))
-    for wrong in (Address(there.url, TOKEN + "!", certificate=str(certificate)), Address(there.url, TOKEN)):
-        with pytest.raises(RelayError):
-            next(watch(lambda wrong=wrong: wrong, again_for=0))
-    os.kill(relay.pid, signal.SIGTERM)
-    said, _ = relay.communicate(timeout=60)
-    assert TOKEN not in said
