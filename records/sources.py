@@ -173,7 +173,7 @@ def take(run_folder: Path, digest: str, packed: bytes) -> None:
         data = _unpacked(packed)
     except zlib.error:
         raise ValueError("a source text is damaged") from None
-    if hashlib.sha256(data).hexdigest() != digest:
+    if _digest_of(data) != digest:
         raise ValueError("a source text is not the one that it is said to be")
     _put(run_folder, data)
 
