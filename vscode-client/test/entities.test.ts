@@ -1,6 +1,6 @@
 /** Facts about playing entities: steps and their undoing, what fades, where names stand, and what is written as SVG. */
 import { describe, expect, test } from "vitest";
-import type { EntitiesResult, EntityBox, EntityEventsResult, EntityLine } from "../src/shared/protocol";
+import type { EntitiesResult, EntityBox, EntityEventsResult, EntityLine, RunRef } from "../src/shared/protocol";
 import { Arranging, type ArrangeAnswer } from "../src/panel/layout/entities/arranging";
 import { hull } from "../src/panel/layout/entities/hull";
 import { type Named, placeNames } from "../src/panel/layout/entities/names";
@@ -15,8 +15,9 @@ import { EntityAnswers } from "../src/panel/model/reportEntities";
 import { EntityState, type Step } from "../src/panel/model/entities/state";
 import { clarityWords, stepWords } from "../src/panel/model/entities/words";
 import { EntityPlayer } from "../src/panel/views/entityPlayer";
-import { everyoneAt, untimed } from "../src/panel/kinds/entities";
+import { everyoneAt, untimed } from "../src/panel/model/entities/moment";
 import { registerOwn } from "../src/panel/kinds/own";
+import { isRun } from "../src/panel/draw/runs";
 import { Board } from "../src/panel/draw/entities/board";
 import { random } from "./random";
 import { grid, theaters } from "./systems";
@@ -508,6 +509,13 @@ describe("labels", () => {
 test("a question of everyone at a time keeps it until there is a moment", () => {
   expect(everyoneAt("r", 12.6)).toEqual({ run: "r", ns: 13 });
   expect(untimed({ run: "r", ns: 13, moment: 4, layout: "force" })).toEqual({ run: "r", layout: "force" });
+});
+
+test("a run of another workspace is known by its folder, and by the id that answers have", () => {
+  const run = { id: "/home/ann/shop/.clew/runs/shop-7", name: "shop in /home/ann/shop" } as RunRef;
+  expect(["shop-7", run.id, run.name, "", "7", "runs"].map((which) => isRun(run, which))).toEqual([
+    true, true, true, false, false, false,
+  ]); // prettier-ignore
 });
 
 describe("a workspace's own drawing", () => {

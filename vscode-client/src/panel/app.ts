@@ -140,6 +140,13 @@ export class Panel implements PageActions, KeyActions {
   }
 
   async pickRun(run: string): Promise<void> {
+    const { place, elsewhere } = this.store.state;
+    const { kind } = this;
+    // One of another workspace is not among those that all views and the editor look at.
+    if (kind?.inRun && elsewhere.some((one) => one.id === run)) {
+      this.go(kind.name, kind.inRun(askedOf(place, kind), run));
+      return;
+    }
     this.changeRun(run);
     this.asking.forget();
     try {
@@ -272,6 +279,7 @@ export class Panel implements PageActions, KeyActions {
       go: (view, asked) => {
         this.open(view, asked);
       },
+      has: (view) => this.kinds.some((one) => one.name === view),
       remember: (asked) => {
         this.look({ asked: { ...store.state.place.asked, [kind.name]: asked } });
       },

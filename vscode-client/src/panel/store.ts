@@ -17,6 +17,8 @@ export interface Shared {
   /** The run that the editor compares with, empty for none. */
   baseline: string;
   runsKnown: boolean;
+  /** What is recorded in other workspaces of the machine, as of the last look; ids are folders. */
+  elsewhere: readonly RunRef[];
   /** Requests under way. */
   busy: number;
   error: string;
@@ -49,6 +51,7 @@ export class Store {
       selectedRun: "",
       baseline: "",
       runsKnown: false,
+      elsewhere: [],
       busy: 0,
       error: "",
       notes: [],

@@ -35,8 +35,9 @@ const LONGEST_STEP = 40;
 export function drawHeader(state: Readonly<Shared>, actions: HeaderActions): TemplateResult {
   const { place, runs } = state;
   const { kinds, kind, view } = actions;
+  const elsewhere = kind?.watches ? state.elsewhere : [];
   const asked = [
-    kind?.inRun && runs.length > 0 ? runPicker(runs, actions) : nothing,
+    kind?.inRun && runs.length + elsewhere.length > 0 ? runPicker(runs, elsewhere, actions) : nothing,
     kind && kind.levels !== "none" ? levelPicker(place, kind, actions) : nothing,
     view?.controls?.() ?? nothing,
     view ? searchBox(place, view, actions) : nothing,
@@ -139,14 +140,20 @@ function wayBack(actions: HeaderActions): TemplateResult | typeof nothing {
   </nav>`;
 }
 
-function runPicker(runs: readonly RunRef[], actions: HeaderActions): TemplateResult {
+function runPicker(runs: readonly RunRef[], elsewhere: readonly RunRef[], actions: HeaderActions): TemplateResult {
   return html`<label class="picker run"
     ><span class="word">Run</span>
     <select
       aria-label="Run"
       @change=${(event: Event) => void actions.pickRun((event.target as HTMLSelectElement).value)}
     >
+      ${runs.length === 0 ? html`<option value="" disabled .selected=${actions.run === ""}>none here</option>` : nothing}
       ${runOptions(runs, actions.run)}
+      ${
+        elsewhere.length > 0
+          ? html`<optgroup label="Recorded now in other workspaces">${runOptions(elsewhere, actions.run)}</optgroup>`
+          : nothing
+      }
     </select></label
   >`;
 }

@@ -2,9 +2,9 @@
 import { html, type TemplateResult } from "lit";
 import type { RunRef } from "../../shared/protocol";
 
-/** A run may be named by its id or its name; the newest of a name is meant. */
+/** A run may be named by its id or its name; the newest of a name is meant. The id of one of another workspace is its folder; answers have that one's name. */
 export function isRun(run: RunRef, which: string): boolean {
-  return run.id === which || run.name === which;
+  return run.id === which || run.name === which || (which !== "" && run.id.endsWith(`/${which}`));
 }
 
 export function runOptions(runs: readonly RunRef[], selected: string): TemplateResult[] {

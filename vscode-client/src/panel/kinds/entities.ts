@@ -17,17 +17,6 @@ export interface EntitiesQuestion {
   layout?: string;
 }
 
-/** All of a run at a time since its start. */
-export function everyoneAt(run: string, ns: number): EntitiesQuestion {
-  return { ...(run ? { run } : {}), ns: Math.max(0, Math.round(ns)) };
-}
-
-/** The same question at no particular time. */
-export function untimed(question: EntitiesQuestion): EntitiesQuestion {
-  const { moment: _moment, ns: _ns, ...rest } = question;
-  return rest;
-}
-
 registerView<EntitiesQuestion>({
   name: "entities",
   title: "Entities",
@@ -58,6 +47,7 @@ registerView<EntitiesQuestion>({
     },
   ),
   levels: "none",
+  watches: true,
   describe: ({ inside, source = "", moment, ns }) => {
     const what =
       inside === undefined ? (source === "strands" ? "threads and tasks" : "of the whole run") : "in a container";

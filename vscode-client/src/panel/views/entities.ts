@@ -16,7 +16,8 @@ import { entityPickers } from "../draw/entityPickers";
 import { entityWhere } from "../draw/entityWhere";
 import { asking, emptyState, RECORD_COMMAND } from "../draw/parts";
 import { zoomControls } from "../draw/zoomControls";
-import { type EntitiesQuestion, untimed } from "../kinds/entities";
+import type { EntitiesQuestion } from "../kinds/entities";
+import { untimed } from "../model/entities/moment";
 import { inOrder, isSame, named, neighbourOf } from "../model/entities/order";
 import type { RecordedEntities } from "../model/entities/source";
 import { stepWords } from "../model/entities/words";
@@ -87,6 +88,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   async open(question: EntitiesQuestion): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
+    void this.lookElsewhere();
     const { player, stage } = this;
     const selected = player.state.boxes.get(stage.selected);
     const { ns, moment } = player.state;
@@ -105,6 +107,12 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
     if (live && question.moment === undefined && question.ns === undefined) player.follow(true);
     const recent = await player.recent();
     if (asked === this.asked && recent) stage.show(recent);
+  }
+
+  /** Which other programs could be watched. */
+  private async lookElsewhere(): Promise<void> {
+    const { elsewhere } = await this.context.quietly("clew/runs", { elsewhere: true }).catch(() => ({ elsewhere: [] }));
+    this.context.store.update({ elsewhere });
   }
 
   handle(result: EntitiesResult): void {
@@ -295,7 +303,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
 
   draw(): TemplateResult {
     const { busy, runs, runsKnown, place } = this.context.store.state;
-    if (runsKnown && runs.length === 0) {
+    if (runsKnown && runs.length === 0 && !this.answer) {
       return html`<div class="view">
         ${emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)}
       </div>`;

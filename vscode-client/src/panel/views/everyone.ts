@@ -1,15 +1,15 @@
 /** From an event to everyone's picture at its time, wherever entities can be seen. */
 import { html, nothing, type TemplateResult } from "lit";
-import { everyoneAt } from "../kinds/entities";
-import { type Context, viewKinds } from "./view";
+import { everyoneAt } from "../model/entities/moment";
+import type { Context } from "./view";
 
 /** `ns` since the run's start; undefined where no time is known. */
 export function everyoneLink(
-  { go }: Pick<Context, "go">,
+  { go, has }: Pick<Context, "go" | "has">,
   run: string,
   ns: number | undefined,
 ): TemplateResult | typeof nothing {
-  if (ns === undefined || !viewKinds().some(({ name }) => name === "entities")) return nothing;
+  if (ns === undefined || !has("entities")) return nothing;
   return html`<button
     type="button"
     class="link"

@@ -50,6 +50,8 @@ export interface ViewKind<Q extends object = object> {
   askedRun(question: Q): string;
   /** The same question of another run, "" for the one that is selected. Only views of one run have it. */
   inRun?(question: Q, run: string): Q;
+  /** Can it show what is being recorded in other workspaces, too? */
+  readonly watches?: boolean;
   /** What to ask when one comes from another view by its tab; undefined for what was asked last. */
   following?(from: string, question: object): Q | undefined;
   make(context: Context<Q>): Promise<View<Q>>;
@@ -98,6 +100,8 @@ export interface Context<Q extends object = object> {
   ask(question: Q): void;
   /** Goes to another view, with a question of it: what is wrong with that is left out. */
   go(view: string, question: object): void;
+  /** Is there such a view? A report has only those that it has answers for. */
+  has(view: string): boolean;
   /** Remembers what this view is asked without asking it. */
   remember(question: Q): void;
   /** The walk, which goes on in all views. */
