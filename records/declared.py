@@ -421,6 +421,8 @@ def _comprehension(node: ast.AST) -> str:
     """The name of the function that Python makes of a comprehension; from 3.12 on most are part of their function."""
     if isinstance(node, ast.GeneratorExp):
         return "<genexpr>"
-    if sys.version_info >= (3, 12):
-        return ""
-    return {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>"}[type(node)]
+    if sys.version_info < (3, 12):
+        name = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>"}[type(node)]
+    else:
+        name = ""
+    return name

@@ -140,7 +140,7 @@ def _objects(said: _Said, process: I64, times: I64) -> tuple[list[_Object], I64,
     key = (np.concatenate((first, other)) * rules + np.tile(said.rule, 2)) * processes + np.tile(process, 2)
     key[np.concatenate((first, other)) < 0] = -1
     keys, of = np.unique(key, return_inverse=True)
-    often = np.bincount(of, weights=np.tile(times, 2), minlength=len(keys)).tolist()
+    often = np.bincount(of, weights=np.tile(times, 2), minlength=len(keys)).astype(np.int64).tolist()
     values = [_value(text) for text in said.values]
     wanted = [(values[one // processes // rules], one // processes % rules, one % processes) for one in keys.tolist()]
     told: Counter[tuple[int, str]] = Counter()

@@ -23,7 +23,10 @@ from clew.records.reader import read_run
 from clew.records.run import create_run, trace_files
 
 PROGRAM = """
-import json, os, sys, threading, time
+import json, os, sys, threading, time, warnings
+
+# From 3.12 on Python warns of every fork beside threads.
+warnings.simplefilter("ignore", DeprecationWarning)
 
 COUNTS = {}
 
