@@ -131,8 +131,7 @@ def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress:
 
 
 def _find_aside(folder: Path, make: Maker, progress: Progress) -> Any:
-    graph = open_graph(folder)[0]
-    graph.spare()
+    graph = open_graph(folder, spare=True)[0]
     return make(graph, progress)
 
 

@@ -37,9 +37,14 @@ _A_FILE_BYTE, _A_PRESSED_BYTE = 7, 70
 """And for a byte of a foreign file, and of a compressed one."""
 
 
-def outgrows(need: int) -> bool:
-    """Does what takes so many bytes belong aside, and can it go there? Raises `ClewError`, see `allowed`."""
-    return need > allowed() and aside.is_possible()
+_SPARED = 1 << 29
+"""The most that building may take in a process that stays and has other things to do."""
+
+
+def outgrows(need: int, *, spare: bool = False) -> bool:
+    """Does what takes so many bytes belong aside, and can it go there? With `spare` this process is one that stays. Raises
+    `ClewError`, see `allowed`."""
+    return need > min(allowed(), _SPARED if spare else _NO_LIMIT) and aside.is_possible()
 
 
 def need_of_records(path: Path) -> int:

@@ -85,12 +85,14 @@ def open_run(
     workspace: str | PathLike[str] | None = None,
     engine: str | None = None,
     progress: Progress = nobody,
+    spare: bool = False,
 ) -> Run:
     """A recorded run: by its folder, id or name, or the newest; or a trace that others wrote (OTLP, Jaeger, Zipkin, Chrome,
     vector clocks; several files of one with commas between), which is imported first. `workspace` is where its `.clew`
     folder is, by default the nearest one upwards. Builds the store when it is missing or old: `progress` is called with what
-    is read or made, how much of it is done and how much there is; what it raises ends it. Raises `ClewError` when there is
-    no such run, or the trace is damaged.
+    is read or made, how much of it is done and how much there is; what it raises ends it. `spare` is for who keeps runs for
+    long: large ones take memory only as far as they are looked at. Raises `ClewError` when there is no such run, or the
+    trace is damaged.
 
     `path` may also be a run in parts (`clew cluster partition`): a folder, or a URL of an object store. `engine` says who
     answers for its parts: "local", the default, in this process; "ray", or a Ray cluster's address, "ray://HOST:PORT"."""
@@ -109,7 +111,7 @@ def open_run(
     given = isinstance(path, Path) and path.is_dir()
     folder = Path(str(path)) if given else run_folder(base, None if path is None else str(path), progress)
     info = load_run(folder)
-    graph, problems = open_graph(folder, progress)
+    graph, problems = open_graph(folder, progress, spare=spare)
     return Run(info, folder.resolve(), problems, graph)
 
 

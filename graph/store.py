@@ -53,36 +53,43 @@ class DamagedStore(StaleStore):
     """It is there and not whole; the text says where."""
 
 
-def open_graph(folder: Path, progress: Progress = nobody) -> tuple[ExecutionGraph, list[Problem]]:
+def open_graph(
+    folder: Path, progress: Progress = nobody, *, spare: bool = False
+) -> tuple[ExecutionGraph, list[Problem]]:
     """The graph of a run: from its store when that is whole and of these trace files, else built and stored. `progress` hears
-    of the latter, and ends it by what it raises; then the old store is as it was.
+    of the latter, and ends it by what it raises; then the old store is as it was. With `spare` the caller keeps the graph for
+    long: a large one is built in a process of its own, and takes memory here only as far as it is looked at.
 
     Raises `RunError` when the folder is no run, or there is nothing left to build a damaged store from.
     """
     info = load_run(folder)
-    graph, problems = _found_or_made(folder, info, progress)
+    graph, problems = _found_or_made(folder, info, progress, spare)
+    if spare:
+        graph.spare()
     place = moved(folder, info)
     if place is not None:
         graph.sites[:] = [replace(site, file=place(site.file)) for site in graph.sites]
     return graph, problems
 
 
-def _found_or_made(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
+def _found_or_made(
+    folder: Path, info: RunInfo, progress: Progress, spare: bool
+) -> tuple[ExecutionGraph, list[Problem]]:
     try:
         found = load(folder)
         discard(folder)  # what somebody left who read the run while it went on
         return found
     except DamagedStore as error:
-        return _after_damage(folder, info, str(error), progress)
+        return _after_damage(folder, info, str(error), progress, spare)
     except StaleStore:
-        return _make(folder, info, progress)
+        return _make(folder, info, progress, spare)
 
 
-def _make(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
+def _make(folder: Path, info: RunInfo, progress: Progress, spare: bool = False) -> tuple[ExecutionGraph, list[Problem]]:
     before, need = fingerprint(folder), _need(folder, info)
     over = info.finished is not None or is_abandoned(folder, info)
     try:
-        if outgrows(need) and os.access(folder, os.W_OK):
+        if outgrows(need, spare=spare) and os.access(folder, os.W_OK):
             # While a run goes on, its store is of no files that will ever be there.
             made = _make_aside(folder, before if over else [*before, _NO_FILE], need, progress)
             if over:
@@ -155,13 +162,13 @@ def _write_graph(folder: Path, made: Path, of: list[list[Any]], progress: Progre
 
 
 def _after_damage(
-    folder: Path, info: RunInfo, damage: str, progress: Progress = nobody
+    folder: Path, info: RunInfo, damage: str, progress: Progress = nobody, spare: bool = False
 ) -> tuple[ExecutionGraph, list[Problem]]:
     if not info.imported and not record_files(folder):
         raise RunError(
             f"{folder / STORE_FOLDER}: damaged ({damage}), and the trace files it could be built of again are gone"
         )
-    graph, problems = _make(folder, info, progress)
+    graph, problems = _make(folder, info, progress, spare)
     problems.append(Problem(str(folder / STORE_FOLDER), f"it was damaged ({damage}) and has been built anew"))
     return graph, problems
 

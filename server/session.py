@@ -335,13 +335,12 @@ class Session:
                 task.phase(f"reading run {folder.name}")
             began = time.monotonic()
             try:
-                run = open_run(folder, progress=partial(self._progress, task, folder.name))
+                run = open_run(folder, progress=partial(self._progress, task, folder.name), spare=True)
             finally:
                 self.importing("", 1, 1)
             if load_run(folder).finished is None or not (folder / sources.INDEX_FILE).exists():
                 # As long as its files are as they were when it ran.
                 sources.keep(folder)
-            run.graph.spare()
             now = time.monotonic()
             opened = _Open(fingerprint, run, now + max(PAUSE, PAUSES * (now - began)))
             with self._lock:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import clew.graph.store as store_module
-from clew.graph import aside
+from clew.graph import aside, memory
 from clew.graph.build import build
 from clew.graph.imports import import_run
 from clew.graph.memory import LIMIT_VARIABLE
@@ -103,6 +103,16 @@ def test_a_store_built_in_files_is_the_one_built_in_memory(folder, monkeypatch):
     built, _ = build(folder)
     for name in ("ts", "kind", "ext", "region", "edge_src", "edge_dst"):
         assert (getattr(graph, name) == getattr(built, name)).all(), name
+
+
+def test_who_keeps_a_run_for_long_has_a_large_one_built_in_files(folder, in_memory, monkeypatch):
+    drop_store(folder)
+    assert not isinstance(open_graph(folder, spare=True)[0], StoredGraph)
+    stored = kept(folder)
+    drop_store(folder)
+    monkeypatch.setattr(memory, "_SPARED", 1000)
+    assert isinstance(open_graph(folder, spare=True)[0], StoredGraph)
+    assert (kept(folder), leftovers(folder)) == (stored, [])
 
 
 def pack(trace):
