@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TypeVar
 
 from clew.esl.ast import Pattern
@@ -47,9 +47,23 @@ class Proposals:
         self._before[pattern.text] = found
         return found
 
-    def without_search(self, find: Callable[[], _T]) -> _T:
-        """What is found where patterns have the proposals that they had, as far as these are true."""
-        self._searches, self.postponed = False, True
+    def answer(self, question: object, find: Callable[[], _T], files: Collection[str], *, shape: bool = True) -> _T:
+        """As `SourceIndex.answer`, of what asks for proposals. When the time for all searches is over it is what is found
+        where patterns have the proposals that they had, as far as these are true; that is kept, too, until one asks again
+        and there is time."""
+
+        def in_time() -> _T:
+            self.go_on()
+            return find()
+
+        try:
+            return self.index.answer(question, in_time, files, shape=shape)
+        except NotNow:
+            self.postponed = True
+            return self.index.answer(("for now", question), lambda: self._without_search(find), files)
+
+    def _without_search(self, find: Callable[[], _T]) -> _T:
+        self._searches = False
         try:
             return find()
         finally:

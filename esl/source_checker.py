@@ -33,7 +33,7 @@ from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import RuleMatch, functions_of
 from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
-from clew.esl.proposals import NotNow, Proposals
+from clew.esl.proposals import Proposals
 from clew.esl.span import Span
 from clew.records.compiled import is_compiled
 from clew.records.match import has_filters
@@ -54,13 +54,8 @@ def check_source(
         acts += 1
         target = each.rule.rule.target
         find = functools.partial(checker.against, each)
-        try:
-            problems = index.answer(
-                ("against", each.rule.meant), find, index.paths_named(target),
-                shape=not each.functions or has_filters(each.rule.rule),
-            )  # fmt: skip
-        except NotNow:
-            problems = proposals.without_search(find)
+        shape = not each.functions or has_filters(each.rule.rule)
+        problems = proposals.answer(("against", each.rule.meant), find, index.paths_named(target), shape=shape)
         part = each.rule.part
         for problem in problems:
             yield problem.moved(part.lines, part.offset)
@@ -73,11 +68,7 @@ def check_source(
                     ("files beside", part.unit), functools.partial(_paths, patterns, index), shape=False
                 )
                 beside = functools.partial(checker.patterns, patterns)
-                try:
-                    problems = index.answer(("beside", part.unit), beside, paths)
-                except NotNow:
-                    problems = proposals.without_search(beside)
-                for problem in problems:
+                for problem in proposals.answer(("beside", part.unit), beside, paths):
                     yield problem.moved(part.lines, part.offset)
             case Include() | Broken():
                 is_followed = True
