@@ -47,7 +47,11 @@ export function clarity(input: EntityInput, places: readonly Place[]): Clarity {
       crossed[other.index] = (crossed[other.index] ?? 0) + 1;
     }
     const concerned = [...(paths.get(from.id) ?? []), ...(paths.get(to.id) ?? [])];
+    const [left, right] = [Math.min(from.x, to.x), Math.max(from.x, to.x)];
+    const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
     for (const place of places) {
+      const { x, y, radius } = place;
+      if (x + radius < left || x - radius > right || y + radius < top || y - radius > bottom) continue;
       // Where it is, is known sooner than whom the line concerns.
       if (apart(place, from, to) >= place.radius || concerned.includes(place.id)) continue;
       const path = paths.get(place.id) ?? [];
@@ -109,10 +113,10 @@ export interface Spot {
 
 /** Do two lines cross, or lie on each other? */
 export function cross(a: Spot, b: Spot, c: Spot, d: Spot): boolean {
-  const [one, two] = [side(a, b, c), side(a, b, d)];
-  const [three, four] = [side(c, d, a), side(c, d, b)];
+  const one = side(a, b, c);
+  const two = side(a, b, d);
   if (one === 0 && two === 0) return between(a, b, c) || between(a, b, d) || between(c, d, a);
-  return one * two <= 0 && three * four <= 0;
+  return one * two <= 0 && side(c, d, a) * side(c, d, b) <= 0;
 }
 
 function side(a: Spot, b: Spot, c: Spot): number {
