@@ -22,7 +22,7 @@ import { inOrder, isSame, named, neighbourOf } from "../model/entities/order";
 import type { RecordedEntities } from "../model/entities/source";
 import { stepWords } from "../model/entities/words";
 import { aroundQuestion } from "../model/timeline";
-import { EntitiesStage } from "./entitiesStage";
+import { EntitiesStage, type Watching } from "./entitiesStage";
 import { type KeyedView, pressed } from "./entityKeys";
 import { opened } from "./entityOpening";
 import { EntityPlayer } from "./entityPlayer";
@@ -41,6 +41,8 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   private asked = 0;
   private layout = "";
   private searched = "";
+  /** Frames in which something was taken of what is played, and the last after which the page shows it. */
+  private readonly taken = { frames: 0, shown: 0 };
   /** What the last single step was, for who hears the page. */
   private said = "";
   readonly player = new EntityPlayer({
@@ -62,7 +64,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
     },
   });
   readonly stage = new EntitiesStage(this.player.state, {
-    frame: (ms) => this.player.frame(ms),
+    frame: (ms) => this.frame(ms),
     changed: () => {
       this.changed();
     },
@@ -139,7 +141,18 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
     if (this.player.moves) this.stage.invalidate();
     else this.settled();
     this.askAbout(false);
-    this.context.store.changed();
+    if (this.player.playing === 0) this.context.store.changed();
+    else this.taken.frames += 1;
+  }
+
+  /** What is played is in the picture at once, on the page in the next frame, and lines are painted after that: all of it takes longer than one has. */
+  private frame(ms: number): ReturnType<Watching["frame"]> {
+    const { taken } = this;
+    const isLate = taken.shown < taken.frames;
+    const before = (taken.shown = taken.frames);
+    const plays = this.player.frame(ms);
+    if (isLate) this.context.store.changed();
+    return { plays, isFull: isLate || taken.frames > before };
   }
 
   private failed(error: unknown): void {

@@ -31,8 +31,8 @@ const SHOWN = 8;
 const LOOK = "(prefers-reduced-motion: reduce)";
 
 export interface Watching {
-  /** Before each frame, so many ms after the last one; is anything played? */
-  frame(ms: number): boolean;
+  /** Before each frame, so many ms after the last one; is anything played, and is there no time left for what can wait? */
+  frame(ms: number): { plays: boolean; isFull: boolean };
   changed(): void;
   chosen(entity: number): void;
   opened(entity: number): void;
@@ -294,7 +294,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
     if (!ground || !trails || !front) return;
     // After a rest the first frame takes no time.
     const ms = this.last && now - this.last < 250 ? now - this.last : 1000 / 60;
-    const playing = this.watching.frame(ms);
+    const { plays: playing, isFull } = this.watching.frame(ms);
     if (playing) this.activity.pass(ms);
     const moving = this.board.ease(ms, this.calm);
     if (moving) this.redraw();
@@ -304,7 +304,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
     if (!groundPen || !trailsPen || !frontPen) return;
     const { width, height } = this.camera;
     const frame = this.frameOf(undefined, frontPen);
-    if (this.drawsLines && this.known.paint(frame, ground, now)) this.groundOld = true;
+    if (this.drawsLines && this.known.paint(frame, ground, now, isFull)) this.groundOld = true;
     if (this.groundOld) {
       groundPen.clearRect(0, 0, width, height);
       frame.ground = groundPen;
@@ -316,7 +316,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
       this.trails.paint(trailsPen, frame, this.activity);
     } else {
       if (playing) this.trails.fade(trailsPen, width, height, ms);
-      shown = this.trails.paintNew(trailsPen, frame, this.activity);
+      shown = this.trails.paintNew(trailsPen, frame, this.activity, isFull);
     }
     this.drawing?.draw(frame);
     if (this.groundOld && this.drawsLines) this.known.put(groundPen, frame);

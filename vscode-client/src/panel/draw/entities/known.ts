@@ -36,8 +36,9 @@ export class KnownLines {
     return this.old || this.making !== undefined;
   }
 
-  /** Paints as much as there is time for, on a canvas like the one that is given; is there another picture now? */
-  paint(frame: Frame, like: HTMLCanvasElement, now: number): boolean {
+  /** Paints as much as there is time for, on a canvas like the one that is given, nothing that can wait where `isFull`; is there another picture now? */
+  paint(frame: Frame, like: HTMLCanvasElement, now: number, isFull = false): boolean {
+    if (isFull && !this.atOnce) return false;
     if (!this.making && this.old) this.begin(frame, like, now);
     const { making } = this;
     const pen = making?.canvas.getContext("2d");

@@ -11,9 +11,9 @@ import type { Frame, Pen } from "./module";
 /** Between two fadings, in ms: a layer of bytes cannot fade in smaller steps. */
 const PART_MS = 80;
 const GONE = 6;
-/** Lines for which there is time in each frame; of more than that in `SPREAD` of them, frames have more. */
+/** Lines for which there is time in each frame that is not full; of more than that in `SPREAD` of them, frames have more. */
 const EACH_FRAME = 160;
-const SPREAD = 30;
+const SPREAD = 26;
 
 export class Trails {
   private waiting = 0;
@@ -44,10 +44,10 @@ export class Trails {
     this.each = Math.max(EACH_FRAME, Math.ceil(this.fresh.size / SPREAD));
   }
 
-  /** Paints what was added, as much as there is time for; is that all of it? */
-  paintNew(pen: Pen, frame: Frame, activity: Activity): boolean {
+  /** Paints what was added, as much as there is time for, which is none where `isFull`; is that all of it? */
+  paintNew(pen: Pen, frame: Frame, activity: Activity, isFull = false): boolean {
     if (this.fresh.size > 0) this.quiet = 0;
-    const now = firstOf(this.fresh, this.each);
+    const now = isFull ? [] : firstOf(this.fresh, this.each);
     for (const talk of now) this.fresh.delete(talk);
     paintTalks(pen, frame, now, activity, () => 1);
     return this.fresh.size === 0;
