@@ -74,9 +74,9 @@ export class RecordedEntities implements EntitySource {
   }
 }
 
-/** How often more is asked for after a notification, and how long after the last time in ms. */
-const MORE = 4;
-const MORE_MS = 220;
+/** How often more is asked for after a notification, and how long after the last time in ms: so that an event is seen within a quarter of a second. */
+const MORE = 8;
+const MORE_MS = 110;
 const NOTHING = { changed: [], removed: [], lines: [], hiddenLines: 0, unseen: 0 };
 
 /** What a program that still runs has recorded so far; the host says when there is more. */
@@ -97,7 +97,7 @@ export class LiveEntities extends RecordedEntities {
   }
 
   override follow: EntitySource["follow"] = (listener) => {
-    let left = 0;
+    let left = MORE;
     let timer: ReturnType<typeof setTimeout> | undefined;
     // Between two notifications as much again, so that it looks less abrupt.
     const next = (): void => {
@@ -118,6 +118,8 @@ export class LiveEntities extends RecordedEntities {
       left = finished || told ? 0 : MORE;
       next();
     });
+    // A relay that is started for it takes a second until it tells of everything.
+    next();
     return () => {
       clearTimeout(timer);
       end();
