@@ -1,9 +1,11 @@
 """A relay passes on what real recorded programs do: all of it, once, to whoever shows the token."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -43,22 +45,34 @@ def test_viewers_are_told_what_the_recording_says(workspace, text, arguments, sp
     assert_lost_and_doubled_nothing(seen, run_folder(workspace))
 
 
-def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(workspace):
-    ensure_relay(workspace)
-    program = start(workspace, NODES, 0, 40, 0.01, name="nodes", spec=NODES_SPEC)
-    seen, kills = Seen(), 0
-    for news in watch(lambda: ensure_relay(workspace), patience=0):
-        seen.take(news)
+def kill_at_random(workspace, times, chance):
+    """Relays, some time after each is there, whatever it does then; at last the program is to stop."""
+    killed = []
+    while len(killed) < times:
         there = running(workspace)
-        if there is not None and len(seen.batches) > 5 * (kills + 1) and kills < 4:
-            os.kill(there.pid, signal.SIGKILL)
-            kills += 1
-        if kills == 4:
-            (workspace / "stop").touch()
+        if there is None or there.pid in killed:
+            time.sleep(0.005)
+            continue
+        time.sleep(chance.uniform(0, 0.7))
+        os.kill(there.pid, signal.SIGKILL)
+        killed.append(there.pid)
+    (workspace / "stop").touch()
+
+
+def test_a_relay_that_is_killed_at_random_times_loses_and_doubles_nothing(workspace):
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    ensure_relay(workspace)
+    program = start(workspace, NODES, 0, 40, 0.002, name="nodes", spec=NODES_SPEC)
+    killer = threading.Thread(target=kill_at_random, args=(workspace, 8, random.Random(seed)), daemon=True)
+    killer.start()
+    seen = Seen()
+    for news in watch(lambda: ensure_relay(workspace), patience=0, again_for=60):
+        seen.take(news)
         if seen.over:
             break
+    killer.join()
     finish(program)
-    assert kills == 4
     assert_lost_and_doubled_nothing(seen, run_folder(workspace))
 
 
