@@ -62,6 +62,7 @@ TESTED_BELOW = {
 OF_ONE_THING = {
     "clew/whatIf": "figures of one label",
     "clew/timelineCall": "one call",
+    "clew/entityOrigin": "one event",
     "clew/patternOccurrence": "one occurrence",
     "clew/locate": "one place",
     "clew/present": "the places that were asked for",
