@@ -27,8 +27,8 @@ export function entityPickers(
       >
         ${kinds.map(
           (one) =>
-            html`<option value=${one.name} .selected=${one === kind}>
-              ${one.title}${one === kind && said ? `: ${said}` : ""}
+            html`<option value=${one.name} .selected=${one.name === kind.name}>
+              ${one.title}${one.name === kind.name && said ? `: ${said}` : ""}
             </option>`,
         )}
       </select></label
