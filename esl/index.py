@@ -41,6 +41,7 @@ class SourceIndex:
         self._disk: list[SourceFile] = []
         self._read: dict[str, tuple[SourceFile, Contents | bytes]] = {}
         """What is known of files, packed as long as nobody has asked for it."""
+        self._known = 0
         self._overlays: dict[str, tuple[SourceFile, bytes]] = {}
         self._answers = Answers()
         self._silent: dict[str, tuple[int, int]] = {}
@@ -127,8 +128,8 @@ class SourceIndex:
 
     @property
     def known(self) -> int:
-        """How many files have been read."""
-        return len(self._read)
+        """How many files there is more than the packed form of."""
+        return self._known
 
     def read(self, files: Iterable[SourceFile]) -> None:
         """Reads what is not known of some files, all at once: what was kept is taken, the rest read by several processes."""
@@ -275,6 +276,7 @@ class SourceIndex:
         if over is not None and over[0] == file:
             contents = read_contents(over[1], file.path, file.module)
             self._read[file.path] = file, contents
+            self._known += 1
             return contents
         self.read([file])
         return self._unpacked(file)
@@ -287,6 +289,7 @@ class SourceIndex:
             except (TypeError, ValueError, KeyError, AttributeError):  # not of our making
                 known = contents_of(read_file(file.path, file.module)[1], file.module, file.path)
             self._read[file.path] = file, known
+            self._known += 1
         return known
 
     def _kept_files(self) -> dict[str, Kept]:

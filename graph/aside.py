@@ -37,7 +37,7 @@ _MODULE = "clew.graph._scratch"
 _PRELOAD = "LD_PRELOAD"
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """Arrow is to ask malloc, and nothing here multiplies matrices."""
-END_SECONDS = 0.05
+END_SECONDS = 0.01
 """For how long the end of what is not wanted any more is waited for."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 

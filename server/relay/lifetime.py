@@ -126,6 +126,7 @@ def _log(workspace: Path) -> tuple[IO[bytes], int]:
         if not workspace.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "it is no folder")
         make_folder(workspace)
+        # Whoever asks closes it, and says by its name where it is.
         log = open(path, "ab+", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
     except OSError as error:
         raise RelayError(
