@@ -10,6 +10,7 @@ import pytest
 from clew.server.handlers import answer
 from clew.server.protocol import METHODS
 from clew.server.session import Session
+from tests.server.test_compare import record
 
 SLICE = {"target": {"text": "Order failed"}, "run": "before", "level": "event"}
 WALK = {"run": "before", "target": {"text": "Order failed"}}
@@ -90,9 +91,20 @@ def test_each_request_has_a_budget_or_a_reason_to_have_none():
     assert bounded | set(OF_ONE_THING) == set(METHODS)
 
 
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """Runs of made times: how many suspects a real one has is its machine's."""
+    folder = tmp_path_factory.mktemp("compared")
+    record(folder, "before", 1)
+    record(folder, "after", 2, slow="show", more="buy")
+    return folder
+
+
 @pytest.mark.parametrize("view", BUDGETS)
-def test_a_view_receives_no_more_than_it_can_draw(session, monkeypatch, view):
+def test_a_view_receives_no_more_than_it_can_draw(session, compared, monkeypatch, view):
     method, params, option, bound, column, hidden = BUDGETS[view]
+    if params is LOCALIZE:
+        session = Session(compared)
     if "step" in params:  # of a guide: the first choice of every question
         answers = [answer(session, method, {**params, "answers": []})["question"]["choices"][0]["value"]]
         while question := answer(session, method, {**params, "answers": answers})["question"]:
