@@ -7,6 +7,8 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 
 def test_the_chain_of_an_error_leads_through_several_processes(browse, expect):
     page = browse("text=Write+request+failed")
@@ -356,6 +358,7 @@ PICTURES = (
 """Name, question, and what there is once it is drawn."""
 
 
+@pytest.mark.pictures
 def test_pictures_for_people(browse, expect):
     """Kept in artifacts/, to be looked at; small ones of the docs in the folder that CLEW_PICTURES names (`make pictures`)."""
     folder = Path(__file__).parents[2] / "artifacts"

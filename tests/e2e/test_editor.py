@@ -245,6 +245,7 @@ def test_a_python_without_clew_is_named_with_what_to_do(browser, code_server, ex
     page.close()
 
 
+@pytest.mark.pictures
 def test_pictures_for_people(editor, expect):
     """Kept in artifacts/, to be looked at."""
     for name in ("dark", "light"):
