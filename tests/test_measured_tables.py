@@ -64,6 +64,31 @@ def test_only_what_stands_between_the_marks_is_written_anew(tmp_path):
     assert page.read_bytes() == before
 
 
+def test_what_is_not_measured_again_stays(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("".join(f"<!-- measured: {name} -->\n<!-- end -->\n" for name in tables(RUNS, "m")))
+    rewrite(page, RUNS, "m")
+    again = [
+        row("fib: CPU time, untraced is 1", "x", 1.4, "VizTracer", 4, 1.45, True),
+        row("parser: added to a call", "ns", 30, "VizTracer", 300),
+    ]
+    rewrite(page, {"3.11": again}, "m")
+    assert [line for line in page.read_text().splitlines() if line.startswith("|")] == [
+        "|  | 3.11 | VizTracer | 3.12 | VizTracer | sys.monitoring |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| fib | 19.2 | 130 | 15.1 | 59 | 48 |",
+        "| jinja2 | – | – | 34 (asked 31.2) | 1,250 | – |",
+        "| parser | 30 | 300 | – | – | – |",
+        "|  | 3.11 | VizTracer | cProfile | 3.12 | VizTracer |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| fib | 1.4 | 4 | 5.4 | 1.46 | 2.77 |",
+        "|  | asked | 3.11 | VizTracer | 3.12 | VizTracer |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| kill: a run of events, s | – | 6.25 | – | – | – |",
+        "| bytes on disk, B | 3 | – | – | 2.75 | 265 |",
+    ]
+
+
 def test_a_page_without_a_place_for_a_table_stays_as_it_is(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- measured: machine -->\n<!-- end -->\n")
