@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import importlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from clew.cli.saying import Mistake, ReaderIsGone
+from clew.records.tuples import NamedTuple
 
 
 class Entry(NamedTuple):

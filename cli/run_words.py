@@ -6,9 +6,9 @@ is unusual, mistaken, or asks for help, it leaves to click.
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from clew.records.run import the_workspace
+from clew.records.tuples import NamedTuple
 
 _FLAGS = {"--off": "off", "--quiet": "quiet", "-q": "quiet", "--json": "as_json"}
 _VALUES = {f"--{name}": name for name in ("name", "budget", "quota", "sample", "workspace")}

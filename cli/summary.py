@@ -7,7 +7,7 @@ import re
 import shlex
 from array import array
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.records.alive import died
 from clew.records.codec import extended
@@ -16,6 +16,7 @@ from clew.records.event import RECORD_SIZE, Kind, unpack_extension
 from clew.records.found import ProcessRecords
 from clew.records.reader import read_run
 from clew.records.run import RunInfo, disk_bytes
+from clew.records.tuples import NamedTuple
 from clew.server import wording
 
 COUNTED_BYTES = 256 << 20

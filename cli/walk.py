@@ -7,11 +7,12 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli.common import json_option, open_session, print_json, run_option, target_of, workspace_option
+from clew.records.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from clew.server.protocol import WalkCard, WalkResult

@@ -8,7 +8,7 @@ it first some milliseconds to load.
 
 import functools
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.instrument import carriers
 from clew.instrument.recorder.lifecycle import run_folder
@@ -16,6 +16,7 @@ from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
 from clew.records.keys import KeySource, key_of
+from clew.records.tuples import NamedTuple
 
 CHANNEL = "traceparent"
 _DIGITS = frozenset("0123456789abcdef")

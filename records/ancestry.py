@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.records.declared import UNKNOWN, Base, Names
 from clew.records.match import pattern
+from clew.records.tuples import NamedTuple
 
 NamesOf = Callable[[str], Names | None]
 """What a module declares, by its name; None for one that is not known."""

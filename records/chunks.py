@@ -7,11 +7,12 @@ meanwhile (`Gone`), and is in a packed file by then.
 import os
 import struct
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from clew.records import header
 from clew.records.event import RECORD_SIZE, Kind, pack_extension, pack_word
 from clew.records.header import ChunkState
+from clew.records.tuples import NamedTuple
 
 CHUNK_MAGIC = header.CHUNK_MAGIC.to_bytes(4, "little")
 _READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})

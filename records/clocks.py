@@ -7,7 +7,8 @@ machine run in step: all pairs of a boot make one map, which is shared by all pr
 import bisect
 import itertools
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from clew.records.tuples import NamedTuple
 
 Pair = tuple[int, int]
 """Ticks and monotonic nanoseconds of one instant."""

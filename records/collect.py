@@ -16,12 +16,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, load
 from clew.records.recycle import Recycled, Unusable
 from clew.records.run import PLAN_FILE, boot_id, trace_files
+from clew.records.tuples import NamedTuple
 
 NICE = 10
 SHORTEST, LONGEST = 0.01, 0.2

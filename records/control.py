@@ -13,7 +13,9 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from clew.records.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,10 @@ import sys
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.records.match import plain_qualname
+from clew.records.tuples import NamedTuple
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 UNKNOWN = ""

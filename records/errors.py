@@ -1,6 +1,6 @@
 """What can be wrong with a recording: errors that end a command, problems that are reported beside the answer."""
 
-from typing import NamedTuple
+from clew.records.tuples import NamedTuple
 
 
 class ClewError(Exception):

@@ -6,7 +6,8 @@ A record is 16 bytes, `ticks: u64` then `word: u64`, little-endian, followed by 
 
 import enum
 import struct
-from typing import NamedTuple
+
+from clew.records.tuples import NamedTuple
 
 RECORD_SIZE = 16
 MAX_SLOTS = 255

@@ -4,11 +4,10 @@ The one answer shared by the language's matcher and the traced process.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from clew.records.ancestry import NO, YES, Ancestry, Answer
 from clew.records.match import matches, pattern
 from clew.records.plan import Rule, Target
+from clew.records.tuples import NamedTuple
 
 
 class Candidate(NamedTuple):

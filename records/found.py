@@ -5,12 +5,13 @@ Invariant: none of it raises; what could not be read is in `problems`.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.records import clocks
 from clew.records.errors import Problem
 from clew.records.event import Extension, Kind, SiteInfo
 from clew.records.extents import records
+from clew.records.tuples import NamedTuple
 
 
 class Header(NamedTuple):

@@ -4,10 +4,10 @@ Invariant: a chunk is known by its identity and the checksum of its frame, so wh
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from clew.records.chunks import Chunk
 from clew.records.found import Definitions
+from clew.records.tuples import NamedTuple
 
 
 class Known(NamedTuple):

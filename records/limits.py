@@ -6,9 +6,9 @@ Invariant: what is not understood is refused with the words that are; nothing is
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from clew.records.errors import ClewError
+from clew.records.tuples import NamedTuple
 
 HELP = "slower, slower:20%, structure, or several: slower:20%,structure"
 

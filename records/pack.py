@@ -7,11 +7,11 @@ damaged costs itself only, and `frames` finds the next one by its magic. `docs/t
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from clew.records import planes, streams
 from clew.records.header import CHUNK_HEADER_SIZE
 from clew.records.streams import MAX_CHUNK
+from clew.records.tuples import NamedTuple
 
 MAGIC = b"\xc1CLEWZ\r\n"
 VERSION = 2

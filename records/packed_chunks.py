@@ -6,10 +6,10 @@ Invariant: no more than one packed file is in memory at a time, while its frames
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from clew.records import header, pack, run
 from clew.records.chunks import Chunk, Gone, InMemory, OnDisk, Say, Source
+from clew.records.tuples import NamedTuple
 
 
 class PackedFile(NamedTuple):

@@ -5,9 +5,10 @@ and compiled once by whoever reads it.
 """
 
 import json
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from clew.records.errors import PlanError
+from clew.records.tuples import NamedTuple
 
 PLAN_VERSION = 2
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
 
 from clew.records.errors import ClewError
+from clew.records.tuples import NamedTuple
 
 _PATIENCE = 20.0
 """Seconds that one question to git may take."""

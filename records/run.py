@@ -9,9 +9,10 @@ import os
 import re
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clew.records.errors import RunError
+from clew.records.tuples import NamedTuple
 
 if TYPE_CHECKING:  # loaded where a path is made: a recorded process only needs the names here
     from pathlib import Path

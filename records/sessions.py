@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
 
 from clew.records import revision
 from clew.records.alive import is_abandoned
 from clew.records.run import FOLDER, RunInfo, list_runs, remove_run
+from clew.records.tuples import NamedTuple
 
 SHORT = 9
 """Digits of a commit that are shown."""

@@ -20,12 +20,13 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.records.errors import ClewError
 from clew.records.event import SiteInfo
 from clew.records.found import ProcessRecords
 from clew.records.run import FOLDER, RunInfo, load_run, write_private
+from clew.records.tuples import NamedTuple
 
 INDEX_FILE = "sources.json"
 SOURCES_FOLDER = "sources"

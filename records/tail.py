@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from clew.records import header, pack, run
 from clew.records.alive import is_running
@@ -23,6 +22,7 @@ from clew.records.event import RECORD_SIZE, Kind
 from clew.records.extents import NO_TICKS, find_end, records
 from clew.records.found import Header, Note, ProcessRecords
 from clew.records.header import CHUNK_HEADER, CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, ChunkKind, ChunkState, State
+from clew.records.tuples import NamedTuple
 
 MOST_BYTES = 4 << 20
 """Of a look: who has fallen behind catches up in many of them."""

@@ -15,7 +15,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, around, hook, when_imported
 from clew.instrument.context import fresh_key
@@ -25,6 +25,7 @@ from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
 from clew.records.keys import key_of
+from clew.records.tuples import NamedTuple
 
 _SEND, _RECEIVE, _JOIN = int(Kind.SEND), int(Kind.RECEIVE), int(Kind.JOIN)
 _TRAILER = struct.Struct("<7sBQ")

@@ -12,12 +12,13 @@ import threading
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.instrument.probes.bytecode import Call, Operand, Probes, Store, rewrite
 from clew.instrument.probes.quiet import Around, Quiet
 from clew.instrument.probes.sites import note, register
 from clew.records.event import Kind
+from clew.records.tuples import NamedTuple
 
 Patch = Callable[[Any], None]
 """Puts an adapter's hooks into the module it is given."""

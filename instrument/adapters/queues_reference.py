@@ -8,7 +8,7 @@ import functools
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, around, rename_in
 from clew.instrument.context import fresh_key
@@ -16,6 +16,7 @@ from clew.instrument.probes.quiet import Around
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import FLAG_AMBIGUOUS, Kind
+from clew.records.tuples import NamedTuple
 
 _SEND, _RECEIVE = int(Kind.SEND), int(Kind.RECEIVE)
 _FIFO, _LIFO, _OTHER = range(3)

@@ -17,7 +17,6 @@ probe; LOAD_FAST parameter; DELETE_SUBSCR.
 
 from collections.abc import Callable
 from types import CodeType
-from typing import NamedTuple
 
 from clew.instrument.probes import exception_table, form, line_table
 from clew.instrument.probes.exception_table import Entry
@@ -54,6 +53,7 @@ from clew.instrument.probes.instructions import (
 )
 from clew.instrument.probes.layout import Insertion, Layout, after, before
 from clew.records.event import Kind
+from clew.records.tuples import NamedTuple
 
 _FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
 _POP_TOP = encode(POP_TOP)

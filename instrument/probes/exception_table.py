@@ -4,7 +4,8 @@ An entry is four numbers, each in big-endian groups of 6 bits (0x40: more follow
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from clew.records.tuples import NamedTuple
 
 
 class Entry(NamedTuple):

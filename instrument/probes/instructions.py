@@ -9,7 +9,8 @@ import re
 import sys
 from collections.abc import Iterator
 from types import CodeType
-from typing import NamedTuple
+
+from clew.records.tuples import NamedTuple
 
 VERSION = sys.version_info[:2]
 SUPPORTED = VERSION in ((3, 11), (3, 12), (3, 13))

@@ -7,10 +7,10 @@ runs only when that instruction has run.
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from clew.instrument.probes.instructions import BACKWARD_JUMPS, CACHES, EXTENDED_ARG, Instruction, prefixes
 from clew.instrument.probes.line_table import Inserted
+from clew.records.tuples import NamedTuple
 
 
 class Insertion(NamedTuple):

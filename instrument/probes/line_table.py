@@ -8,7 +8,8 @@ import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from clew.records.tuples import NamedTuple
 
 _HEAD = re.compile(rb"[\x80-\xff]")
 _PAYLOADS = bytes(range(0x80))

@@ -7,13 +7,14 @@ says nothing. Calls under way go on with the code they began with; they are name
 import sys
 from collections.abc import Callable, Iterator
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.instrument.probes import originals
 from clew.instrument.probes.bytecode import Chooser, is_function
 from clew.instrument.probes.chooser import ModuleChooser, PlanChooser
 from clew.instrument.probes.loaded import functions, loaded_modules, objects
 from clew.instrument.probes.module_names import AS_MAIN, module_name
+from clew.records.tuples import NamedTuple
 
 Rewrite = Callable[[CodeType, Chooser], CodeType]
 

@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
 
 from clew.instrument.recorder import redaction, strings
 from clew.instrument.recorder.complaint import complain
@@ -24,6 +23,7 @@ from clew.records.header import INFO_MAX
 from clew.records.keys import KeySource, process_end
 from clew.records.plan import Plan
 from clew.records.run import CAUSE_VARIABLE, REFUSED, TRACE_SUFFIX, boot_id, host_name
+from clew.records.tuples import NamedTuple
 
 _MAX_ARGV = 1400
 _MAX_ARGUMENT = 400

@@ -17,7 +17,6 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from clew.instrument.recorder import complaint
 from clew.instrument.recorder.chunks import Chunk, ticks
@@ -46,6 +45,7 @@ from clew.records.header import (
     Clock,
     State,
 )
+from clew.records.tuples import NamedTuple
 
 _FIRST_CHUNKS, _FULL_CHUNKS = 16, 1024
 _MASK = 0xFFFF_FFFF_FFFF_FFFF

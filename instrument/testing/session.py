@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -31,6 +30,7 @@ from clew.records.limits import parse_limits
 from clew.records.plan import Plan, dump, load
 from clew.records.run import RUN_VARIABLE, RunInfo, create_run, finish_run, load_run, remove_run, save_run
 from clew.records.sessions import find_sessions, keep_sessions
+from clew.records.tuples import NamedTuple
 
 _CHANGED = (RUN_VARIABLE, "PYTHONPATH")
 _NOTHING_RAN = (pytest.ExitCode.OK, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)

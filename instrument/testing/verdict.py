@@ -11,10 +11,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clew.instrument.testing.junit import annotate
 from clew.records.run import RunInfo
+from clew.records.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from clew.instrument.testing.session import Options
