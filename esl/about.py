@@ -19,6 +19,7 @@ from clew.esl.names import Occurrence
 from clew.esl.place import place_at, surely_before, word_at
 from clew.esl.span import Span
 from clew.esl.tokens import tokens_of
+from clew.esl.words import EVENTS
 from clew.records.plan import Rule
 
 _LONGEST = 40
@@ -175,10 +176,18 @@ def about_word(text: str, offset: int) -> tuple[str, int, int]:
         return "", start, end
     place = place_at(text, start)
     keywords = [each for each in place.words if each.split(" ")[0] == word]
+    statement = "entity" if place.member else place.keyword
     if keywords:
-        return help_of(keywords[0].split(" ")[0], place.keyword or word), start, end
+        in_value = bool({"COMPARE", "_UNSAFE"} & place.accepted)
+        several = " ".join(text[start:end].split())
+        for one in (several, word) if several in keywords else (word,):
+            if found := help_of(one, statement or word, in_value=in_value):
+                return found, start, end
+        return "", start, end
     if "_UNSAFE" in place.accepted and (text[end : end + 1] == "(" or word in ("this", "result", "exception")):
-        return help_of(word, place.keyword), start, end
+        return help_of(word, statement, in_value=True), start, end
+    if place.member and word in EVENTS:
+        return help_of(word, statement), start, end
     return "", start, end
 
 

@@ -7,11 +7,18 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
+from clew.esl.words import NAMING
+
+_VALUES = "Values"
+"""The section of the reference about values."""
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
 _BULLET = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
 _ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.MULTILINE)
 _PHRASES = re.compile(r"\b[a-z]+(?: [a-z]+)+(?= [A-Z]|$)")
+_WORDS = re.compile(r"[^\W\d]\w*(?: [a-z]+)*")
+_PROGRAM = re.compile(r"```.*?```", re.DOTALL)
+_SENTENCES = re.compile(r"(?<=[.;])\s+(?=[A-Z`])|\n\n")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
@@ -22,24 +29,38 @@ class _Section:
     words: tuple[str, ...]
     """Statements that it is about."""
     bullets: dict[str, str]
-    """By the word that a bullet begins with."""
+    """By the word that a bullet begins with, and by words that it mentions."""
+
+    def sentence_about(self, word: str) -> str:
+        """The first one that begins with a word, else the first one that has it; "" for none."""
+        begun = re.compile(rf"`{re.escape(word)}\b")
+        found = [each for each in _SENTENCES.split(_PROGRAM.sub("", self.text)) if begun.search(each)]
+        found.sort(key=lambda each: begun.match(each) is None)
+        return " ".join(found[0].split()) if found else ""
 
 
-def help_of(word: str, statement: str = "") -> str:
-    """Markdown about a keyword, in the statement that it stands in; "" for what the reference does not name."""
-    sections = _sections()
+def help_of(word: str, statement: str = "", *, in_value: bool = False) -> str:
+    """Markdown about a keyword, in the statement that it stands in; "" for what the reference does not name. The words of
+    values mean the same in all statements, but something else outside of values."""
+    if in_value and (text := _rows(_VALUES).get(word, "")):
+        return text
+    sections = [each for each in _sections() if each.title != _VALUES]
     own = next((each for each in sections if statement and statement in each.words), None)
-    if own is not None and word in own.bullets:
+    if own is not None and word in own.bullets and own.words != (word,):
         return own.bullets[word]
     if not statement or word == statement:
         about = next((each for each in sections if word in each.words), None)
         if about is not None:
             return about.text
-    text = next((each.bullets[word] for each in sections if word in each.bullets), "") or _values().get(word, "")
+    if own is not None and (said := own.sentence_about(word)):
+        return said
+    if own is not None and word == "as" and statement in NAMING:
+        return own.text  # where others have the name of a channel
+    text = next((each.bullets[word] for each in sections if word in each.bullets), "")
+    text = text or next(filter(None, (_rows(each.title).get(word, "") for each in sections)), "")
     if not text:
-        # A sentence of another statement's section, if that begins with the word.
-        paragraphs = (part for each in sections for part in each.text.replace("\n`", "\n\n`").split("\n\n"))
-        text = own.text if own is not None else next((part for part in paragraphs if part.startswith(f"`{word}")), "")
+        sentences = (each.sentence_about(word) for each in sections)
+        text = own.text if own is not None else next(filter(None, sentences), "")
     return text
 
 
@@ -59,7 +80,7 @@ def _sections() -> tuple[_Section, ...]:
             first = re.search(r"[A-Za-z]\w*", code[1]) if code else None
             if first is not None:
                 bullets.setdefault(first[0], joined)
-            mentioned += [(each, joined) for each in _CODE.findall(joined) if each.isidentifier()]
+            mentioned += [(each, joined) for each in _CODE.findall(joined) if _WORDS.fullmatch(each)]
         for each, joined in mentioned:
             bullets.setdefault(each, joined)
         words = tuple(word for code in _CODE.findall(heading[1]) for word in code.split())
@@ -69,16 +90,21 @@ def _sections() -> tuple[_Section, ...]:
 
 
 @functools.cache
-def _values() -> dict[str, str]:
-    """By each word in the first column of a table, and by words that are one for the language: `decorated by`."""
+def _rows(title: str) -> dict[str, str]:
+    """Of the tables of a section: by each word in the first column, and by words that are one for the language, `decorated by`,
+    whose first word is another row's if that has it alone."""
+    text = next((each.text for each in _sections() if each.title == title), "")
     found: dict[str, str] = {}
-    for row in _ROW.finditer(_reference()):
+    first: dict[str, str] = {}
+    for row in _ROW.finditer(text):
         for code in _CODE.findall(row[1]):
-            word = re.match(r"\w+|[a-z]\.(\w+)\(", code)
             phrases = _PHRASES.findall(code)
-            for each in [*phrases, *([word[1] or word[0]] if word is not None else [])]:
+            for each in phrases:
                 found.setdefault(each, f"{row[1]}: {row[2]}")
-    return found
+            if (word := re.match(r"\w+|[a-z]\.(\w+)\(", code)) is not None:
+                begins = any(each.startswith(f"{word[0]} ") for each in phrases)
+                (first if begins else found).setdefault(word[1] or word[0], f"{row[1]}: {row[2]}")
+    return {**first, **found}
 
 
 @functools.cache
