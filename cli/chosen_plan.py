@@ -65,12 +65,22 @@ def values_of(settings: tuple[str, ...]) -> dict[str, str]:
 
 def _compiled(spec: Path, workspace: Path, settings: dict[str, str]) -> Plan | None:
     from clew.esl import check, render_all
+    from clew.esl.problem import listing
 
     # The source lies where the program runs, which need not be where its runs are kept.
     here = Path.cwd()
-    checked = check(spec, workspace if here.is_relative_to(workspace) else here, settings=settings)
-    if checked.problems:
-        write(render_all(checked.problems, checked.path, checked.text) + "\n")
+    root = workspace if here.is_relative_to(workspace) else here
+    checked = check(spec, root, settings=settings)
+    elsewhere = [problem for problem in checked.problems if problem.elsewhere]
+    problems = [problem for problem in checked.problems if not (problem.elsewhere and len(elsewhere) > 1)]
+    if problems:
+        write(render_all(problems, checked.path, checked.text) + "\n")
+    if len(elsewhere) > 1:
+        packages = listing(list(dict.fromkeys(problem.elsewhere for problem in elsewhere)), "and", 3)
+        write(
+            f"{checked.path}: warning: {len(elsewhere)} patterns name functions of {packages}, of which there is no source in "
+            f"{root}: whether they match any only the run tells; of source elsewhere `clew check --workspace FOLDER` tells it\n"
+        )
     return checked.plan
 
 

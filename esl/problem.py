@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.esl.span import Span
@@ -28,19 +28,19 @@ class EslProblem:
     span: Span
     fix: str = ""
     remove: bool = False
+    elsewhere: str = ""
+    """The package of which there is no source here, where that is all that is wrong."""
 
     def moved(self, lines: int, offset: int) -> EslProblem:
-        if not offset:
-            return self
-        return EslProblem(self.severity, self.message, self.span.moved(lines, offset), self.fix, self.remove)
+        return replace(self, span=self.span.moved(lines, offset)) if offset else self
 
 
 def error(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
     return EslProblem("error", message, span, fix, remove)
 
 
-def warning(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:
-    return EslProblem("warning", message, span, fix, remove)
+def warning(message: str, span: Span, fix: str = "", *, remove: bool = False, elsewhere: str = "") -> EslProblem:
+    return EslProblem("warning", message, span, fix, remove, elsewhere)
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:

@@ -203,7 +203,7 @@ class _Checker:
             message = (
                 f"no function of {self.index.root.name} matches `{pattern.text}`; installed packages are not looked at"
             )
-            yield warning(message, pattern.span)
+            yield warning(message, pattern.span, elsewhere=top)
 
     def _has_class(self, pattern: Pattern) -> bool:
         """Is there a function in the class that an entity's line names?"""
