@@ -14,8 +14,9 @@ from clew.esl.index import SourceIndex
 from clew.esl.lower import UnplacedRule
 from clew.esl.matcher import RuleMatch
 from clew.esl.object_names import lacks, names_of
+from clew.esl.patience import NotNow
 from clew.esl.problem import EslProblem, did_you_mean, listing, warning
-from clew.esl.proposals import NotNow, Proposals
+from clew.esl.proposals import Proposals
 
 _OF_CLASSES = frozenset(("__new__", "__init_subclass__", "__class_getitem__"))
 """Methods whose first parameter is the class."""
@@ -56,7 +57,7 @@ def _slip(
 ) -> Iterator[EslProblem]:
     name = read.name.text
     try:
-        lacking = [each for each in classes if lacks(index, each, name, proposals.go_on)]
+        lacking = [each for each in classes if lacks(index, each, name, proposals.patience)]
     except NotNow:
         proposals.postponed = True
         return

@@ -18,6 +18,7 @@ from clew.esl.lower import LoweredRule, lower
 from clew.esl.matcher import RuleMatch, match
 from clew.esl.meaning import mean
 from clew.esl.parser import parse
+from clew.esl.patience import Patience
 from clew.esl.problem import EslProblem, SpecError, has_errors, in_order, render_all
 from clew.esl.proposals import Proposals
 from clew.esl.source_checker import check_source
@@ -105,7 +106,7 @@ def check(
         index.refresh()
     compiled = _compile(text, str(path), root, functools.cache(index.annotated_channels), settings)
     found = match(compiled.rules, index)
-    proposals = Proposals(index, patience)
+    proposals = Proposals(index, Patience(patience))
     slips = (
         *check_source(compiled.meant, found, index, proposals),
         *check_attributes(compiled.meant, found, index, proposals),

@@ -3,6 +3,7 @@ their parameters, names that specs give, and whole statements to be filled in.""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,9 +17,10 @@ from clew.esl.functions import FunctionInfo
 from clew.esl.help import help_of
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
-from clew.esl.matcher import functions_of
+from clew.esl.matcher import functions_in_time
 from clew.esl.meaning import parameters_of
 from clew.esl.names import CHANNELS, Occurrence
+from clew.esl.patience import NotNow, Patience
 from clew.esl.place import Place, is_inside_comment, place_at
 from clew.esl.snippets import SNIPPETS
 from clew.esl.source_files import SourceFile
@@ -72,20 +74,35 @@ class Completions:
     items: tuple[Completion, ...]
     whole: bool = True
     """More of them do not come by typing more."""
+    postponed: bool = False
+    """More of them come when one asks again: there was no time to look at all files."""
 
 
-def complete(text: str, offset: int, index: SourceIndex | None, names: Iterable[Occurrence] = ()) -> Completions:
-    """At a place of a spec. `names` are those of all specs of the workspace."""
+def complete(
+    text: str,
+    offset: int,
+    index: SourceIndex | None,
+    names: Iterable[Occurrence] = (),
+    patience: float = math.inf,
+) -> Completions:
+    """At a place of a spec. `names` are those of all specs of the workspace. `patience` is how many seconds of the processor
+    looking at the workspace's files can take."""
     if is_inside_comment(text, offset):
         return Completions(())
-    found = list(_Completer(text, offset, index, tuple(names)).run())
+    completer = _Completer(text, offset, index, tuple(names), Patience(patience))
+    found = list(completer.run())
     unique = {(item.label, item.kind): item for item in reversed(found)}
     ordered = sorted(unique.values(), key=lambda item: (item.rank, item.label))
-    return Completions(tuple(ordered[:MOST]), whole=len(ordered) <= MOST)
+    whole = len(ordered) <= MOST and not completer.postponed
+    return Completions(tuple(ordered[:MOST]), whole, completer.postponed)
 
 
 class _Completer:
-    def __init__(self, text: str, offset: int, index: SourceIndex | None, names: tuple[Occurrence, ...]) -> None:
+    def __init__(
+        self, text: str, offset: int, index: SourceIndex | None, names: tuple[Occurrence, ...], patience: Patience
+    ) -> None:
+        self.postponed = False
+        self.patience = patience
         self.text = text
         self.offset = offset
         self.index = index
@@ -136,9 +153,11 @@ class _Completer:
             yield Completion(word, "snippet" if snippet else "keyword", self.word, snippet, help=help_of(word), rank=1)
 
     def _keywords(self, place: Place) -> Iterator[Completion]:
-        clauses = "_UNSAFE" not in place.accepted
+        statement = "entity" if place.member else place.keyword
+        rank = 2 if "_UNSAFE" not in place.accepted else 7
+        in_value = bool({"COMPARE", "_UNSAFE"} & place.accepted)
         for word in place.words:
-            yield Completion(word, "keyword", self.word, help=help_of(word, place.keyword), rank=2 if clauses else 7)
+            yield Completion(word, "keyword", self.word, help=help_of(word, statement, in_value=in_value), rank=rank)
 
     def _named(self, place: Place) -> Iterator[Completion]:
         """A name that is no value: whose it is follows from the word before it."""
@@ -257,14 +276,19 @@ class _Completer:
         """Those of the functions that the pattern names, then all others that the workspace has."""
         assert self.index is not None
         here = counted(self._meant(place))
-        for name, count in used_in(self.index).items():
+        try:
+            used = used_in(self.index, self.patience)
+        except NotNow:
+            self.postponed = True
+            used = here
+        for name, count in used.items():
             number, which = (here[name], " that match") if name in here else (count, "")
             detail = f"of {number:,} functions{which}" if number != 1 else f"of 1 function{which and ' that matches'}"
             yield Completion(name, "decorator", start, detail=detail, rank=1 if which else 2)
 
     def _classes_in(self, start: int, module: str) -> Iterator[Completion]:
         assert self.index is not None
-        for file in self._files_of_modules(module):
+        for file in self._in_time(self._files_of_modules(module)):
             for each in self.index.classes(file):
                 bases = f"({', '.join(filter(None, each.bases))})" if any(each.bases) else ""
                 yield Completion(f"{module}:{each.qualname}", "class", start, detail=bases, rank=3)
@@ -281,12 +305,22 @@ class _Completer:
 
     def _functions_of_modules(self, module: str) -> Iterator[FunctionInfo]:
         assert self.index is not None
-        for file in self._files_of_modules(module):
+        for file in self._in_time(self._files_of_modules(module)):
             yield from self.index.functions(file)
 
     def _files_of_modules(self, module: str) -> list[SourceFile]:
         assert self.index is not None
         return self.index.files_named(target_of(Pattern(_NOWHERE, module or "*", None)))
+
+    def _in_time(self, files: list[SourceFile]) -> Iterator[SourceFile]:
+        """As many of the files as there is time for."""
+        assert self.index is not None
+        for file in files:
+            if self.patience.is_over:
+                self.postponed = True
+                self.index.awaited = self.index.awaited or bool(self.index.unread(files))
+                return
+            yield file
 
     # Values.
 
@@ -343,7 +377,10 @@ class _Completer:
         if place.member:
             module, colon, owner = self._class_of_entity(place).partition(":")
             qualname = f"{owner}.{pattern}"
-        return functions_of(Rule(target_of(Pattern(_NOWHERE, module, qualname if colon else None))), self.index)
+        rule = Rule(target_of(Pattern(_NOWHERE, module, qualname if colon else None)))
+        found, is_all = functions_in_time(rule, self.index, self.patience)
+        self.postponed |= not is_all
+        return found
 
     def _attributes(self, place: Place, path: str) -> Iterator[Completion]:
         """Methods that run no code, and what the source says of the object's class; its properties need `unsafe`."""

@@ -7,18 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
+from clew.esl.patience import Patience
+from clew.esl.source_files import SourceFile
 
 _ACCESSORS = ("setter", "getter", "deleter")
 """What stands before these is the property's own name, which nobody looks for."""
 
 
-def used_in(index: SourceIndex) -> Mapping[str, int]:
-    """How many functions of the workspace each name or pattern of `counted` means."""
+def used_in(index: SourceIndex, patience: Patience) -> Mapping[str, int]:
+    """How many functions of the workspace each name or pattern of `counted` means. Raises `NotNow`."""
+
+    def of_file(file: SourceFile) -> Mapping[str, int]:
+        patience.go_on()
+        return counted(index.functions(file))
 
     def count() -> Mapping[str, int]:
-        index.read(index.files)
+        patience.read(index, index.files)
         total: Counter[str] = Counter()
-        for each in index.answer_by_file("decorators", index.files, lambda file: counted(index.functions(file))):
+        for each in index.answer_by_file("decorators", index.files, of_file):
             total.update(each)
         return total
 

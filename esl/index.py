@@ -16,7 +16,7 @@ from clew.esl.functions import ClassInfo, Contents, FunctionInfo, read_contents
 from clew.esl.index_answers import Answers, classes_of, shape_of
 from clew.esl.index_file import IndexFile, Kept, Row
 from clew.esl.plain import contents as contents_of
-from clew.esl.reading import digest_of, read_file, read_files
+from clew.esl.reading import Job, Read, digest_of, read_file, read_files
 from clew.esl.source_files import SourceFile, module_names, source_files
 from clew.records.ancestry import Ancestry, loaded_object
 from clew.records.declared import Names
@@ -48,6 +48,10 @@ class SourceIndex:
         """Files that do not mention clew, as they were then."""
         self._left_out = ""
         self._edits = 0
+        self.awaited = False
+        """Was somebody answered without files that nobody has read? They are waited for (see `read_kept`, `jobs`, `take`)."""
+        self._all_read: tuple[SourceFile, ...] = ()
+        """`files`, when none of them was unread any more."""
         self._file = IndexFile(self.root)
         self._kept: dict[str, Kept] | None = None
         self.refresh()
@@ -131,13 +135,26 @@ class SourceIndex:
         """How many files there is more than the packed form of."""
         return self._known
 
+    def unread(self, files: Collection[SourceFile]) -> list[SourceFile]:
+        if files is self._all_read:
+            return []
+        found = [file for file in files if not self._is_read(file)]
+        if not found and files is self.files:
+            self._all_read = self.files
+        return found
+
     def read(self, files: Iterable[SourceFile]) -> None:
         """Reads what is not known of some files, all at once: what was kept is taken, the rest read by several processes."""
+        files = self.read_kept(files)
+        self.take(files, read_files([job_of(file) for file in files]))
+
+    def read_kept(self, files: Iterable[SourceFile]) -> list[SourceFile]:
+        """Takes what was kept of files; the others, whose source has to be read."""
         wanted = {file.path: file for file in files if not self._is_read(file)}
         for path in self._overlays.keys() & wanted.keys():
             self._contents(wanted.pop(path))
         if not wanted:
-            return
+            return []
         kept = self._kept_files()
         same = [path for path, file in wanted.items() if (known := kept.get(path)) and _is_of(known, file)]
         touched: list[tuple[str, Kept]] = []
@@ -149,7 +166,27 @@ class SourceIndex:
         for path, data in self._file.contents([*same, *(path for path, _ in touched)]):
             self._read[path] = wanted.pop(path), data
         self._note_touched([each for each in touched if each[0] not in wanted])
-        self._read_from_source(list(wanted.values()))
+        return list(wanted.values())
+
+    def take(self, files: Iterable[SourceFile], read: Iterable[tuple[Job, Read]]) -> None:
+        """What `read_files` found in files."""
+        by_path = {file.path: file for file in files}
+        rows = []
+        for (path, _), (digest, data) in read:
+            file = by_path[path]
+            if self._is_read(self._by_path.get(path, file)):
+                continue  # it has changed meanwhile, and somebody has read it
+            self._read[path] = file, data
+            if digest:
+                rows.append(Row(path, Kept(file.module, file.stamp, digest), data))
+        if rows and len(self._disk) >= KEPT_FROM:
+            kept = self._kept_files()
+            here = {file.path for file in self._disk}
+            gone = [path for path in kept if path not in here]
+            self._file.write(rows, gone)
+            kept.update((row.path, row.kept) for row in rows)
+            for path in gone:
+                del kept[path]
 
     # How.
 
@@ -302,23 +339,6 @@ class SourceIndex:
             self._file.touch(touched)
             self._kept_files().update(touched)
 
-    def _read_from_source(self, files: list[SourceFile]) -> None:
-        by_path = {file.path: file for file in files}
-        rows = []
-        for (path, _), (digest, data) in read_files([(file.path, file.module) for file in files]):
-            file = by_path[path]
-            self._read[path] = file, data
-            if digest:
-                rows.append(Row(path, Kept(file.module, file.stamp, digest), data))
-        if rows and len(self._disk) >= KEPT_FROM:
-            kept = self._kept_files()
-            here = {file.path for file in self._disk}
-            gone = [path for path in kept if path not in here]
-            self._file.write(rows, gone)
-            kept.update((row.path, row.kept) for row in rows)
-            for path in gone:
-                del kept[path]
-
     def _mentions_clew(self, file: SourceFile) -> bool:
         if file.path in self._overlays:
             return b"clew" in self._overlays[file.path][1]
@@ -331,6 +351,10 @@ class SourceIndex:
             return False
         self._silent[file.path] = file.stamp
         return False
+
+
+def job_of(file: SourceFile) -> Job:
+    return file.path, file.module
 
 
 def _has_the_names(one: SourceFile, another: SourceFile) -> bool:

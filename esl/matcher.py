@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import LoweredRule
+from clew.esl.patience import NotNow, Patience
 from clew.esl.source_files import SourceFile
 from clew.records.ancestry import YES, Answer
 from clew.records.filters import Candidate, meant
@@ -45,8 +46,7 @@ def functions_of(rule: Rule, index: SourceIndex) -> tuple[FunctionInfo, ...]:
 def meant_by(rule: Rule, index: SourceIndex) -> tuple[tuple[FunctionInfo, ...], tuple[str, ...]]:
     """With what makes each one doubtful, "" for nothing."""
     key = (rule.target, rule.excepts, rule.types)
-    # From which classes one descends may be said in any file.
-    classes = any(target.classes for target in (rule.target, *rule.excepts))
+    classes = _by_classes(rule)
     return index.answer(
         ("meant", *key),
         lambda: _meant_by(rule, index, ("in a file", *key), classes),
@@ -54,6 +54,11 @@ def meant_by(rule: Rule, index: SourceIndex) -> tuple[tuple[FunctionInfo, ...], 
         shape=False,
         classes=classes,
     )
+
+
+def _by_classes(rule: Rule) -> bool:
+    """From which classes one descends may be said in any file."""
+    return any(target.classes for target in (rule.target, *rule.excepts))
 
 
 def _meant_by(
@@ -93,6 +98,27 @@ def _answer(rule: Rule, file: SourceFile, function: FunctionInfo, index: SourceI
     is_async = function.kind in ("coroutine", "async_generator")
     candidate = Candidate(file.names, function.qualname, file.path, is_async, decorators, function.class_name)
     return meant(rule, candidate, index.ancestry)
+
+
+def functions_in_time(rule: Rule, index: SourceIndex, patience: Patience) -> tuple[tuple[FunctionInfo, ...], bool]:
+    """As `functions_of`, of as many files as there is time for; is that all?"""
+    key = ("in a file", rule.target, rule.excepts, rule.types)
+    classes = _by_classes(rule)
+
+    def of_file(file: SourceFile) -> tuple[tuple[FunctionInfo, str], ...]:
+        patience.go_on()
+        return tuple(_meant_in(rule, file, index))
+
+    found: list[FunctionInfo] = []
+    files = index.files_named(rule.target)
+    try:
+        for file in files:
+            for pairs in index.answer_by_file(key, (file,), of_file, classes=classes):
+                found += (function for function, _ in pairs)
+    except NotNow:
+        index.awaited = index.awaited or bool(index.unread(files))
+        return tuple(found), False
+    return tuple(found), True
 
 
 def match(rules: Iterable[LoweredRule], index: SourceIndex) -> tuple[RuleMatch, ...]:

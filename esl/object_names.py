@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import re
 from abc import ABC
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Generic, Protocol, cast
 
 from clew.esl.attributes import ClassName, class_node
 from clew.esl.functions import ClassInfo, mangled
 from clew.esl.index import SourceIndex
+from clew.esl.patience import Patience
 from clew.esl.source_files import SourceFile
 from clew.records.declared import FunctionNode, dotted
 
@@ -41,13 +42,13 @@ _STORED = re.compile(
 """An attribute that a line gives an object, or may give: rather one too many."""
 
 
-def lacks(index: SourceIndex, name: ClassName, attribute: str, go_on: Callable[[], None]) -> bool:
-    """Have objects of a class surely no attribute of a name? `go_on` is asked between files as long as the answer needs the
-    whole workspace, and may raise; what was read until then is kept."""
+def lacks(index: SourceIndex, name: ClassName, attribute: str, patience: Patience) -> bool:
+    """Have objects of a class surely no attribute of a name? Raises `NotNow` between files, as long as
+    the answer needs the whole workspace; what was read until then is kept."""
     if _may_have(index, name, attribute):
         return False
-    return not any(_may_have(index, each, attribute) for each in _descendants(index, name, go_on)) and (
-        attribute not in _stored(index, go_on)
+    return not any(_may_have(index, each, attribute) for each in _descendants(index, name, patience)) and (
+        attribute not in _stored(index, patience)
     )
 
 
@@ -92,7 +93,7 @@ def _lined_up(index: SourceIndex, name: ClassName) -> Line | None:
     return tuple(found)
 
 
-def _descendants(index: SourceIndex, name: ClassName, go_on: Callable[[], None]) -> tuple[ClassName, ...]:
+def _descendants(index: SourceIndex, name: ClassName, patience: Patience) -> tuple[ClassName, ...]:
     asked: list[SourceFile] = []
 
     def below(file: SourceFile) -> tuple[ClassName, ...]:
@@ -101,11 +102,12 @@ def _descendants(index: SourceIndex, name: ClassName, go_on: Callable[[], None])
 
     def find() -> tuple[ClassName, ...]:
         found: list[ClassName] = []
+        patience.read(index, index.files)
         for file in index.files:
             for some in index.answer_by_file(("below", name), (file,), below, classes=True):
                 found += some
             if asked and asked[-1] is file:
-                go_on()
+                patience.go_on()
         return tuple(found)
 
     return index.answer(("descendants", name), find, shape=False, classes=True)
@@ -126,7 +128,7 @@ class _Stored:
         return any(name in names for _, names in self.by_path.values())
 
 
-def _stored(index: SourceIndex, go_on: Callable[[], None]) -> _Stored:
+def _stored(index: SourceIndex, patience: Patience) -> _Stored:
     known: _Stored = index.answer("stored attributes", _Stored, shape=False, lasting=True)
     if known.files is index.files:
         return known
@@ -138,7 +140,7 @@ def _stored(index: SourceIndex, go_on: Callable[[], None]) -> _Stored:
             stored = (name for each in found for name in each if name and not name.startswith(b"__"))
             names = frozenset(name.decode("utf-8", "replace") for name in stored)
             known.by_path[file.path] = file, names
-            go_on()
+            patience.go_on()
     here = {file.path for file in index.files}
     for path in known.by_path.keys() - here:
         del known.by_path[path]

@@ -6,9 +6,7 @@ ask again later.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
 
 from clew.esl.ast import Pattern
@@ -16,7 +14,8 @@ from clew.esl.channels import has_wildcard
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import functions_of
-from clew.esl.problem import nearest
+from clew.esl.patience import NotNow, Patience
+from clew.esl.problem import did_you_mean, nearest
 from clew.esl.vocabulary import vocabulary
 from clew.records.match import pattern as compiled_glob
 from clew.records.plan import Rule
@@ -24,17 +23,12 @@ from clew.records.plan import Rule
 _T = TypeVar("_T")
 
 
-class NotNow(Exception):
-    """There is no time for a search."""
-
-
 class Proposals:
-    def __init__(self, index: SourceIndex, patience: float = math.inf) -> None:
-        """`patience` is for all searches, in seconds of the processor."""
+    def __init__(self, index: SourceIndex, patience: Patience) -> None:
         self.index = index
+        self.patience = patience
         self.postponed = False
         """Is there a pattern that may have a proposal, if one asks again?"""
-        self._until = time.thread_time() + patience
         self._searches = True
         self._before: dict[str, str] = index.answer("proposals before", dict, shape=False, lasting=True)
         """What was found when functions had other names."""
@@ -53,7 +47,7 @@ class Proposals:
         and there is time."""
 
         def in_time() -> _T:
-            self.go_on()
+            self.patience.go_on()
             return find()
 
         try:
@@ -69,13 +63,12 @@ class Proposals:
         finally:
             self._searches = True
 
-    def go_on(self) -> None:
-        """For a search that can be gone on with another time. Raises `NotNow` when the time for all is over."""
-        if time.thread_time() >= self._until:
-            raise NotNow
+    def among(self, word: str, names: Callable[[Patience], Iterable[str]]) -> tuple[str, str]:
+        """As `did_you_mean`, of names that take a look at all files. Raises `NotNow`."""
+        return did_you_mean(word, tuple(names(self.patience))) if self._searches else ("", "")
 
     def _searched(self, pattern: Pattern) -> str:
-        self.go_on()
+        self.patience.go_on()
         return self._find(pattern)
 
     def _still(self, pattern: Pattern) -> str:
@@ -103,7 +96,7 @@ class Proposals:
         here = self.index.files_named(target_of(pattern))
         if qualname and not has_wildcard(pattern.text):
             top = pattern.module.partition(".")[0]
-            places = vocabulary(self.index).modules_with(qualname)
+            places = vocabulary(self.index, self.patience).modules_with(qualname)
             # The same name elsewhere in the package, or in a module that is called almost the same.
             places = [name for name in places if name.partition(".")[0] == top] or [nearest(pattern.module, places)]
             if places[0]:
@@ -113,7 +106,7 @@ class Proposals:
             if name:
                 return f"{pattern.module}:{name}"
             top = pattern.module.partition(".")[0]
-            same = vocabulary(self.index).labels_with(top, qualname.rpartition(".")[2])
+            same = vocabulary(self.index, self.patience).labels_with(top, qualname.rpartition(".")[2])
             if same:
                 return nearest(pattern.text, same, 0.0)
         if not here:

@@ -32,8 +32,10 @@ from clew.esl.functions import FunctionInfo
 from clew.esl.index import SourceIndex
 from clew.esl.lower import target_of
 from clew.esl.matcher import RuleMatch, functions_of
+from clew.esl.patience import Patience
 from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
 from clew.esl.proposals import Proposals
+from clew.esl.source_files import SourceFile
 from clew.esl.span import Span
 from clew.records.compiled import is_compiled
 from clew.records.match import has_filters
@@ -151,7 +153,7 @@ class _Checker:
                     yield warning(f"{none} is an `async def`", each.word.span)
                 case "decorated by":
                     for name in each.names:
-                        hint, fix = did_you_mean(name.text, sorted(used_in(self.index)))
+                        hint, fix = self.proposals.among(name.text, self._decorators)
                         yield warning(f"{none} has a decorator `{name.text}`{hint}", name.span, fix)
                 case _:
                     if all(has_wildcard(name.text) or self._is_class(name.text) for name in each.names):
@@ -159,6 +161,18 @@ class _Checker:
                         yield warning(f"{none} stands in a subclass of {classes}", each.word.span)
             return
         yield warning(f"{none} passes all of its filters; leave one out", pattern.span)
+
+    def _decorators(self, patience: Patience) -> list[str]:
+        return sorted(used_in(self.index, patience))
+
+    def _labels(self, patience: Patience) -> list[str]:
+        patience.read(self.index, self.index.files)
+
+        def of_file(file: SourceFile) -> tuple[str, ...]:
+            patience.go_on()
+            return tuple(known.label for known in self.index.classes(file))
+
+        return [each for some in self.index.answer_by_file("classes", self.index.files, of_file) for each in some]
 
     def _is_class(self, name: str) -> bool:
         """Silent for classes that are not of the project: their source need not be here."""
@@ -169,7 +183,7 @@ class _Checker:
         for each in pattern.filters:
             for name in each.names if each.word.text != "decorated by" else ():
                 if not has_wildcard(name.text) and not self._is_class(name.text):
-                    hint, fix = did_you_mean(name.text, [known.label for known in self.index.all_classes()])
+                    hint, fix = self.proposals.among(name.text, self._labels)
                     yield warning(f"there is no class `{name.text}`{hint}", name.span, fix)
 
     def _nothing(self, pattern: Pattern, method: bool = False) -> Iterator[EslProblem]:

@@ -1,11 +1,13 @@
 """The functions of a workspace by the names that a misspelt rule may have meant.
 
-Invariant: after `update` it has what the index has; only files that have changed since are looked at again.
+Invariant: after `update` it has what the index has; only files that have changed since are looked at again, and one that had no
+time for all of them is gone on with by the next.
 """
 
 from __future__ import annotations
 
 from clew.esl.index import SourceIndex
+from clew.esl.patience import Patience
 from clew.esl.source_files import SourceFile
 
 _Names = tuple[tuple[str, str], ...]
@@ -28,15 +30,17 @@ class Vocabulary:
         """The functions in classes or functions whose names end so, of a top package; as rules name them, in order."""
         return sorted(self._labels.get((top, last), ()))
 
-    def update(self, index: SourceIndex) -> None:
+    def update(self, index: SourceIndex, patience: Patience) -> None:
+        """Raises `NotNow`."""
         if self._files is index.files:
             return
-        index.read(index.files)
+        patience.read(index, index.files)
         left = dict(self._known)
         for file in index.files:
             known = left.pop(file.path, None)
             if known is not None and (known[0] is file or known[0] == file):
                 continue
+            patience.go_on()
             names = tuple((function.module, function.name) for function in index.functions(file))
             if known is None or known[1] != names:
                 self._remove(known[1] if known is not None else ())
@@ -65,7 +69,8 @@ def _ending(module: str, name: str) -> tuple[str, str] | None:
     return (module.partition(".")[0], last) if owner else None
 
 
-def vocabulary(index: SourceIndex) -> Vocabulary:
+def vocabulary(index: SourceIndex, patience: Patience) -> Vocabulary:
+    """Raises `NotNow`."""
     found: Vocabulary = index.answer("vocabulary", Vocabulary, shape=False, lasting=True)
-    found.update(index)
+    found.update(index, patience)
     return found

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from clew.esl.completion import Completions
     from clew.esl.functions import ClassInfo, FunctionInfo
     from clew.esl.names import Occurrence
+    from clew.esl.source_files import SourceFile
     from clew.graph.query import Run
     from clew.records.plan import Rule
     from clew.server.rule_figures import RuleFigures
@@ -38,6 +40,14 @@ KEYSTROKE_SECONDS = 0.004
 """Of the processor, for what misspelt patterns may have meant, while somebody types."""
 IDLE_SECONDS = 0.1
 """And at once, where nobody does; others wait for the index as long."""
+LISTING_SECONDS = 0.02
+"""Of the processor, for looking at files whose names are to be proposed."""
+BUSY_SECONDS = 0.02
+"""For how long who types waits for the index; then they are proposed what needs none."""
+PART = 200
+"""Files that are read at once, while others wait for the index."""
+READ_BESIDE = 1_000
+"""And by processes beside this one, while nobody does."""
 MANY = 500
 """Files that were read and rules that were checked, from which on they are many."""
 
@@ -49,6 +59,7 @@ class Specs:
         """The paths of the specs that are open in the editor, whether or not they are on the disk."""
         self._index: SourceIndex | None = None
         self._lock = threading.Lock()
+        self._preparing = threading.Lock()
         self._checked: OrderedDict[str, Checked] = OrderedDict()
         self._figures: tuple[Run, RuleFigures] | None = None
         self._listed: list[Path] = []
@@ -94,15 +105,42 @@ class Specs:
         with self._lock:
             return question(self._index_now())
 
-    def complete(self, path: str, text: str, offset: int) -> Completions:
+    def complete(self, path: str, text: str, offset: int, patience: float = LISTING_SECONDS) -> Completions:
+        """What there was no time for is `postponed`: `prepare` finds it."""
         from clew.esl.completion import complete
 
-        with self._lock:
-            known = self._checked.get(path)
+        known = self._checked.get(path)
         # A text that is being typed in has the names that it had at its last check, and the one at the cursor is none.
         names = [each for _, _, found in self.names(path, known.text if known else text) for each in found]
-        inside = self._inside(path)
-        return self.with_index(lambda index: complete(text, offset, index if inside else None, names))
+        if not self._inside(path):
+            return complete(text, offset, None, names)
+        if not self._lock.acquire(timeout=BUSY_SECONDS):
+            return replace(complete(text, offset, None, names), whole=False, postponed=True)
+        try:
+            return complete(text, offset, self._index_now(), names, patience)
+        finally:
+            self._lock.release()
+
+    def prepare(self, task: Task) -> None:
+        """Reads the files that somebody had no time to wait for. Others ask the index meanwhile."""
+        from clew.esl.index import job_of
+        from clew.esl.reading import read_files
+
+        with self._preparing:
+            with self._lock:
+                index = self._index_now()
+                unread = index.unread(index.files) if index.awaited else []
+            left: list[SourceFile] = []
+            for part in _parts(unread, PART):
+                task.check()
+                with self._lock:
+                    left += index.read_kept(part)
+            for part in _parts(left, READ_BESIDE):
+                task.check()
+                read = list(read_files([job_of(file) for file in part]))
+                with self._lock:
+                    index.take(part, read)
+            index.awaited = False
 
     def names(self, path: str = "", text: str = "") -> Iterator[tuple[str, str, tuple[Occurrence, ...]]]:
         """Path, text and names of each spec of the workspace, as the editor has it; the one at `path` first."""
@@ -188,9 +226,9 @@ class Specs:
 
     def _settle(self, index: SourceIndex) -> None:
         """What was read of thousands of files and is known of specs with as many rules stays: the collector of garbage need not
-        look through it again and again, which takes 0.2 s each time."""
+        look through it again and again, which takes 0.2 s each time; nor here at each step by which they become more."""
         many = index.known + sum(len(checked.matches) for checked in self._checked.values())
-        if many - self._settled >= MANY:
+        if many - self._settled >= max(MANY, self._settled // 4):
             self._settled = many
             gc.unfreeze()
             gc.collect()
@@ -198,6 +236,10 @@ class Specs:
 
     def _inside(self, path: str) -> bool:
         return Path(same_file_key(path)).is_relative_to(same_file_key(str(self.workspace)))
+
+
+def _parts(files: list[SourceFile], many: int) -> Iterator[list[SourceFile]]:
+    return (files[start : start + many] for start in range(0, len(files), many))
 
 
 @functools.lru_cache(maxsize=64)

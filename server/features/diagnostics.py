@@ -95,6 +95,7 @@ async def publish(server: ClewServer, uri: str) -> None:
             checked = await server.work(f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text))
             shown = show(checked.problems)
         while shown and checked.postponed:
+            await server.work("reading the workspace's source", server.specs.prepare)
             checked = await server.work(
                 f"checking {spec.name}", lambda _: server.specs.check(spec.path, spec.text, IDLE_SECONDS)
             )

@@ -13,6 +13,7 @@ import pytest
 
 from clew.esl import SourceIndex, check
 from clew.esl.object_names import lacks
+from clew.esl.patience import Patience
 
 APP = """\
 import abc
@@ -104,8 +105,8 @@ def test_what_objects_have_is_never_said_to_be_missing(
     thing = getattr(module, name)(*made.get(name, ()))
     if name == "Order":
         thing.run()
-    assert [each for each in dir(thing) if lacks(index, ("goods", name), each, lambda: None)] == []
-    assert lacks(index, ("goods", name), "nowhere", lambda: None)
+    assert [each for each in dir(thing) if lacks(index, ("goods", name), each, Patience())] == []
+    assert lacks(index, ("goods", name), "nowhere", Patience())
 
 
 def test_what_a_package_reads_of_its_own_objects_is_never_said_to_be_missing() -> None:
@@ -119,7 +120,7 @@ def test_what_a_package_reads_of_its_own_objects_is_never_said_to_be_missing() -
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
                     asked += 1
                     name = f"_{owner.name.lstrip('_')}{node.attr}" if node.attr.startswith("__") else node.attr
-                    assert not lacks(index, (file.module, owner.name), name, lambda: None), (owner.name, node.attr)
+                    assert not lacks(index, (file.module, owner.name), name, Patience()), (owner.name, node.attr)
     assert asked > 200
 
 

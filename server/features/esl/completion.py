@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import functools
+import itertools
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -9,11 +13,16 @@ from lsprotocol import types
 from clew.records.errors import ClewError
 from clew.server.features.esl.spec_text import SpecText, is_spec
 from clew.server.session import Cancelled
+from clew.server.specs import IDLE_SECONDS
 
 if TYPE_CHECKING:
-    from clew.esl.completion import Completion
+    from clew.esl.completion import Completion, Completions
     from clew.server.server import ClewServer
+    from clew.server.session import Task
+    from clew.server.specs import Specs
 
+PAUSE = 0.01
+"""Seconds for others, between two pieces of what is prepared."""
 TRIGGERS = [".", ":", "(", "$"]
 KINDS = {
     "keyword": types.CompletionItemKind.Keyword,
@@ -34,6 +43,8 @@ KINDS = {
 
 
 def register(server: ClewServer) -> None:
+    preparing: list[asyncio.Task[None]] = []
+
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=TRIGGERS))
     async def completion(params: types.CompletionParams) -> types.CompletionList | None:
         uri = params.text_document.uri
@@ -51,8 +62,27 @@ def register(server: ClewServer) -> None:
             if not isinstance(error, Cancelled):
                 server.tell_once(str(error))
             return None
+        if found.postponed and all(task.done() for task in preparing):
+            preparing[:] = [asyncio.create_task(_prepare(server, spec, offset))]
         items = [_item(spec, offset, number, one, snippets) for number, one in enumerate(found.items)]
         return types.CompletionList(is_incomplete=not found.whole, items=items)
+
+
+async def _prepare(server: ClewServer, spec: SpecText, offset: int) -> None:
+    """Looks for what there was no time for, piece by piece, so that it is there when the editor asks again."""
+    with contextlib.suppress(ClewError):
+        await server.work("reading the workspace's source", server.specs.prepare)
+        # Longer each time, so that it ends however large the workspace is.
+        for times in itertools.count():
+            patience = IDLE_SECONDS * 2**times
+            look = functools.partial(_look, server.specs, spec, offset, patience)
+            if not (await server.work("clew", look)).postponed:
+                return
+            await asyncio.sleep(PAUSE)
+
+
+def _look(specs: Specs, spec: SpecText, offset: int, patience: float, _: Task) -> Completions:
+    return specs.complete(spec.path, spec.text, offset, patience)
 
 
 def _item(spec: SpecText, offset: int, number: int, one: Completion, snippets: bool) -> types.CompletionItem:
