@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from clew.cli.chosen_plan import SAMPLES_NOTHING, chosen_plan, samples_nothing
+from clew.cli.chosen_plan import SAMPLES_NOTHING, chosen_plan
 from clew.cli.common import json_option, print_json, show, table, workspace_option
 from clew.cli.recording import program_name
 from clew.cli.saying import say
@@ -22,7 +22,7 @@ from clew.instrument.recorder.redaction import Redaction
 from clew.records import ask, control
 from clew.records.collector import start_collector
 from clew.records.control import Entry
-from clew.records.plan import Plan, dump
+from clew.records.plan import Plan, dump, samples_nothing
 from clew.records.run import create_run, load_plan_text, remove_run, save_plan, the_workspace, workspace_of
 
 
@@ -108,6 +108,8 @@ def _plan(context: click.Context, spec: Path | None, source: Path, **options: An
     plan = chosen_plan(context.command_path, spec, source, **options)
     if plan is None:
         context.exit(2)
+    if options["sample"] is not None and samples_nothing(plan):
+        say(SAMPLES_NOTHING)
     return plan
 
 
@@ -155,8 +157,6 @@ def _start(
         if not answers:
             remove_run(folder)
         raise
-    if samples_nothing(plan):
-        say(SAMPLES_NOTHING)
     start_collector(folder)  # which goes on until they are no longer recorded
     start_collector(folder)
     say(f"`clew detach {' '.join(str(entry.pid) for entry in entries)}` ends it")

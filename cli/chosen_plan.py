@@ -46,12 +46,6 @@ def chosen_plan(
     return plan
 
 
-def samples_nothing(plan: Plan) -> bool:
-    """Is a share of the request flows asked for, and nothing says where one begins?"""
-    requests = any(action.kind == "request" for rule in plan.rules for action in rule.actions)
-    return plan.sample is not None and plan.sample < 1 and not requests
-
-
 def values_of(settings: tuple[str, ...]) -> dict[str, str]:
     """Raises `ValueError`."""
     values: dict[str, str] = {}

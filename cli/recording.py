@@ -12,7 +12,7 @@ import os
 import shlex
 from pathlib import Path
 
-from clew.cli.chosen_plan import SAMPLES_NOTHING, chosen_plan, samples_nothing
+from clew.cli.chosen_plan import SAMPLES_NOTHING, chosen_plan
 from clew.cli.launching import launch
 from clew.cli.packing import wait_until_packed
 from clew.cli.run_words import Options
@@ -21,7 +21,7 @@ from clew.instrument.launch import environment
 from clew.instrument.recorder.redaction import Redaction
 from clew.records.collector import Attendant
 from clew.records.errors import ClewError
-from clew.records.plan import Plan, dump
+from clew.records.plan import Plan, dump, samples_nothing
 from clew.records.run import REFUSED, RunInfo, create_run, finish_run, load_run, remove_run, trace_files
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
@@ -61,7 +61,7 @@ def record(options: Options) -> int:
         spec=str(spec.resolve()) if spec else "", plan=dump(plan),
     )  # fmt: skip
     told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
-    if samples_nothing(plan):
+    if options.sample is not None and samples_nothing(plan):
         told_later(SAMPLES_NOTHING)
     attendant = Attendant(run_folder, at_once=plan.keep == "newest")
     at_the_end = ["clew.records.collect", "clew.records.ended"] + ["clew.cli.summary"] * (not quiet or as_json)

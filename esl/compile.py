@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.esl.ast import Part, Spec
+from clew.esl.ast import Part, Sample, Spec
 from clew.esl.attribute_checker import check_attributes
 from clew.esl.checker import check_tree
 from clew.esl.index import SourceIndex
@@ -19,12 +19,12 @@ from clew.esl.matcher import RuleMatch, match
 from clew.esl.meaning import mean
 from clew.esl.parser import parse
 from clew.esl.patience import Patience
-from clew.esl.problem import EslProblem, SpecError, has_errors, in_order, render_all
+from clew.esl.problem import EslProblem, SpecError, has_errors, in_order, render_all, warning
 from clew.esl.proposals import Proposals
 from clew.esl.source_checker import check_source
 from clew.esl.span import Span
 from clew.records.compiled import is_compiled
-from clew.records.plan import Plan
+from clew.records.plan import Plan, samples_nothing
 from clew.records.run import workspace_of
 
 
@@ -138,7 +138,16 @@ def _compile(
     sound = tuple(part for part in meaning.spec.parts if not _has_any(part, bad))
     lowered = lower(Spec(parsed.tree.span, sound), path=path, root=str(root))
     plan = None if has_errors(problems) else lowered.plan
+    if plan is not None and samples_nothing(plan):
+        problems = in_order([*problems, *_samples(meaning.spec)])
     return Compiled(plan, problems, parsed.tree, path, text, meaning.spec, lowered.rules)
+
+
+def _samples(spec: Spec) -> Iterator[EslProblem]:
+    for part in spec.parts:
+        if isinstance(part.unit.statement, Sample):
+            message = "this leaves nothing out: no `request` says where a flow begins; add one, or a pack that has them"
+            yield warning(message, part.here(part.unit.statement.number).span)
 
 
 def _has_any(part: Part, places: list[int]) -> bool:

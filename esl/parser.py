@@ -20,7 +20,7 @@ from clew.esl.blocks import blocks_of
 from clew.esl.build import Builder
 from clew.esl.problem import EslProblem, did_you_mean, in_order, listing, nearest
 from clew.esl.scan import Piece
-from clew.esl.slips import slip_of
+from clew.esl.slips import filter_alone, slip_of
 from clew.esl.span import Lines, Span
 from clew.esl.words import CLAUSES, KEYWORDS, MEMBER_KEYWORDS, MOMENTS
 
@@ -230,9 +230,13 @@ class _Parser:
             own = {word for group in CLAUSES[piece.word] for word in group}
             expected = {name for name in expected if not _keyword(name) or _keyword(name) not in _ANY_CLAUSE - own}
         wanted = _described(expected)
-        if start >= piece.end:
+        if start >= piece.end and expected != {"SLASH"}:
             message = f"this is not finished; {wanted} is missing here"
             return EslProblem("error", message, self.lines.span(piece.end, piece.end))
+        if expected == {"SLASH"}:
+            start = max(token.end for token in piece.tokens if token.end <= start)
+            message = "how often is a number and a time: `100/s`, `100/min` or `100/h`"
+            return EslProblem("error", message, self.lines.span(start, start), "/s")
         token = next((token for token in piece.tokens if token.start <= start < token.end), None)
         end = token.end if token else start + 1
         found = self.text[start:end]
@@ -245,9 +249,12 @@ class _Parser:
         keywords = [text for name in sorted(expected) if (text := _keyword(name))]
         keywords += MOMENTS if "MOMENT" in expected else ()
         keywords += ["decorated by"] if "DECORATED_BY" in expected else ()
-        if found.isidentifier() and (name := nearest(found, keywords)):
+        slip = filter_alone(piece, start, found)
+        if slip is None and found.isidentifier() and (name := nearest(found, keywords)):
+            # Of several words, `in subclasses of`, some may stand there.
+            span = self.lines.span(start, end + _written_after(self.text[end : piece.end], name))
             return EslProblem("error", f"`{found}` is not expected here; did you mean `{name}`?", span, name)
-        slip = slip_of(self.text, piece, start, found, in_value={"PLUS", "SLASH"} <= expected)
+        slip = slip or slip_of(self.text, piece, start, found, in_value={"PLUS", "SLASH"} <= expected)
         if slip is not None:
             return EslProblem("error", slip.message, self.lines.span(slip.start, slip.end), slip.fix)
         return EslProblem("error", f"`{_shown(found)}` is not expected here; {wanted} is", span)
@@ -270,6 +277,13 @@ def _next_on_a_line(piece: Piece, keywords: tuple[str, ...]) -> Piece | None:
         if piece.tokens[index].first and scan.begins_statement(piece.tokens, index, keywords):
             return piece.cut(index)[1]
     return None
+
+
+def _written_after(text: str, name: str) -> int:
+    """How many characters the last words of a name have where a text begins with them, the most there are."""
+    words = name.split(" ")[1:]
+    rests = (re.match(r"\s+" + r"\s+".join(words[first:]) + r"\b", text) for first in range(len(words)))
+    return next((rest.end() for rest in rests if rest is not None), 0)
 
 
 def _shown(text: str) -> str:

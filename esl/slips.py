@@ -8,6 +8,11 @@ from typing import NamedTuple
 from clew.esl.scan import Piece
 
 _OPERATORS = {"&&": "and", "||": "or", "!": "not", "=": "==", "===": "==", "!==": "!="}
+_FILTERS = {
+    "decorated by": "package.** decorated by NAME",
+    "in subclasses": "package.** in subclasses of package.module:Class",
+}
+"""Filters, which some put where a pattern stands, and how they are written."""
 _QUOTES = {"“": "”", "”": "”", "„": "“", "‘": "’", "’": "’", "«": "»"}
 _PATH = re.compile(r"[\w./\\-]*[/\\][\w./\\-]*")
 
@@ -47,9 +52,20 @@ def slip_of(text: str, piece: Piece, start: int, found: str, in_value: bool) -> 
         name = f'"{before[-1].text} {found}"'
         message = f"`{found}` is not expected here; a name of several words stands in quotes: `{name}`"
         return Slip(message, before[-1].start, end, name)
+    if found == "if" and in_value and piece.word != "entity":
+        return Slip("`if` is not expected here; a condition begins with `when`", start, end, "when")
     if found[0] == "[" and not in_value:
         return Slip("`[` is not expected here; several values are a tuple: `(a, b)`", start, start + 1)
     return None
+
+
+def filter_alone(piece: Piece, start: int, found: str) -> Slip | None:
+    """One that stands where its pattern should, of which `found` is the second word."""
+    before = [token for token in piece.tokens if token.start < start]
+    if len(before) != 2 or (several := f"{before[1].text} {found}") not in _FILTERS:
+        return None
+    message = f"`{several}` stands behind a pattern: `{before[0].text} {_FILTERS[several]}`"
+    return Slip(message, before[1].start, start + len(found))
 
 
 def _path_around(text: str, piece: Piece, place: int) -> re.Match[str] | None:

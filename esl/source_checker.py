@@ -13,6 +13,7 @@ from clew.esl.ast import (
     Act,
     Attribute,
     Broken,
+    Clause,
     Entity,
     EntityEvent,
     Expression,
@@ -37,6 +38,7 @@ from clew.esl.problem import EslProblem, did_you_mean, error, listing, warning
 from clew.esl.proposals import Proposals
 from clew.esl.source_files import SourceFile
 from clew.esl.span import Span
+from clew.esl.words import NAMING
 from clew.records.compiled import is_compiled
 from clew.records.match import has_filters
 from clew.records.match import pattern as compiled_glob
@@ -108,10 +110,12 @@ class _Checker:
         match each.rule.part.unit.statement, each.rule.meant.node:
             case Entity() as entity, EntityEvent() as event:
                 yield from self.event(event, entity, each.functions)
-            case _, Act(clauses=clauses):
+            case _, Act(clauses=clauses) as act:
                 for clause in clauses:
                     if clause.expression is not None:
                         yield from self.values(clause.expression, each.functions)
+                    elif clause.word.text == "as" and act.verb.text in NAMING:
+                        yield from _value_as_name(clause, each.functions)
 
     # How many functions.
 
@@ -197,6 +201,10 @@ class _Checker:
                 message = f"`{pattern.module}`, which is written in C, has no function `{pattern.qualname}`{hint}"
                 yield warning(message, pattern.span, f"{pattern.module}:{near}" if near else "")
             return
+        if self._is_made(pattern):
+            message = f"`{pattern.text}` is made by `@dataclass`, so that there is no code of it that could be recorded"
+            yield warning(f"{message}; name who calls it", pattern.span)
+            return
         proposal = self.proposals.of(pattern)
         if proposal == pattern.text:  # there is such a module, without a function in it
             proposal = ""
@@ -218,6 +226,12 @@ class _Checker:
                 f"no function of {self.index.root.name} matches `{pattern.text}`; installed packages are not looked at"
             )
             yield warning(message, pattern.span, elsewhere=top)
+
+    def _is_made(self, pattern: Pattern) -> bool:
+        """Is it a method that a dataclass has without having written it?"""
+        owner, _, name = (pattern.qualname or "").rpartition(".")
+        classes = (each for file in self.index.files_named(target_of(pattern)) for each in self.index.classes(file))
+        return any(each.qualname == owner and name in each.generated for each in classes)
 
     def _has_class(self, pattern: Pattern) -> bool:
         """Is there a function in the class that an entity's line names?"""
@@ -304,6 +318,19 @@ def _mistyped(event: EntityEvent, functions: tuple[FunctionInfo, ...]) -> Iterat
             if parameter.type is not None and actual and actual != parameter.type.text:
                 message = f"`{name}` is `{actual}` in `{function.label}`, not `{parameter.type.text}`"
                 yield warning(message + "; correct the type or leave it out", parameter.type.span)
+
+
+def _value_as_name(clause: Clause, functions: tuple[FunctionInfo, ...]) -> Iterator[EslProblem]:
+    """A name like `order.number`, where functions have a parameter `order`."""
+    name = clause.name
+    first, dot, _ = name.text.partition(".") if name is not None else ("", "", "")
+    if name is None or not dot or name.span.end - name.span.start != len(name.text):
+        return  # quotes stand around it: it is meant so
+    if functions and all(_has(function, first) for function in functions):
+        message = (
+            f"this is called `{name.text}`, letter by letter; a value of `{first}` stands in brackets: `({name.text})`"
+        )
+        yield warning(message, name.span, f"({name.text})")
 
 
 def _class_of(function: FunctionInfo) -> str:

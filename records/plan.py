@@ -155,6 +155,12 @@ class Plan(NamedTuple):
     redact: Redact | None = None
 
 
+def samples_nothing(plan: Plan) -> bool:
+    """Is a share of the request flows asked for, and nothing says where one begins?"""
+    requests = any(action.kind == "request" for rule in plan.rules for action in rule.actions)
+    return plan.sample is not None and plan.sample < 1 and not requests
+
+
 def dump(plan: Plan) -> str:
     return json.dumps(plain(plan), indent=1, ensure_ascii=False)
 

@@ -45,6 +45,41 @@ def problems(text: str) -> tuple[EslProblem, ...]:
             "",
         ),
         ("include more/more.esl;", "`include` takes packs, by their names;", ""),
+        (
+            "payload a:f value x if y;",
+            "`if` is not expected here; a condition begins with `when`",
+            "payload a:f value x when y;",
+        ),
+        (
+            "payload a:f value x at most 100;",
+            "how often is a number and a time: `100/s`, `100/min` or `100/h`",
+            "payload a:f value x at most 100/s;",
+        ),
+        (
+            "payload a:f value x at most 100 when y;",
+            "how often is a number and a time: `100/s`, `100/min` or `100/h`",
+            "payload a:f value x at most 100/s when y;",
+        ),
+        (
+            "scope decorated by app.route;",
+            "`decorated by` stands behind a pattern: `scope package.** decorated by NAME`",
+            "",
+        ),
+        (
+            "request in subclasses of shop:Handler;",
+            "`in subclasses` stands behind a pattern: `request package.** in subclasses of package.module:Class`",
+            "",
+        ),
+        (
+            "scope a subclasses of b:C;",
+            "`subclasses` is not expected here; did you mean `in subclasses of`?",
+            "scope a in subclasses of b:C;",
+        ),
+        (
+            "scope a decorted by b;",
+            "`decorted` is not expected here; did you mean `decorated by`?",
+            "scope a decorated by b;",
+        ),
         ("payload a:f value [x, y];", "`[` is not expected here; several values are a tuple: `(a, b)`", ""),
         (
             'request a:f as f"order {item}";',
