@@ -25,8 +25,8 @@ from clew.esl.ast import (
 from clew.esl.problem import EslProblem, did_you_mean, listing
 from clew.records.plan import Expr
 
-FUNCTIONS = ("len", "id", "str", "int", "type", "repr", "without_literals")
-"""Functions that run no user code; each takes one value."""
+FUNCTIONS = {**dict.fromkeys(("len", "id", "str", "int", "type", "repr", "without_literals"), 1), "with_names": 3}
+"""Functions that run no user code, with how many values they take."""
 METHODS: dict[str, tuple[int, int]] = {
     "startswith": (1, 1),
     "endswith": (1, 1),
@@ -105,10 +105,11 @@ def _check_call(node: Call, unsafe: bool) -> Iterator[EslProblem]:
         name = node.function.id
         if name not in FUNCTIONS:
             hint, fix = did_you_mean(name, FUNCTIONS)
-            message = f"`{name}` is no function that a spec can call; there are {listing(FUNCTIONS, 'and')}"
+            message = f"`{name}` is no function that a spec can call; there are {listing(list(FUNCTIONS), 'and')}"
             yield EslProblem("error", message + hint, node.function.span, fix)
-        elif count != 1:
-            yield EslProblem("error", f"`{name}` takes one value, here it gets {count}", node.span)
+        elif count != FUNCTIONS[name]:
+            takes = "one value" if FUNCTIONS[name] == 1 else f"{FUNCTIONS[name]} values"
+            yield EslProblem("error", f"`{name}` takes {takes}, here it gets {count}", node.span)
     elif isinstance(node.function, Attribute):
         name = node.function.name.text
         if name not in METHODS:

@@ -21,7 +21,7 @@ Expr = list[Any]
                                      namedtuple or dataclass; a property only inside "unsafe"
   ["item", expr, expr]               exact dict, list, tuple, str and bytes only
   ["call", function, [exprs]]        function is one of len, id, str, int, type, repr (the last two of exact builtins only),
-                                     without_literals (of SQL)
+                                     without_literals (of SQL), with_names (of paths)
   ["method", expr, name, [exprs]]    startswith, endswith, lower, upper, strip of an exact str; get of an exact dict
   ["compare", op, left, right]       == != < <= > >= in, "not in", is, "is not"; exact builtin scalars only
   ["binary", op, left, right]        + - * / // %

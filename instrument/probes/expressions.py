@@ -142,6 +142,10 @@ def _function(name: str, safe: bool) -> Callable[..., Any]:
         from clew.instrument.probes.statements import without_literals  # whose patterns take a while to compile
 
         return without_literals
+    if name == "with_names":
+        from clew.instrument.probes.routes import with_names
+
+        return with_names
     return (_SAFE_FUNCTIONS if safe else _FUNCTIONS)[name]
 
 

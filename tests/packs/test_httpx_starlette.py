@@ -72,7 +72,7 @@ def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
         "GET /later/{number:int}": 3,
         "GET /broken/{number:int}": 3,
         "GET /inner/of/{number:int}": 3,
-        "GET /of/{number:int}": 3,
+        "GET /by/{name}/of/{number:int}": 3,
         "GET": 1,
     }
     statuses = Counter(found.values("status"))

@@ -1,0 +1,32 @@
+"""Paths of requests without the values that stand in them: which route it was, not what it was asked for.
+
+Invariant: no value that is to be replaced stays; where one is not found, nothing is shown.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+_SHOWN = (str, int, float)
+"""Types whose text runs nobody's code, and is what stood in the path if the path has it."""
+
+
+def with_names(path: Any, values: Any, many: Any) -> str:
+    """A path with `{name}` for the first `many` values of a dict, in their order; "" if not all of them are parts of it. Raises
+    `TypeError`."""
+    if type(path) is not str or type(values) is not dict or type(many) is not int:
+        raise TypeError("a path is a str, its values are a dict, and how many a number")
+    if not 0 <= many <= len(values):
+        return ""
+    parts, shown, start = path.split("/"), [], 0
+    for name, value in islice(values.items(), many):
+        if type(name) is not str or type(value) not in _SHOWN:
+            return ""
+        wanted = str(value).split("/")
+        place = next((at for at in range(start, len(parts)) if parts[at : at + len(wanted)] == wanted), None)
+        if place is None:
+            return ""
+        shown += [*parts[start:place], f"{{{name}}}"]
+        start = place + len(wanted)
+    return "/".join([*shown, *parts[start:]])
