@@ -315,10 +315,11 @@ class _Completer:
     def _in_time(self, files: list[SourceFile]) -> Iterator[SourceFile]:
         """As many of the files as there is time for."""
         assert self.index is not None
-        for file in files:
+        here = self.patience.at_hand(self.index, files)
+        self.postponed |= len(here) < len(files)
+        for file in here:
             if self.patience.is_over:
                 self.postponed = True
-                self.index.awaited = self.index.awaited or bool(self.index.unread(files))
                 return
             yield file
 

@@ -111,14 +111,14 @@ def functions_in_time(rule: Rule, index: SourceIndex, patience: Patience) -> tup
 
     found: list[FunctionInfo] = []
     files = index.files_named(rule.target)
+    here = patience.at_hand(index, files)
     try:
-        for file in files:
+        for file in here:
             for pairs in index.answer_by_file(key, (file,), of_file, classes=classes):
                 found += (function for function, _ in pairs)
     except NotNow:
-        index.awaited = index.awaited or bool(index.unread(files))
         return tuple(found), False
-    return tuple(found), True
+    return tuple(found), len(here) == len(files)
 
 
 def match(rules: Iterable[LoweredRule], index: SourceIndex) -> tuple[RuleMatch, ...]:

@@ -20,7 +20,7 @@ from clew.esl.blocks import blocks_of
 from clew.esl.build import Builder
 from clew.esl.problem import EslProblem, did_you_mean, in_order, listing, nearest
 from clew.esl.scan import Piece
-from clew.esl.slips import filter_alone, slip_of
+from clew.esl.slips import filter_alone, slip_of, word_before
 from clew.esl.span import Lines, Span
 from clew.esl.words import CLAUSES, KEYWORDS, MEMBER_KEYWORDS, MOMENTS
 
@@ -139,7 +139,7 @@ class _Parser:
 
     def _unknown(self, piece: Piece, keywords: tuple[str, ...], what: str) -> None:
         first = piece.tokens[0]
-        hint, name = did_you_mean(first.text, keywords) if first.kind == "word" else ("", "")
+        hint, name = did_you_mean(first.text.lower(), keywords) if first.kind == "word" else ("", "")
         if not hint:
             hint = f"; {what} begins with {listing(keywords, limit=len(keywords))}"
         self._error(first.start, first.end, f"`{_shown(first.text)}` begins no {what.rpartition(' ')[2]}{hint}", name)
@@ -255,6 +255,7 @@ class _Parser:
             span = self.lines.span(start, end + _written_after(self.text[end : piece.end], name))
             return EslProblem("error", f"`{found}` is not expected here; did you mean `{name}`?", span, name)
         slip = slip or slip_of(self.text, piece, start, found, in_value={"PLUS", "SLASH"} <= expected)
+        slip = slip or word_before(piece, start, _shown(found), keywords)
         if slip is not None:
             return EslProblem("error", slip.message, self.lines.span(slip.start, slip.end), slip.fix)
         return EslProblem("error", f"`{_shown(found)}` is not expected here; {wanted} is", span)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from clew.esl.index import SourceIndex
 from clew.esl.source_files import SourceFile
@@ -35,6 +35,18 @@ class Patience:
         """For a search that can be gone on with another time. Raises `NotNow` when the time for all is over."""
         if self.is_over:
             raise NotNow
+
+    def at_hand(self, index: SourceIndex, files: Sequence[SourceFile]) -> Sequence[SourceFile]:
+        """Those of some files that can be looked at now: all, unless many have not been read."""
+        if not self._is_bounded:
+            index.read(files)
+            return files
+        unread = index.unread(files)
+        if len(unread) <= FEW:
+            return files
+        index.awaited = True
+        left_out = {file.path for file in unread}
+        return [file for file in files if file.path not in left_out]
 
     def read(self, index: SourceIndex, files: Collection[SourceFile]) -> None:
         """Before files are looked at one by one, which reads them where there are few. Raises `NotNow`."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from clew.esl.scan import Piece
+from clew.esl.words import CLAUSES, LOG_LEVELS, NAMING
 
 _OPERATORS = {"&&": "and", "||": "or", "!": "not", "=": "==", "===": "==", "!==": "!="}
 _FILTERS = {
@@ -14,6 +16,8 @@ _FILTERS = {
 }
 """Filters, which some put where a pattern stands, and how they are written."""
 _QUOTES = {"“": "”", "”": "”", "„": "“", "‘": "’", "’": "’", "«": "»"}
+_PATTERN_BEFORE = re.compile(r"[\w.*?:<>$]+\Z")
+_NOTHING_IN_BRACKETS = re.compile(r"\(\s*\)")
 _PATH = re.compile(r"[\w./\\-]*[/\\][\w./\\-]*")
 
 
@@ -54,9 +58,35 @@ def slip_of(text: str, piece: Piece, start: int, found: str, in_value: bool) -> 
         return Slip(message, before[-1].start, end, name)
     if found == "if" and in_value and piece.word != "entity":
         return Slip("`if` is not expected here; a condition begins with `when`", start, end, "when")
+    touches = bool(before) and before[-1].end == start and not in_value
+    if touches and found in ("::", ":"):
+        named = "package.module:function"
+        if found == "::":
+            return Slip(f"one `:` stands between a module and a function: `{named}`", start, end, ":")
+        return Slip(f"behind `:` stands a function's name: `{named}`", start, end)
+    if touches and found[0] == "(" and piece.word != "include":
+        pattern = _PATTERN_BEFORE.search(text[piece.start : start])
+        brackets = _NOTHING_IN_BRACKETS.match(text, start)
+        if pattern is not None:
+            message = f"a pattern names functions, without brackets: `{pattern[0]}`"
+            begin, fix = piece.start + pattern.start(), pattern[0] if brackets is not None else ""
+            return Slip(message, begin, brackets.end() if brackets is not None else end, fix)
     if found[0] == "[" and not in_value:
         return Slip("`[` is not expected here; several values are a tuple: `(a, b)`", start, start + 1)
     return None
+
+
+def word_before(piece: Piece, start: int, found: str, expected: Sequence[str]) -> Slip | None:
+    """The word that is missing before what stands at `start`, where the statement cannot do without it; `expected` are the
+    keywords that may stand there."""
+    if piece.word == "logs":
+        missing = "level" if found.upper() in LOG_LEVELS else ""
+    else:
+        required, optional = CLAUSES.get(piece.word, ((), ()))
+        missing = required[0] if required else "as" if piece.word in NAMING and "as" in optional else ""
+    if missing not in expected or not (found.replace(".", "").isidentifier() or found[0] in "\"'"):
+        return None
+    return Slip(f"`{missing}` is missing before `{found}`; write `{missing} {found}`", start, start, f"{missing} ")
 
 
 def filter_alone(piece: Piece, start: int, found: str) -> Slip | None:

@@ -218,7 +218,7 @@ class _Checker:
                 fix, shown = "", "" if self._has_class(pattern) else proposal
         if shown:
             yield warning(f"no function matches `{pattern.text}`; did you mean `{shown}`?", pattern.span, fix)
-        elif self._is_here(top):
+        elif self._is_here(top) or has_wildcard(top):
             message = f"no function of {self.index.root.name} matches `{pattern.text}`; check the names"
             yield warning(message, pattern.span)
         elif top not in sys.stdlib_module_names:

@@ -57,6 +57,13 @@ def test_of_what_a_dataclass_makes_there_is_nothing_to_record(
     assert told("scope shop.app:Item.__repr__;") == []
 
 
+def test_of_the_projects_own_files_nothing_is_elsewhere(workspace: Callable[..., Path]) -> None:
+    root = workspace({"app.py": "def serve(): pass\n"})
+    checked = check(root / "a.esl", root, text="include standard;\nscope *:work;\nscope far.away:work;\n")
+    assert [problem.elsewhere for problem in checked.problems] == ["", "far"]
+    assert checked.problems[0].message.endswith("matches `*:work`; check the names")
+
+
 def test_a_share_of_no_flow_leaves_nothing_out(told: Callable[[str], list[tuple[str, str]]]) -> None:
     assert [message for message, _ in told("sample 10%;\nscope shop.**;")] == [
         "this leaves nothing out: no `request` says where a flow begins; add one, or a pack that has them"

@@ -52,7 +52,8 @@ def test_what_there_was_no_time_for_is_proposed_when_one_asks_again(folder: Path
     assert specs.with_index(lambda index: len(index.unread(index.files))) > MANY
 
     specs.prepare(Task())
-    assert specs.with_index(lambda index: index.unread(index.files)) == []
+    # Where a question is about few files nobody reads the others.
+    assert specs.with_index(lambda index: index.unread(index.files) == []) is ("p1" not in text)
     found = specs.complete(spec, text, len(text), 1e9)
     assert labels(found) == everything and not found.postponed
     if "**:" not in text:
