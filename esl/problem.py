@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from clew.esl.span import Span
@@ -32,7 +32,10 @@ class EslProblem:
     """The package of which there is no source here, where that is all that is wrong."""
 
     def moved(self, lines: int, offset: int) -> EslProblem:
-        return replace(self, span=self.span.moved(lines, offset)) if offset else self
+        if not offset:
+            return self
+        span = self.span.moved(lines, offset)
+        return EslProblem(self.severity, self.message, span, self.fix, self.remove, self.elsewhere)
 
 
 def error(message: str, span: Span, fix: str = "", *, remove: bool = False) -> EslProblem:

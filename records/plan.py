@@ -157,8 +157,9 @@ class Plan(NamedTuple):
 
 def samples_nothing(plan: Plan) -> bool:
     """Is a share of the request flows asked for, and nothing says where one begins?"""
-    requests = any(action.kind == "request" for rule in plan.rules for action in rule.actions)
-    return plan.sample is not None and plan.sample < 1 and not requests
+    if plan.sample is None or plan.sample >= 1:
+        return False
+    return not any(action.kind == "request" for rule in plan.rules for action in rule.actions)
 
 
 def dump(plan: Plan) -> str:
