@@ -173,7 +173,7 @@ def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
         chosen = chosen[parts[chosen] > 0]
         for number in chosen.tolist():
             example = visits[reason[visits] == number]
-            call = int(side.entries[example[np.argmax(blamed[example])]])
+            call = _witness(side, words, shares, number, int(example[np.argmax(blamed[example])]))
             part = float(bits[place] * parts[number] / parts.sum())
             evidence.setdefault(place, []).append(_piece(sides, words, shares, number, bits=part, call=call))
     return Behaviour(bits, evidence)
@@ -381,6 +381,25 @@ def _ends(side: Side) -> I64:
         if not late.any():
             return ends
         ends[inner[late]] = ends[above[late]]
+
+
+def _witness(side: Side, words: _Words, shares: _Shares, number: int, visit: int) -> int:
+    """The call of a visit that shows the feature: that failed, made the call or logged; of what is missing its first call."""
+    flows = side.flows
+    name, feature = divmod(int(shares.feature[number]), len(FEATURES))
+    if FEATURES[feature] in ("word", "level"):
+        logs = np.flatnonzero(side.visit[flows.log_call] == visit)
+        if FEATURES[feature] == "level":
+            logs = logs[flows.log_level[logs] >= ERROR]
+        else:
+            logs = logs[np.array([name in words.of[of] for of in side.template[logs].tolist()], bool)]
+        found = flows.log_call[logs]
+    elif FEATURES[feature] == "failure":
+        found = np.flatnonzero(flows.failed & (side.label == name) & (side.visit == visit))
+    else:
+        callers = side.parent[np.flatnonzero((side.label == name) & (side.parent >= 0))]
+        found = callers[side.visit[callers] == visit]
+    return int(found[0]) if len(found) else int(side.entries[visit])
 
 
 def _piece(sides: Sides, words: _Words, shares: _Shares, number: int, *, bits: float, call: int) -> Evidence:

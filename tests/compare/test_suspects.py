@@ -265,3 +265,31 @@ def test_suspects_of_one_service_are_its_functions(make_run):
 
     answer = recorded("slow", 1.2).requests.localize(recorded("usual", 1).requests)
     assert [(suspect.kind, suspect.method) for suspect in answer.suspects[:1]] == [("method", "app:store")]
+
+
+@pytest.mark.parametrize(
+    ("faults", "kind", "text", "method"),
+    [
+        (lambda thread: thread.unwind("check").enter("refuse").exit("refuse"), "error", "", "app:check"),
+        (lambda thread: thread.log("out of stock", level=40).exit("check"), "error", "an error is logged", "app:check"),
+        (lambda thread: thread.log("out of stock").exit("check"), "log", "out of stock", "app:check"),
+        (lambda thread: thread.enter("explain").exit("explain").exit("check"), "call", "app:explain", "app:check"),
+    ],
+)
+def test_what_a_service_does_is_told_of_the_call_in_it_that_does_it(make_run, faults, kind, text, method):
+    def recorded(name, ends):
+        run = make_run(name)
+        client, server = run.process("client").thread(), run.process("server").thread()
+        for number in range(30):
+            client.enter("ask").request("Ask").send(number)
+            server.enter("answer").receive(number).log("asked").enter("check")
+            ends(server).exit("answer")
+            client.exit("ask")
+        return clew.open(run.write())
+
+    usual = recorded("usual", lambda thread: thread.exit("check"))
+    answer = recorded("faulty", faults).requests.localize(usual.requests)
+    piece = answer.suspects[0].evidence[0]
+    assert (piece.service, piece.kind, piece.text) == ("server", kind, text)
+    assert (piece.method, piece.caller) == (method, "app:answer")
+    assert answer.flows.labels[answer.flows.label[piece.call]] == method
