@@ -25,8 +25,8 @@ from chunkstore.wire import port_file  # noqa: E402  # after GROUP
 
 PLANT = os.environ.get("PLANT", "")
 SLOW_SERVER = "c3"
-WORK = 0.08
-SLOWER, ADDED = 0.1, 0.03
+WORK = 0.3
+SLOWER, ADDED = 0.3, 0.03
 """Seconds; well above what a busy machine adds by itself."""
 
 
