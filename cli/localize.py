@@ -118,7 +118,8 @@ def _print(found: LocalizeResult) -> None:
     click.echo()
     for cluster in found.clusters:
         if cluster.anomalous or cluster.method != "pca":
-            click.echo(f"{cluster.requests:,} requests alike: {cluster.anomalous:,} anomalous ({cluster.why})")
+            alike = f"{cluster.requests:,} requests alike" if cluster.requests > 1 else "1 request like no other"
+            click.echo(f"{alike}: {cluster.anomalous:,} anomalous ({cluster.why})")
     click.echo(found.explanation)
     for run in (*found.suspect, *found.reference):
         print_notes([f"run {run.name}: {note}" for note in run.problems])

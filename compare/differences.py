@@ -17,6 +17,7 @@ import numpy.typing as npt
 from clew.compare.features import Members, Trait, TraitKind, traits_of
 from clew.compare.pairing import Pairing
 from clew.compare.statistics import F64, spaced
+from clew.compare.thresholds import Bounded, bounded, fraction
 from clew.compare.turns import times_alone
 from clew.graph.columns import Table, table_of
 
@@ -29,18 +30,18 @@ NEW = 0.2
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Bounded):
     """When a sentence tells something. `explain()` says it in plain words."""
 
-    alpha: float = 0.01
+    alpha: float = fraction(0.01)
     """How likely a sentence that tells nothing may be named, of all that were tried."""
-    depth: int = 3
+    depth: int = bounded(3, 1)
     """So many sentences joined by "and" at most."""
-    leaf: int = 4
+    leaf: int = bounded(4, 1)
     """What is said holds for at least so many requests, and so does the contrary."""
-    told: float = 0.1
+    told: float = fraction(0.1)
     """It tells at least this share of all there is to tell."""
-    requests: int = 4000
+    requests: int = bounded(4000, 1)
     """Of more requests evenly spaced ones are looked at."""
 
     def explain(self) -> str:

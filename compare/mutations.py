@@ -7,7 +7,7 @@ how surely (p, corrected for so many tests), by how much, and of how many sample
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,9 @@ from clew.compare.differences import Thresholds as Telling
 from clew.compare.edges import EdgeChange, edge_changes, turns_before_and_after
 from clew.compare.pairing import Pairing
 from clew.compare.precursors import Precursor, find_precursors
+from clew.compare.shown import Shown
 from clew.compare.statistics import F64, benjamini_hochberg, mann_whitney, normal_above, shifts, surely_slower
+from clew.compare.thresholds import Bounded, bounded, fraction
 from clew.compare.unions import Union, unite
 from clew.graph.columns import Table, table_of
 from clew.graph.ops.diff import duration
@@ -32,20 +34,20 @@ Kind = Literal["response-time", "structural"]
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Bounded):
     """When a difference counts. `explain()` says it in plain words."""
 
-    alpha: float = 0.05
+    alpha: float = fraction(0.05)
     """The share of what is named that may be there by chance, after correction for as many tests as there are categories."""
-    slower: float = 0.02
+    slower: float = bounded(0.02)
     """A response-time mutation is slower by at least this share of what it took (median of all differences, or mean)."""
-    samples: float = 4.0
+    samples: float = bounded(4.0)
     """Times are compared where n·m / (n + m) of the samples before and after is at least this; fewer prove nothing."""
-    more: int = 5
+    more: int = bounded(5, 1)
     """A structural mutation has at least so many requests more than were to be expected (published: 50) …"""
-    share: float = 0.02
+    share: float = fraction(0.02)
     """… and at least this share of the requests of its name."""
-    precursor: float = 0.5
+    precursor: float = fraction(0.5)
     """A precursor has lost at least this share of what the mutation has more (published: 1)."""
 
     def explain(self) -> str:
@@ -120,8 +122,8 @@ class Mutation:
         return f"{itself}waited for its turn while its event loop ran others: {before} -> {after}"
 
 
-@dataclass(frozen=True)
-class Mutations:
+@dataclass(frozen=True, repr=False)
+class Mutations(Shown):
     """The comparison of two sets of requests."""
 
     rows: tuple[Mutation, ...]
@@ -217,23 +219,12 @@ class Mutations:
 def compare(before: Flows, after: Flows, thresholds: Thresholds | None = None, **options: float) -> Mutations:
     """What changed from some requests to others; `options` are thresholds. Of one request on each side, or a few, the times are
     not compared, and a flow that is new is told by its count: give `more=1`."""
-    chosen = _chosen(thresholds, options)
+    chosen = (thresholds or Thresholds()).having(options)
     pairing = Pairing(before, after)
     slower = _slower(pairing, chosen)
     structural = _structural(pairing, chosen)
     rows = sorted((*slower.rows, *structural), key=lambda row: (-row.cost_ns, row.category, row.kind))
     return Mutations(tuple(rows), chosen, len(pairing.keys), slower.tested, len(before), len(after), pairing)
-
-
-def _chosen(thresholds: Thresholds | None, options: dict[str, float]) -> Thresholds:
-    known = asdict(thresholds or Thresholds())
-    for name in options:
-        if name not in known:
-            from clew.graph.nodes import QueryError
-
-            names = ", ".join(field.name for field in fields(Thresholds))
-            raise QueryError(f"there is no threshold {name!r}; thresholds: {names}")
-    return Thresholds(**known | options)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ that its share of the time is at most all of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,28 +22,29 @@ from clew.compare.occurrences import Occurrences
 from clew.compare.outlines import Line, Outlines
 from clew.compare.sequitur import I64, infer
 from clew.compare.shapes import Shapes, shapes_of
+from clew.compare.shown import Shown
 from clew.compare.siblings import Mask, Rows, rows_of
 from clew.compare.successions import Succession, successions
+from clew.compare.thresholds import Bounded, bounded
 from clew.compare.transitions import Diagram, diagram
 from clew.graph.arrays import expand
 from clew.graph.columns import Table, table_of
 from clew.graph.levels import LabelFunction
 from clew.graph.model import ExecutionGraph
-from clew.graph.nodes import QueryError
 from clew.graph.ops.diff import duration
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Bounded):
     """What counts as a pattern. `explain()` says it in plain words."""
 
-    calls: int = 3
+    calls: int = bounded(3, 1)
     """A pattern has at least so many calls, those that its calls make included; smaller ones say little."""
-    times: int = 2
+    times: int = bounded(2, 2)
     """It occurs at least so often."""
-    widest: int = 64
+    widest: int = bounded(64, 1)
     """A row has at most so many calls side by side."""
-    top: int = 100
+    top: int = bounded(100)
     """So many are described, those that take the most time first; all are counted."""
 
     def explain(self) -> str:
@@ -97,8 +98,8 @@ class Pattern:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Patterns:
+@dataclass(frozen=True, eq=False, repr=False)
+class Patterns(Shown):
     """The patterns of some strands."""
 
     graph: ExecutionGraph
@@ -267,7 +268,7 @@ def find_patterns(
 ) -> Patterns:
     """The patterns of some strands, given by number; `options` are thresholds. Raises `ClewError` for a level or an option that
     there is not."""
-    chosen = chosen_thresholds(thresholds, **options)
+    chosen = (thresholds or Thresholds()).having(options)
     activations = activations_of(graph, strands, level)
     shapes = shapes_of(activations)
     siblings = rows_of(shapes, infer(activations.sequence()), chosen.widest)
@@ -277,20 +278,6 @@ def find_patterns(
     return Patterns(
         graph, chosen, activations, shapes, siblings, found, kind[order], count[order], total[order], own[order]
     )
-
-
-def chosen_thresholds(thresholds: Thresholds | None = None, **options: int) -> Thresholds:
-    """Raises `ClewError` for an option that there is not, or a value that is none."""
-    known = asdict(thresholds or Thresholds())
-    for name in options:
-        if name not in known:
-            names = ", ".join(field.name for field in fields(Thresholds))
-            raise QueryError(f"there is no threshold {name!r}; thresholds: {names}")
-    chosen = Thresholds(**known | options)
-    for name, least in (("calls", 1), ("times", 2), ("widest", 1), ("top", 0)):
-        if getattr(chosen, name) < least:
-            raise QueryError(f"{name} is {getattr(chosen, name)}; give {least} or more")
-    return chosen
 
 
 def _measured(shapes: Shapes, siblings: Rows, thresholds: Thresholds) -> tuple[I64, I64, I64, I64]:

@@ -14,6 +14,8 @@ import numpy as np
 from clew.compare.functions import FunctionChange
 from clew.compare.responsible import CallChange, Responsible
 from clew.compare.scatter import Scatter, sessions_needed
+from clew.compare.shown import Shown
+from clew.compare.thresholds import Bounded, bounded, fraction
 from clew.compare.units import Subject
 from clew.compare.waits import Waits
 from clew.graph.columns import Table, table_of
@@ -28,18 +30,18 @@ SMALL = 0.2
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Bounded):
     """When a test counts as changed. `explain()` says it in plain words."""
 
-    alpha: float = 0.05
+    alpha: float = fraction(0.05)
     """The share of the tests named slower or faster that may be so by chance, after correction for as many as there are."""
-    change: float = 0.1
+    change: float = bounded(0.1)
     """A test is slower or faster when its processor time changed by at least this share of it …"""
-    floor_ms: float = 1.0
+    floor_ms: float = bounded(1.0)
     """… and by at least so many milliseconds; what takes less is not compared."""
-    wait_ms: float = 10.0
+    wait_ms: float = bounded(10.0)
     """It is slower, too, when it waits longer by at least so many milliseconds and `change` of all it takes …"""
-    margin: float = 3.0
+    margin: float = bounded(3.0)
     """… and by so many times what may be chance: what such tests' waiting varied without a change, or a quarter of it."""
 
     def explain(self) -> str:
@@ -108,8 +110,8 @@ class TestChange:
         return f"{text} ({percent(self.share)}, between {percent(self.low)} and {percent(self.high)}; p = {self.p:.2g})"
 
 
-@dataclass(frozen=True)
-class Suites:
+@dataclass(frozen=True, repr=False)
+class Suites(Shown):
     """The comparison of some sessions with others."""
 
     rows: tuple[TestChange, ...]

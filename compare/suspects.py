@@ -9,7 +9,7 @@ time that a callee explains, and behaviour that an earlier surprise explains, co
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,10 @@ from clew.compare.behaviour import find_behaviour
 from clew.compare.evidence import Evidence, Subject
 from clew.compare.instances import find_instances
 from clew.compare.residuals import Residuals, find_residuals
+from clew.compare.shown import Shown
 from clew.compare.slowness import find_slowness
 from clew.compare.statistics import I64
+from clew.compare.thresholds import Bounded, bounded, fraction
 from clew.compare.visits import two_sides
 from clew.graph.columns import Table, table_of
 from clew.graph.ops.diff import duration
@@ -34,27 +36,27 @@ SINCE = 1.25
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Bounded):
     """What evidence weighs. `explain()` says it in plain words."""
 
-    time: float = 2.0
+    time: float = bounded(2.0)
     """Bits that a doubling of time counts: behaviour surprises by more bits than time has doublings."""
-    half: float = 3.0
+    half: float = bounded(3.0, above=True)
     """Bits by which two sides must surely differ for a difference to be trusted by half."""
-    floor: float = 0.05
+    floor: float = fraction(0.05)
     """Growth is measured against a place's own time and this share of the whole request's, so that what is short does not count
     for much however many times longer it takes."""
-    pieces: int = 4
+    pieces: int = bounded(4, 1)
     """Pieces of evidence that a suspect has at most, of time and of behaviour."""
-    most: int = 10_000
+    most: int = bounded(10_000, 1)
     """Requests that are looked at on each side; of more, so many evenly spaced ones."""
-    least: float = 0.05
+    least: float = bounded(0.05)
     """Bits below which a place is no suspect."""
-    alpha: float = 0.75
+    alpha: float = fraction(0.75)
     """Without a reference: the share of requests in major clusters."""
-    variance: float = 0.95
+    variance: float = fraction(0.95)
     """Without a reference: the share of variance that is usual (principal components)."""
-    confidence: float = 0.999
+    confidence: float = fraction(0.999)
     """Without a reference: of the threshold beyond which a request is anomalous."""
 
     def explain(self) -> str:
@@ -96,8 +98,8 @@ class Suspect:
         return said if self.since_ns is None else f"{said}, from {duration(self.since_ns)} on"
 
 
-@dataclass(frozen=True, eq=False)
-class Localization:
+@dataclass(frozen=True, eq=False, repr=False)
+class Localization(Shown):
     suspects: tuple[Suspect, ...]
     """The likeliest first; each service, or each function of a single service, once."""
     thresholds: Thresholds
@@ -111,9 +113,13 @@ class Localization:
     """Of the suspect requests that were looked at, to which the evidence's calls belong."""
 
     def sentence(self) -> str:
-        of = f"of {self.suspect:,} requests against {self.reference:,}"
         if self.residuals is not None:
-            of = f"of {self.residuals.sentence()}"
+            said = self.residuals.sentence()
+            first = (
+                f"first suspect: {self.suspects[0].sentence()}" if self.suspects else "no suspect: nothing stands out"
+            )
+            return f"{said}; {first}"
+        of = f"of {self.suspect:,} requests against {self.reference:,}"
         if not self.suspects:
             return f"no suspect: nothing stands out {of}"
         return f"first suspect {of}: {self.suspects[0].sentence()}"
@@ -152,7 +158,7 @@ def localize(
 ) -> Localization:
     """The suspects for what is different in some requests from a reference; without one, in those of them that are anomalous
     from the others. `options` are thresholds. Raises `QueryError` for one that there is not."""
-    chosen = _chosen(thresholds, options)
+    chosen = (thresholds or Thresholds()).having(options)
     residuals = None
     suspect = _thinned(suspect, int(chosen.most))
     if reference is None:
@@ -251,14 +257,3 @@ def _thinned(flows: Flows, most: int) -> Flows:
     if len(flows) <= most:
         return flows
     return flows.take(np.linspace(0, len(flows) - 1, most).astype(np.int64))
-
-
-def _chosen(thresholds: Thresholds | None, options: dict[str, float]) -> Thresholds:
-    known = asdict(thresholds or Thresholds())
-    for name in options:
-        if name not in known:
-            from clew.graph.nodes import QueryError
-
-            names = ", ".join(field.name for field in fields(Thresholds))
-            raise QueryError(f"there is no threshold {name!r}; thresholds: {names}")
-    return Thresholds(**known | options)

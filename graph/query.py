@@ -285,7 +285,9 @@ class RequestQuery(EventQuery):
         return RequestQuery(Requests(self.node.run, name))
 
     def categories(self, level: str | LabelFunction = "function") -> CategoryQuery:
-        """Grouped by the structure of their flows at a level; see `clew.graph.ops.categories`."""
+        """Grouped by the structure of their flows at a level (function, class, module, component, a spec's, or a function of an
+        event): a row per category, the largest first, with how many requests it has, its first one and its flow. Raises
+        `ClewError` for a level that there is not, when it is answered. See `clew.graph.ops.categories`."""
         return CategoryQuery(Kinds(self.node, level))
 
     def flows(self, level: str | LabelFunction = "function", *, coalesce: bool = False) -> Flows:
@@ -300,16 +302,25 @@ class RequestQuery(EventQuery):
         coalesce: bool = False,
         **thresholds: float,
     ) -> Any:
-        """What changed from these requests to others: which categories got slower, which are new and from what; see
-        `clew.compare.mutations`."""
+        """What changed from these requests to others: which categories got slower, which are new and from what.
+
+        The answer has `sentence()`, `explain()`, `rows` (what costs most first, times in ns), `differences(row)`,
+        `union(row.category)`, `table()` and `to_json()`; with `coalesce` equal calls in a row are one. `thresholds` are alpha,
+        slower, samples, more, share and precursor. Raises `QueryError` for one that there is not, or a value that is none. See
+        docs/compare.md and `clew.compare.mutations`."""
         if not isinstance(after, RequestQuery):
             raise QueryError("requests are compared with requests: write before.requests.diff(after.requests)")
         of = (query.flows(level, coalesce=coalesce) for query in (self, after))
         return comparison("diff")(*of, **thresholds)
 
     def localize(self, reference: RequestQuery | None = None, **thresholds: float) -> Any:
-        """Where to look for what is different in these requests from a reference: suspects, ranked. Without one, what is
-        anomalous among them is compared with the rest. See `clew.compare.suspects`."""
+        """Where to look for what is different in these requests from a reference. Without one, what is anomalous among them is
+        compared with the rest.
+
+        The answer has `sentence()`, `explain()`, `suspects` (the likeliest first, each with its `score` in bits and its
+        `evidence`), `table()` and `to_json()`. `thresholds` are time, half, floor, pieces, most and least; without a reference
+        also alpha, variance and confidence. Raises `QueryError` for one that there is not, or a value that is none. See
+        docs/localize.md and `clew.compare.suspects`."""
         if reference is not None and not isinstance(reference, RequestQuery):
             raise QueryError("requests are compared with requests: write suspect.requests.localize(healthy.requests)")
         of = None if reference is None else reference.flows()

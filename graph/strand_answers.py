@@ -57,7 +57,7 @@ class RunStrand:
         return self.run.graph.at("ts", self.run.graph.strands[self.index].stop - 1) if self.events else 0
 
     def patterns(self, level: str | LabelFunction = "function", **thresholds: int) -> Any:
-        """What it does again and again, how often and how long, and what follows what; see `clew.compare.patterns`."""
+        """What it does again and again, how often and how long, and what follows what: as `StrandQuery.patterns`."""
         return comparison("patterns")(self.run.graph, [self.index], level, **thresholds)
 
     def __repr__(self) -> str:
@@ -81,7 +81,12 @@ class StrandQuery(Query):
         return StrandQuery(Strands(self.node.run, part))
 
     def patterns(self, level: str | LabelFunction = "function", **thresholds: int) -> Any:
-        """What they do again and again, in whichever of them; see `clew.compare.patterns`."""
+        """What they do again and again, in whichever of them.
+
+        The answer has `sentence()`, `explain()`, `rows` (what takes the most time first, in ns), `outline(row.number)`,
+        `occurrences(row.number)`, `successions`, `diagram`, `table()` and `to_json()`. `thresholds` are calls, times, widest
+        and top. Raises `QueryError` for one that there is not, or a value that is none. See docs/patterns.md and
+        `clew.compare.patterns`."""
         numbers = [strand.index for strand in self.result]
         return comparison("patterns")(self.node.run.graph, numbers, level, **thresholds)
 

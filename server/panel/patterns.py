@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from clew.compare.patterns import Pattern, Patterns, chosen_thresholds, find_patterns
+from clew.compare.patterns import Pattern, Patterns, Thresholds, find_patterns
 from clew.compare.patterns_aside import found_aside
 from clew.compare.sequitur import I64
 from clew.graph.execute import strands_named
@@ -89,7 +89,7 @@ def patterns_of(run: Run, params: PatternsParams, task: Task) -> Patterns:
         return known[1]
     task.phase("finding what repeats")
     strands = strands_named(run.graph, params.strand)
-    thresholds = chosen_thresholds(calls=params.calls, times=params.times, widest=params.widest, top=top)
+    thresholds = Thresholds(calls=params.calls, times=params.times, widest=params.widest, top=top)
     found = found_aside(run, strands, params.level, thresholds, task)
     if found is None:
         with task.interruptible():

@@ -20,7 +20,7 @@ class LocalizeThresholds:
     """Growth is measured against a place's own time and this share of the whole request's."""
     pieces: int = 4
     """Pieces of evidence of time, and of behaviour, that a suspect has at most."""
-    most: int = 20_000
+    most: int = 10_000
     """Requests that are looked at on each side."""
     least: float = 0.05
     """Bits below which a place is no suspect."""

@@ -182,7 +182,7 @@ def test_thresholds_choose_and_are_explained(make_run):
     assert "at least 6 calls" in found.explain()
     with pytest.raises(QueryError, match="no threshold 'call'; thresholds: calls, times, widest, top"):
         find_patterns(graph, [0], call=3)
-    with pytest.raises(QueryError, match="times is 1; give 2 or more"):
+    with pytest.raises(QueryError, match="'times' is a whole number of at least 2, not 1"):
         find_patterns(graph, [0], times=1)
 
 

@@ -8,7 +8,7 @@ import pytest
 import clew
 from clew.compare import patterns_aside
 from clew.compare.occurrences import moments
-from clew.compare.patterns import chosen_thresholds, find_patterns
+from clew.compare.patterns import Thresholds, find_patterns
 from clew.compare.patterns_aside import found_aside
 from clew.graph import aside
 from clew.graph.progress import ALWAYS
@@ -40,7 +40,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_they_are_those_that_are_found_in_memory(run):
-    strands, thresholds = list(range(len(run.graph.strands))), chosen_thresholds(calls=2)
+    strands, thresholds = list(range(len(run.graph.strands))), Thresholds(calls=2)
     before = sorted(path.name for path in run.folder.iterdir())
     apart = found_aside(run, strands, "function", thresholds, ALWAYS)
     here = find_patterns(run.graph, strands, "function", thresholds)
@@ -68,15 +68,15 @@ def test_they_are_those_that_are_found_in_memory(run):
 def test_who_no_longer_wants_them_ends_the_process_and_nothing_is_left(run):
     before = sorted(path.name for path in run.folder.iterdir())
     with pytest.raises(NotWanted):
-        found_aside(run, [0], "function", chosen_thresholds(), SoonUnwanted())
+        found_aside(run, [0], "function", Thresholds(), SoonUnwanted())
     assert sorted(path.name for path in run.folder.iterdir()) == before
 
 
 def test_what_is_wrong_with_the_question_is_said(run):
     with pytest.raises(ClewError, match="no level"):
-        found_aside(run, [0], "planet", chosen_thresholds(), ALWAYS)
+        found_aside(run, [0], "planet", Thresholds(), ALWAYS)
 
 
 def test_a_small_run_is_looked_at_where_it_is(run, monkeypatch):
     monkeypatch.setattr(patterns_aside, "LARGE", len(run.graph) + 1)
-    assert found_aside(run, [0], "function", chosen_thresholds(), ALWAYS) is None
+    assert found_aside(run, [0], "function", Thresholds(), ALWAYS) is None

@@ -164,7 +164,7 @@ def test_patterns_are_limited_and_the_rest_is_counted(session):
         ({"pattern": "feed"}, "there is no pattern 'feed'"),
         ({"level": "machine"}, "patterns are of code"),
         ({"level": "functoin"}, "did you mean 'function'"),
-        ({"times": 1}, "times is 1; give 2 or more"),
+        ({"times": 1}, "'times' is a whole number of at least 2, not 1"),
     ],
 )
 def test_what_is_not_there_is_one_sentence(session, params, words):
