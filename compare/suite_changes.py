@@ -185,7 +185,7 @@ class Suites(Shown):
         if self.waits.tested:
             chance = duration(float(np.nanmedian(self.waits.by_chance)))
             lines.append(
-                f"waiting may be {chance} longer by chance, at the median of {_many(self.waits.tested, 'test')}"
+                f"waiting of a test or fixture may be {chance} longer by chance, at the median of {self.waits.tested:,}"
             )
         if self.counted:
             lines.append(f"left out, as they ran too often for the budget: {_some(self.counted)}")
