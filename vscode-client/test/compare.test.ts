@@ -137,4 +137,11 @@ describe("the two runs of a comparison", () => {
     expect(completePair(runs, "c", { before: "", after: "" })).toEqual({ before: "c", after: "b" });
     expect(completePair(runs, "c", { before: "", after: "c" })).toEqual({ before: "b", after: "c" });
   });
+
+  test("are two also where one is asked for by its name, which stands for the newest of that name", () => {
+    const named = runs.map((run) => ({ ...run, name: run.id === "a" ? "old" : "shop" }));
+    expect(completePair(named, "", { before: "", after: "shop" })).toEqual({ before: "b", after: "shop" });
+    expect(completePair(named, "c", { before: "", after: "shop" })).toEqual({ before: "b", after: "shop" });
+    expect(completePair(named.slice(0, 1), "", { before: "", after: "old" })).toEqual({ before: "", after: "old" });
+  });
 });
