@@ -8,6 +8,7 @@ import type { EntitiesResult } from "../../shared/protocol";
 import { Playback } from "../model/entities/playback";
 import type { EntitySource, Goal } from "../model/entities/source";
 import { EntityState, type Step } from "../model/entities/state";
+import { EntityAhead } from "./entityAhead";
 
 /** What is shown while one plays. */
 export interface Shown {
@@ -19,9 +20,6 @@ export interface Shown {
   failed(error: unknown): void;
 }
 
-/** Of watching, that is fetched at once: as long as an answer takes, but not less, in ms. */
-const LEAST_PART = 100;
-const MOST_PART = 2000;
 /** So many times as long as an answer took nothing is asked of a program that still runs. */
 const REST = 3;
 /** Events before a moment that are still seen when one comes there from afar: a part of all, but not less. */
@@ -34,15 +32,10 @@ export class EntityPlayer {
   moments = 0;
   following = false;
   private source: EntitySource | undefined;
-  /** What comes next, and where in time each part begins and ends. */
-  private parts: { step: Step; begin: number; end: number }[] = [];
-  /** The state behind the last part. */
-  private readonly ahead = new EntityState();
-  private aheadNs = 0;
-  private fetching = false;
-  private part = LEAST_PART;
-  /** What is asked of an earlier way is of no interest. */
-  private way = 0;
+  private readonly ahead = new EntityAhead(this.playback, (error) => {
+    this.halt();
+    this.shown.failed(error);
+  });
   private doing: Promise<void> = Promise.resolve();
   private wanted: Exclude<Goal, "end"> | undefined;
   /** Which way it was played when one went elsewhere. */
@@ -92,8 +85,7 @@ export class EntityPlayer {
     void begin.then(() => {
       this.playback.direction = direction;
       this.playback.goTo(ns);
-      this.ahead.begin({ boxes: [...this.state.boxes.values()], moment: this.state.moment, ns: this.state.ns });
-      this.aheadNs = ns;
+      this.ahead.begin(this.state, ns);
       this.shown.changed();
     });
   }
@@ -118,9 +110,7 @@ export class EntityPlayer {
 
   private halt(): void {
     this.playback.pause();
-    this.parts = [];
-    this.way += 1;
-    this.fetching = false;
+    this.ahead.forget();
   }
 
   /** So many events on, or back; gives what happened between, undefined at the end. */
@@ -232,24 +222,18 @@ export class EntityPlayer {
 
   /** Before each frame; is anything played? */
   frame(ms: number): boolean {
-    const { playback } = this;
+    const { playback, ahead } = this;
     const { direction } = playback;
     if (this.following) return true;
     if (direction === 0) return false;
-    const wished = playback.after(ms);
-    // Not beyond what is known.
-    const ns = direction > 0 ? Math.min(wished, this.aheadNs) : Math.max(wished, this.aheadNs);
+    const ns = ahead.upTo(playback.after(ms));
     playback.goTo(ns);
-    for (let next = this.parts[0]; next; next = this.parts[0]) {
-      if ((ns - next.begin) * direction < 0) break;
-      this.parts.shift();
-      this.take(next.step, direction > 0);
-    }
-    if (playback.atEnd && this.parts.length === 0 && !this.fetching) {
+    for (let step = ahead.next(ns); step; step = ahead.next(ns)) this.take(step, direction > 0);
+    if (playback.atEnd && ahead.isEmpty) {
       this.pause();
       return true;
     }
-    if (Math.abs(this.aheadNs - ns) < 2 * this.part * playback.nsPerMs) void this.fetch();
+    void ahead.fetch(this.source);
     return true;
   }
 
@@ -262,32 +246,6 @@ export class EntityPlayer {
       this.shown.unhandle(step);
     }
     this.shown.changed();
-  }
-
-  private async fetch(): Promise<void> {
-    const { playback, source, way } = this;
-    const { from, to } = playback.span;
-    if (this.fetching || !source || this.aheadNs === (playback.direction > 0 ? to : from)) return;
-    this.fetching = true;
-    const begun = performance.now();
-    const begin = this.aheadNs;
-    const end = Math.min(to, Math.max(from, begin + playback.direction * this.part * playback.nsPerMs));
-    try {
-      // The beginning is before what happened first: a time is all that happened by then.
-      const answer = await source.way(this.ahead.moment, end <= from ? { moment: 0 } : { ns: end });
-      if (way !== this.way) return;
-      const step = this.ahead.stepOf(answer);
-      if (playback.direction > 0) this.ahead.handle(step);
-      else this.ahead.unhandle(step);
-      this.parts.push({ step, begin, end });
-      this.aheadNs = end;
-      this.part = Math.min(MOST_PART, Math.max(LEAST_PART, 1.5 * (performance.now() - begun)));
-      this.fetching = false;
-    } catch (error) {
-      if (way !== this.way) return;
-      this.halt();
-      this.shown.failed(error);
-    }
   }
 
   /** One after the other. */
