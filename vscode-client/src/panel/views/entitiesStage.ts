@@ -1,31 +1,23 @@
 /**
- * The canvases of the entities view: three that lie over each other, for what seldom changes, for communication that fades, and for
- * entities with their names.
+ * Entities as they are shown: where they are on their way, what was said lately, and the drawing that is told of it.
  *
  * Invariant: a frame is asked for only while something moves, fades or is played.
  */
 import { Board } from "../draw/entities/board";
 import { type EntityColours, entityColours } from "../draw/entities/colours";
-import type { DrawingKind, EntityDrawing, EntityScene, Frame, Pen, Seen } from "../draw/entities/module";
-import { KnownLines } from "../draw/entities/known";
-import { paintKnown } from "../draw/entities/paint";
-import { Pulses } from "../draw/entities/pulses";
-import { SvgPen } from "../draw/entities/svgPen";
-import { Trails } from "../draw/entities/trails";
-import { fontFamily } from "../draw/scene";
+import { frameOf } from "../draw/entities/frame";
+import { Layers, svgOf } from "../draw/entities/layers";
+import type { DrawingKind, EntityDrawing, EntityScene } from "../draw/entities/module";
 import { Arranger } from "../layout/entities/arranger";
 import type { Clarity, Spot } from "../layout/entities/clarity";
 import type { EntityInput, Place } from "../layout/entities/types";
-import { Activity, loadShare } from "../model/entities/activity";
+import { Activity } from "../model/entities/activity";
 import { Camera } from "../model/entities/camera";
 import { type EntityState, looksDifferent, type Step } from "../model/entities/state";
-import { type EntityHands, listenToEntities } from "./entityGestures";
+import { type Due, EntityCanvases } from "./entityCanvases";
+import { StageHands, type Touched } from "./entityHands";
 
 const RADIUS = 500;
-/** Lines that are all painted anew while entities move; of more the old ones fade where they were. */
-const FEW_LINES = 500;
-/** A hand that points at nothing means what is so near, in px. */
-const NEAR = 5;
 /** Of a line, at most so many count as lately before anything is played. */
 const SHOWN = 8;
 const LOOK = "(prefers-reduced-motion: reduce)";
@@ -39,7 +31,7 @@ export interface Watching {
   failed(error: unknown): void;
 }
 
-export class EntitiesStage implements EntityScene, EntityHands {
+export class EntitiesStage implements EntityScene, Due, Touched {
   readonly radius = RADIUS;
   readonly activity = new Activity();
   readonly camera = new Camera(RADIUS);
@@ -49,30 +41,26 @@ export class EntitiesStage implements EntityScene, EntityHands {
   clarity: Clarity | undefined;
   /** The name of the drawing. */
   kind = "";
+  readonly board = new Board();
+  drawing: EntityDrawing | undefined;
   /** The busiest load that was seen, for the colours' legend. */
   busiest = 1;
   private readonly look = matchMedia(LOOK);
-  private readonly board = new Board();
   private readonly arranger = new Arranger();
-  private readonly trails = new Trails();
-  private readonly pulses = new Pulses();
-  private readonly known = new KnownLines();
-  private drawing: EntityDrawing | undefined;
-  private canvases: HTMLCanvasElement[] = [];
+  private readonly layers = new Layers();
+  private readonly canvases = new EntityCanvases(this);
+  private readonly hands: StageHands;
   private colours: EntityColours | undefined;
-  private listening: AbortController | undefined;
-  private drawn = 0;
   private last = 0;
-  private groundOld = true;
-  private trailsOld = true;
-  private dragged = -1;
   /** Is a layout on its way, or settling? */
   private arranging = false;
 
   constructor(
     private readonly state: EntityState,
     private readonly watching: Watching,
-  ) {}
+  ) {
+    this.hands = new StageHands(this, watching);
+  }
 
   // --- what is shown ---
 
@@ -94,7 +82,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
     this.arranger.forget();
     this.arranging = false;
     this.activity.forget();
-    this.pulses.forget();
+    this.layers.rest();
     this.board.show(new Map());
   }
 
@@ -113,7 +101,7 @@ export class EntitiesStage implements EntityScene, EntityHands {
   /** To another moment, far away: what was seen of the way here is of no interest. */
   jump(step: Step, forward: boolean): void {
     this.activity.rest();
-    this.pulses.forget();
+    this.layers.rest();
     this.know(step.lines);
     this.board.show(this.state.boxes);
     if (forward) this.drawing?.handle(step);
@@ -141,10 +129,9 @@ export class EntitiesStage implements EntityScene, EntityHands {
     this.board.show(this.state.boxes);
     const before = this.activity.size;
     const used = step.lines.map((line) => this.activity.talk(line));
-    if (this.activity.size > before) this.known.change();
-    if (step.boxes.some(looksDifferent)) this.groundOld = true;
-    this.trails.add(used);
-    if (!this.calm) this.pulses.add(used, performance.now());
+    if (this.activity.size > before) this.layers.changeLines();
+    if (step.boxes.some(looksDifferent)) this.layers.changeGround();
+    this.layers.use(used, !this.calm);
     this.noteBusiest(used);
     this.invalidate();
   }
@@ -158,10 +145,6 @@ export class EntitiesStage implements EntityScene, EntityHands {
   /** In words, where the drawing chose. */
   get said(): string {
     return this.drawing?.said?.() ?? "";
-  }
-
-  get pins(): boolean {
-    return this.drawing?.pin !== undefined;
   }
 
   private get calm(): boolean {
@@ -219,117 +202,58 @@ export class EntitiesStage implements EntityScene, EntityHands {
   }
 
   redraw(): void {
-    this.groundOld = true;
-    this.known.change();
+    this.layers.changeGround();
+    this.layers.changeLines();
     this.invalidate();
   }
 
   // --- frames ---
 
   attach(element: Element | undefined): void {
-    const canvases = element ? [...element.querySelectorAll("canvas")] : [];
-    if (canvases[0] === this.canvases[0]) return;
-    this.listening?.abort();
-    this.canvases = canvases;
-    const front = canvases.at(-1);
-    if (!element || !front) {
-      cancelAnimationFrame(this.drawn);
-      this.drawn = 0;
-      return;
-    }
-    this.listening = new AbortController();
-    const { signal } = this.listening;
-    listenToEntities(front, this, signal);
-    const sizes = new ResizeObserver(() => {
-      this.resized();
-    });
-    sizes.observe(front);
-    const themes = new MutationObserver(() => {
-      this.recolour();
-    });
-    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
-    const options = { signal };
-    for (const media of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
-      matchMedia(media).addEventListener("change", () => { this.recolour(); }, options); // prettier-ignore
-    }
-    signal.addEventListener("abort", () => {
-      sizes.disconnect();
-      themes.disconnect();
-    });
-    this.recolour();
+    this.canvases.attach(element, this.hands);
   }
 
   focus(): void {
-    this.canvases.at(-1)?.focus();
+    this.canvases.focus();
   }
 
-  private recolour(): void {
-    this.colours = undefined;
+  resized(): void {
     this.seenAnew();
   }
 
-  private resized(): void {
-    for (const canvas of this.canvases) sized(canvas);
+  recoloured(): void {
+    this.colours = undefined;
     this.seenAnew();
   }
 
   /** Another part is seen, or in other colours. */
   seenAnew(): void {
-    this.groundOld = true;
-    this.trailsOld = true;
-    this.known.forget();
+    this.layers.changeAll();
     this.invalidate();
   }
 
   invalidate(): void {
-    if (this.drawn !== 0 || this.canvases.length === 0) return;
-    this.drawn = requestAnimationFrame((now) => {
-      this.drawn = 0;
-      this.frame(now);
-    });
+    this.canvases.ask();
   }
 
-  private frame(now: number): void {
-    const [ground, trails, front] = this.canvases;
-    if (!ground || !trails || !front) return;
+  frame(now: number): void {
+    const { canvases, camera } = this;
+    const { size, pens } = canvases;
+    if (!size || !pens) return;
     // After a rest the first frame takes no time.
     const ms = this.last && now - this.last < 250 ? now - this.last : 1000 / 60;
     const { plays: playing, isFull } = this.watching.frame(ms);
     if (playing) this.activity.pass(ms);
     const moving = this.board.ease(ms, this.calm);
     if (moving) this.redraw();
-    this.camera.width = front.clientWidth;
-    this.camera.height = front.clientHeight;
-    const [groundPen, trailsPen, frontPen] = [penOf(ground), penOf(trails), penOf(front)];
-    if (!groundPen || !trailsPen || !frontPen) return;
-    const { width, height } = this.camera;
-    const frame = this.frameOf(undefined, frontPen);
-    if (this.drawsLines && this.known.paint(frame, ground, now, isFull)) this.groundOld = true;
-    if (this.groundOld) {
-      groundPen.clearRect(0, 0, width, height);
-      frame.ground = groundPen;
-    }
-    frontPen.clearRect(0, 0, width, height);
-    let shown = true;
-    if (this.trailsOld || (moving && this.activity.size <= FEW_LINES)) {
-      trailsPen.clearRect(0, 0, width, height);
-      this.trails.paint(trailsPen, frame, this.activity);
-    } else {
-      if (playing) this.trails.fade(trailsPen, width, height, ms);
-      shown = this.trails.paintNew(trailsPen, frame, this.activity, isFull);
-    }
-    this.drawing?.draw(frame);
-    if (this.groundOld && this.drawsLines) this.known.put(groundPen, frame);
-    this.groundOld = this.trailsOld = false;
-    const running = this.pulses.draw(frontPen, frame, now);
-    const goesOn = playing || moving || running || !shown || (this.drawsLines && this.known.isLate);
-    front.toggleAttribute("data-still", !goesOn && !this.arranging);
+    [camera.width, camera.height] = [size.width, size.height];
+    const frame = frameOf(this, undefined, pens[2]);
+    const pace = { now, ms, playing, moving, isFull };
+    const unpainted = this.layers.paint(pens, frame, this.activity, this.drawing, pace);
+    const goesOn = playing || moving || unpainted;
+    canvases.still(!goesOn && !this.arranging);
     this.last = goesOn ? now : 0;
     if (goesOn) this.invalidate();
-  }
-
-  private get drawsLines(): boolean {
-    return this.drawing !== undefined && this.drawing.hasLines !== true;
   }
 
   /** What the theme says at the moment. */
@@ -337,107 +261,18 @@ export class EntitiesStage implements EntityScene, EntityHands {
     return (this.colours ??= entityColours(document.body));
   }
 
-  private frameOf(ground: Pen | undefined, front: Pen): Frame {
-    const { camera, activity, palette } = this;
-    const { scale, width, height } = camera;
-    const middle = camera.screen({ x: 0, y: 0 });
-    const seen: Seen[] = [];
-    const holders = new Set<number>();
-    for (const shape of this.board.shapes.values()) {
-      if (shape.alpha <= 0.01) continue;
-      const { x, y, radius } = shape;
-      seen.push({ x: middle.x + x * scale, y: middle.y + y * scale, radius: radius * scale, shape });
-      holders.add(shape.box.container);
-    }
-    seen.sort((a, b) => a.shape.depth - b.shape.depth || a.shape.box.entity - b.shape.box.entity);
-    return {
-      ground,
-      front,
-      seen,
-      byId: new Map(seen.map((one) => [one.shape.box.entity, one])),
-      holders,
-      talks: { [Symbol.iterator]: () => activity.lines },
-      colours: palette,
-      load: (entity) => loadShare(activity.load(entity), this.busiest),
-      lit: this.lit,
-      selected: this.selected,
-      hovered: this.hovered,
-      width,
-      height,
-      scale,
-      font: fontFamily(),
-    };
-  }
-
   /** The picture as a file. */
-  svg(): { text: string; width: number; height: number } {
-    const pen = new SvgPen();
-    const layers = [new SvgPen(), new SvgPen()] as const;
-    const frame = this.frameOf(layers[0], layers[1]);
-    this.drawing?.draw(frame);
-    if (this.drawsLines) paintKnown(layers[0], frame, frame.talks, this.activity.size);
-    new Trails().paint(pen, frame, this.activity);
-    const { width, height } = frame;
-    return { text: SvgPen.file([layers[0], pen, layers[1]], width, height, frame.colours.paper), width, height };
+  svg(): ReturnType<typeof svgOf> {
+    return svgOf((ground, front) => frameOf(this, ground, front), this.activity, this.drawing);
   }
 
   // --- hands ---
 
-  private at(spot: Spot): Seen | undefined {
-    const front = this.canvases.at(-1);
-    const pen = front && penOf(front);
-    if (!pen) return undefined;
-    let found: Seen | undefined;
-    for (const one of this.frameOf(undefined, pen).seen) {
-      const holds = one.shape.box.holds > 0;
-      const [dx, dy] = [Math.abs(spot.x - one.x), Math.abs(spot.y - one.y)];
-      const hit = holds ? Math.max(dx, dy) <= one.radius : Math.hypot(dx, dy) <= one.radius + NEAR;
-      // Inner ones come later.
-      if (hit) found = one;
-    }
-    return found;
-  }
-
-  hover(spot: Spot | undefined): void {
-    const over = (spot ? this.at(spot) : undefined)?.shape.box.entity ?? -1;
-    this.canvases.at(-1)?.classList.toggle("over", over >= 0);
-    if (over === this.hovered) return;
-    this.hovered = over;
+  hover(entity: number): void {
+    this.hovered = entity;
+    this.canvases.over(entity >= 0);
     this.invalidate();
     this.watching.changed();
-  }
-
-  click(spot: Spot): void {
-    this.watching.chosen(this.at(spot)?.shape.box.entity ?? -1);
-  }
-
-  doubleClick(spot: Spot): void {
-    const entity = this.at(spot)?.shape.box.entity ?? -1;
-    this.drawing?.pin?.(entity, undefined);
-    if (entity >= 0) this.watching.opened(entity);
-  }
-
-  /** Where an entity can be dragged, it is; else the picture. */
-  dragBegins(spot: Spot): void {
-    const one = this.pins ? this.at(spot) : undefined;
-    this.dragged = one?.shape.box.holds === 0 ? one.shape.box.entity : -1;
-  }
-
-  drag(spot: Spot, dx: number, dy: number): void {
-    if (this.dragged >= 0) {
-      const to = this.camera.picture(spot);
-      const shape = this.board.shapes.get(this.dragged);
-      if (shape?.goal) {
-        // At once under the hand, whatever the layout says later.
-        shape.goal = { ...shape.goal, ...to };
-        [shape.x, shape.y] = [to.x, to.y];
-      }
-      this.drawing?.pin?.(this.dragged, to);
-      this.redraw();
-      return;
-    }
-    this.camera.pan(dx, dy);
-    this.seenAnew();
   }
 
   zoomBy(factor: number, at?: Spot): void {
@@ -456,16 +291,4 @@ export class EntitiesStage implements EntityScene, EntityHands {
     if (shape) this.camera.show(shape.goal ?? shape);
     this.seenAnew();
   }
-}
-
-/** As many pixels as it has on the screen. */
-function sized(canvas: HTMLCanvasElement): void {
-  const ratio = window.devicePixelRatio || 1;
-  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
-  canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
-}
-
-function penOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D | undefined {
-  return canvas.getContext("2d") ?? undefined;
 }

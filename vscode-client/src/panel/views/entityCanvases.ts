@@ -1,0 +1,104 @@
+/**
+ * The canvases that entities are drawn on, three that lie over each other: their size, their theme, and when a frame is due.
+ *
+ * Invariant: a frame is due once, however often it was asked for, and only while the canvases are on the page.
+ */
+import type { Pens } from "../draw/entities/layers";
+import { type EntityHands, listenToEntities } from "./entityGestures";
+
+export interface Due {
+  frame(now: number): void;
+  /** They have another size, */
+  resized(): void;
+  /** or the theme has other colours. */
+  recoloured(): void;
+}
+
+export class EntityCanvases {
+  private canvases: HTMLCanvasElement[] = [];
+  private listening: AbortController | undefined;
+  private asked = 0;
+
+  constructor(private readonly due: Due) {}
+
+  /** Told of the element that holds them, undefined when it is gone. */
+  attach(element: Element | undefined, hands: EntityHands): void {
+    const canvases = element ? [...element.querySelectorAll("canvas")] : [];
+    if (canvases[0] === this.canvases[0]) return;
+    this.listening?.abort();
+    this.canvases = canvases;
+    const { front } = this;
+    if (!element || !front) {
+      cancelAnimationFrame(this.asked);
+      this.asked = 0;
+      return;
+    }
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    listenToEntities(front, hands, signal);
+    const sizes = new ResizeObserver(() => {
+      for (const canvas of this.canvases) sized(canvas);
+      this.due.resized();
+    });
+    sizes.observe(front);
+    const recolour = (): void => {
+      this.due.recoloured();
+    };
+    const themes = new MutationObserver(recolour);
+    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    for (const media of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
+      matchMedia(media).addEventListener("change", recolour, { signal });
+    }
+    signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      themes.disconnect();
+    });
+    recolour();
+  }
+
+  private get front(): HTMLCanvasElement | undefined {
+    return this.canvases.at(-1);
+  }
+
+  /** In px of the page; undefined while there are none. */
+  get size(): { width: number; height: number } | undefined {
+    const { front } = this;
+    return front && { width: front.clientWidth, height: front.clientHeight };
+  }
+
+  get pens(): Pens | undefined {
+    const [ground, trails, front] = this.canvases.map((canvas) => canvas.getContext("2d"));
+    return ground && trails && front ? [ground, trails, front] : undefined;
+  }
+
+  focus(): void {
+    this.front?.focus();
+  }
+
+  /** Has the next frame drawn. */
+  ask(): void {
+    if (this.asked !== 0 || this.canvases.length === 0) return;
+    this.asked = requestAnimationFrame((now) => {
+      this.asked = 0;
+      this.due.frame(now);
+    });
+  }
+
+  /** Is the mouse over somebody? */
+  over(isOver: boolean): void {
+    this.front?.classList.toggle("over", isOver);
+  }
+
+  /** Does the picture stay as it is, as long as nobody does anything? */
+  still(isStill: boolean): void {
+    this.front?.toggleAttribute("data-still", isStill);
+  }
+}
+
+/** As many pixels as it has on the screen. */
+function sized(canvas: HTMLCanvasElement): void {
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+  canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
+}
