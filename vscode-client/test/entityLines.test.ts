@@ -7,13 +7,18 @@ import { Activity, type Talk } from "../src/panel/model/entities/activity";
 import { looksDifferent } from "../src/panel/model/entities/state";
 import type { EntityBox } from "../src/shared/protocol";
 
-/** Notes from where to where lines are traced. */
+/** Notes from where to where lines are traced, and how wide and strong each is. */
 class Traced {
   lines: string[] = [];
+  looks: { width: number; alpha: number }[] = [];
+  lineWidth = 0;
+  globalAlpha = 1;
   private from = "";
   scale = (): undefined => undefined;
   beginPath = (): undefined => undefined;
-  stroke = (): undefined => undefined;
+  stroke = (): void => {
+    this.looks.push({ width: this.lineWidth, alpha: this.globalAlpha });
+  };
   moveTo = (x: number): void => {
     this.from = String(x);
   };
@@ -129,6 +134,29 @@ describe("communications", () => {
     expect(pen.lines.sort()).toEqual(all(20_000).sort());
     expect(most.length).toBeLessThanOrEqual(28);
     expect(Math.max(...most.map((count, at) => count - (most[at - 1] ?? 0)))).toBeLessThan(800);
+  });
+
+  test("are thinner and fainter the more there are to be seen, but seen; those that faded do not count", () => {
+    const looks = (count: number, again = 0): Traced["looks"][number] => {
+      const [trails, activity, pen] = [new Trails(), new Activity(), new Traced()];
+      used(count, activity);
+      const frame = frameOf(count, activity);
+      if (again > 0) {
+        activity.pass(20_000);
+        used(again, activity);
+      }
+      trails.paint(pen as never, frame, activity);
+      expect(pen.looks).toHaveLength(again || count);
+      return pen.looks[0] ?? { width: 0, alpha: 0 };
+    };
+    const [few, many, most] = [looks(200), looks(1000), looks(20_000)];
+    expect(looks(20)).toEqual(few);
+    expect(many.alpha).toBeCloseTo(few.alpha / 2);
+    expect(many.width).toBeLessThan(few.width);
+    expect(most.alpha).toBeLessThan(many.alpha);
+    expect(most.alpha).toBeGreaterThan(0.2);
+    expect(most.width).toBeGreaterThanOrEqual(0.5);
+    expect(looks(20_000, 20).alpha).toEqual(few.alpha);
   });
 });
 

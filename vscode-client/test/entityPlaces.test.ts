@@ -38,6 +38,21 @@ describe("names", () => {
       }
     }
   });
+
+  test("of containers stand on no other's border, unless there is no other room", () => {
+    const outer: Named = { id: 1, x: 300, y: 300, radius: 200, width: 40, height: 15, holds: true, must: false };
+    const inner: Named = { ...outer, id: 2, y: 180, radius: 60 };
+    const of = (height: number, ...named: Named[]): number | undefined =>
+      placeNames(named, 600, height).find(({ id }) => id === 1)?.y;
+    // Within its top, where the inner one begins at 120; above it; and within again, where the frame ends at its borders.
+    expect(of(600, outer)).toBe(119.5);
+    expect(of(600, outer, inner)).toBe(91.5);
+    const [up, within] = [
+      { ...outer, y: 200 },
+      { ...inner, y: 80 },
+    ];
+    expect(of(400, up, within)).toBe(19.5);
+  });
 });
 
 test("an outline has all circles in it", () => {

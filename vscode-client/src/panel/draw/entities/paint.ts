@@ -9,8 +9,10 @@ const DIMMED = 0.22;
 const NAME_PX = 11;
 /** Circles smaller than this have names only where they are asked for. */
 const NAMED_FROM = 2.2;
-/** Of more lines each is fainter. */
+/** Of more lines each is thinner and fainter, so that a picture of many is none of a patch. */
 const MANY_LINES = 250;
+/** Circles are not drawn smaller than this, however many there are. */
+const LEAST_RADIUS = 1.5;
 
 export function isHolder({ shape: { box } }: Seen): boolean {
   return box.holds > 0;
@@ -23,7 +25,8 @@ export function isLit(frame: Frame, entity: number): boolean {
 /** Where a line between two leaves the one and meets the other: their borders, where these are apart. */
 export function ends(a: Seen, b: Seen): [number, number, number, number] {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
-  const far = Math.hypot(dx, dy);
+  // Ten times as fast as `Math.hypot`, whose care for very large numbers no screen needs.
+  const far = Math.sqrt(dx * dx + dy * dy);
   if (far <= a.radius + b.radius + 1) return [a.x, a.y, b.x, b.y];
   const [from, to] = [a.radius / far, b.radius / far];
   return [a.x + dx * from, a.y + dy * from, b.x - dx * to, b.y - dy * to];
@@ -69,13 +72,18 @@ function paintContainer(pen: Pen, { colours }: Frame, one: Seen, outlined: (pen:
   pen.globalAlpha = 1;
 }
 
+/** How wide and strong each of so many lines is, from 1 for a few. */
+export function shareOf(count: number): number {
+  return count > MANY_LINES ? Math.sqrt(MANY_LINES / count) : 1;
+}
+
 /** Some of the lines that were ever used, of so many, thin. */
 export function paintKnown(pen: Pen, frame: Frame, talks: Iterable<Talk>, count: number): void {
   pen.beginPath();
   for (const talk of talks) tracedLine(pen, frame, talk);
   pen.strokeStyle = frame.colours.known;
-  pen.lineWidth = 1;
-  pen.globalAlpha = count > MANY_LINES ? Math.max(0.25, 0.8 * Math.sqrt(MANY_LINES / count)) : 0.8;
+  pen.lineWidth = Math.max(0.5, shareOf(count));
+  pen.globalAlpha = Math.max(0.25, 0.8 * shareOf(count));
   pen.stroke();
   pen.globalAlpha = 1;
 }
@@ -130,8 +138,9 @@ function outline(pen: Pen, one: Seen): void {
     pen.roundRect(x - half, y - half, 2 * half, 2 * half, Math.min(5, half * 0.35));
     return;
   }
-  pen.moveTo(x + radius, y);
-  pen.arc(x, y, radius, 0, ROUND);
+  const shown = Math.max(LEAST_RADIUS, radius);
+  pen.moveTo(x + shown, y);
+  pen.arc(x, y, shown, 0, ROUND);
 }
 
 /** What is selected, what the mouse is over, and the lines of the one that is selected. */
@@ -139,15 +148,20 @@ export function paintSelected(pen: Pen, frame: Frame): void {
   const { colours, byId, selected, hovered } = frame;
   const chosen = byId.get(selected);
   if (chosen) {
-    pen.strokeStyle = colours.selected;
-    pen.globalAlpha = 0.85;
-    pen.lineWidth = 1.5;
     pen.beginPath();
     for (const talk of frame.talks) {
       if (talk.source === selected || talk.target === selected) tracedLine(pen, frame, talk);
     }
-    pen.stroke();
-    pen.globalAlpha = 1;
+    // Told from whatever they run over.
+    for (const [colour, width, alpha] of [
+      [colours.paper, 5, 0.8],
+      [colours.selected, 2, 1],
+    ] as const) {
+      pen.strokeStyle = colour;
+      pen.lineWidth = width;
+      pen.globalAlpha = alpha;
+      pen.stroke();
+    }
   }
   for (const [one, width] of [
     [byId.get(hovered), 1.5],

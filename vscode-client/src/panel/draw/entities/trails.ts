@@ -5,7 +5,7 @@
  * does.
  */
 import { type Activity, FADE_MS, FAINT, type Talk, widthOf } from "../../model/entities/activity";
-import { tracedLine } from "./paint";
+import { shareOf, tracedLine } from "./paint";
 import type { Frame, Pen } from "./module";
 
 /** Between two fadings, in ms: a layer of bytes cannot fade in smaller steps. */
@@ -14,18 +14,24 @@ const GONE = 6;
 /** Lines for which there is time in each frame that is not full; of more than that in `SPREAD` of them, frames have more. */
 const EACH_FRAME = 160;
 const SPREAD = 26;
+/** Of the faintest and thinnest of very many lines, in px. */
+const LEAST_ALPHA = 0.3;
+const LEAST_WIDTH = 0.75;
 
 export class Trails {
   private waiting = 0;
   private quiet = 0;
   private readonly fresh = new Set<Talk>();
   private each = EACH_FRAME;
+  /** About so many lines are to be seen, faint ones counting less. */
+  private seen = 0;
 
   /** Fades what is there by the time that passed. */
   fade(pen: CanvasRenderingContext2D, width: number, height: number, ms: number): void {
     this.waiting += ms;
     this.quiet += ms;
     if (this.waiting < PART_MS) return;
+    this.seen *= Math.exp(-this.waiting / FADE_MS);
     if (this.quiet > GONE * FADE_MS) pen.clearRect(0, 0, width, height);
     else {
       pen.globalCompositeOperation = "destination-out";
@@ -49,7 +55,8 @@ export class Trails {
     if (this.fresh.size > 0) this.quiet = 0;
     const now = isFull ? [] : firstOf(this.fresh, this.each);
     for (const talk of now) this.fresh.delete(talk);
-    paintTalks(pen, frame, now, activity, () => 1);
+    this.seen = Math.min(activity.size, this.seen + now.length);
+    paintTalks(pen, frame, now, activity, () => 1, shareOf(this.seen));
     return this.fresh.size === 0;
   }
 
@@ -58,7 +65,8 @@ export class Trails {
     [this.waiting, this.quiet] = [0, 0];
     this.fresh.clear();
     const shown = [...frame.talks].filter((talk) => activity.seen(talk) > FAINT);
-    paintTalks(pen, frame, shown, activity, (talk) => activity.seen(talk));
+    this.seen = shown.reduce((sum, talk) => sum + activity.seen(talk), 0);
+    paintTalks(pen, frame, shown, activity, (talk) => activity.seen(talk), shareOf(this.seen));
   }
 }
 
@@ -71,21 +79,22 @@ function firstOf<T>(all: ReadonlySet<T>, most: number): T[] {
   return found;
 }
 
-/** Each by a stroke of its own: one path of many that cross takes a browser longer. */
+/** Each by a stroke of its own: one path of many that cross takes a browser longer. `share`: how wide and strong the widest are. */
 function paintTalks(
   pen: Pen,
   frame: Frame,
   talks: readonly Talk[],
   activity: Activity,
   seen: (talk: Talk) => number,
+  share: number,
 ): void {
   pen.strokeStyle = frame.colours.line;
   pen.lineCap = "butt";
   for (const talk of talks) {
     pen.beginPath();
     if (!tracedLine(pen, frame, talk)) continue;
-    pen.lineWidth = Math.round(widthOf(activity.lately(talk)) * 2) / 2;
-    pen.globalAlpha = Math.min(1, seen(talk)) * 0.85;
+    pen.lineWidth = Math.max(LEAST_WIDTH, Math.round(share * widthOf(activity.lately(talk)) * 2) / 2);
+    pen.globalAlpha = Math.min(1, seen(talk)) * Math.max(LEAST_ALPHA, 0.85 * share);
     pen.stroke();
   }
   pen.globalAlpha = 1;

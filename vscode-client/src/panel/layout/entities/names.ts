@@ -1,5 +1,6 @@
 /**
- * Where the names of entities stand: beside, below or above each, on nothing else.
+ * Where the names of entities stand: beside, below or above each, on nothing else, and on a container's border only where there is no
+ * other room.
  *
  * Invariant: names cover neither each other nor the circle of another entity; one without room is left out, the less important first.
  */
@@ -11,7 +12,7 @@ export interface Named {
   radius: number;
   width: number;
   height: number;
-  /** Names of containers stand at their top. */
+  /** Names of containers stand at their top. They are squares, unless they have no radius. */
   holds: boolean;
   /** Shown wherever it is, by the others' leave. */
   must: boolean;
@@ -34,24 +35,49 @@ interface Rect {
 
 const GAP = 3;
 const CELL = 48;
+/** Of a border, in px, with some room on both sides. */
+const BORDER = 4;
 
 /** The most important first. Only those within the frame. */
 export function placeNames(named: readonly Named[], width: number, height: number): NamePlace[] {
-  const grid = new Grid();
-  for (const { id, x, y, radius, holds } of named) {
-    if (!holds) grid.add({ left: x - radius, top: y - radius, right: x + radius, bottom: y + radius, of: id });
+  const grid = new Grid(width, height);
+  const borders = new Grid(width, height);
+  for (const one of named) {
+    if (!one.holds) grid.add(square(one, 0));
+    else if (one.radius > 0) for (const side of sides(one)) borders.add(side);
   }
   const found: NamePlace[] = [];
   for (const one of named) {
-    const spot = candidates(one).find(
-      (rect) => rect.left >= 0 && rect.top >= 0 && rect.right <= width && rect.bottom <= height && !grid.hits(rect),
-    );
-    const chosen = spot ?? (one.must ? candidates(one)[0] : undefined);
+    const all = candidates(one);
+    let spot: Rect | undefined;
+    for (const rect of all) {
+      if (rect.left < 0 || rect.top < 0 || rect.right > width || rect.bottom > height || grid.hits(rect)) continue;
+      const isFree = !borders.hits(rect);
+      if (isFree || !spot) spot = rect;
+      if (isFree) break;
+    }
+    const chosen = spot ?? (one.must ? all[0] : undefined);
     if (!chosen) continue;
     grid.add({ ...chosen, of: -1 });
     found.push({ id: one.id, x: chosen.left, y: (chosen.top + chosen.bottom) / 2 });
   }
   return found;
+}
+
+function square({ id, x, y, radius }: Named, more: number): Rect {
+  const half = radius + more;
+  return { left: x - half, top: y - half, right: x + half, bottom: y + half, of: id };
+}
+
+/** Of a container's square. */
+function sides(one: Named): Rect[] {
+  const [outer, inner] = [square(one, BORDER / 2), square(one, -BORDER / 2)];
+  return [
+    { ...outer, bottom: inner.top },
+    { ...outer, top: inner.bottom },
+    { ...outer, right: inner.left },
+    { ...outer, left: inner.right },
+  ];
 }
 
 function candidates({ id, x, y, radius, width, height, holds }: Named): Rect[] {
@@ -74,12 +100,26 @@ function candidates({ id, x, y, radius, width, height, holds }: Named): Rect[] {
   ];
 }
 
-/** Rectangles by squares of the screen. */
+/** Rectangles by squares of the screen, as far as they are on it. */
 class Grid {
   private readonly cells = new Map<number, Rect[]>();
 
+  constructor(
+    private readonly width: number,
+    private readonly height: number,
+  ) {}
+
   add(rect: Rect): void {
-    for (const cell of cellsOf(rect)) {
+    const left = Math.max(0, rect.left);
+    const top = Math.max(0, rect.top);
+    const seen = {
+      ...rect,
+      left,
+      top,
+      right: Math.min(this.width, rect.right),
+      bottom: Math.min(this.height, rect.bottom),
+    };
+    for (const cell of cellsOf(seen)) {
       const list = this.cells.get(cell);
       if (list) list.push(rect);
       else this.cells.set(cell, [rect]);
