@@ -63,6 +63,7 @@ def test_an_entity_tells_what_it_did_and_leads_into_its_container_and_to_a_walk(
     expect(card.locator(".happenings li").first).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowUp")
+    expect(page.locator(".view.entities > [role=status]")).to_have_text(re.compile(r", sent [\d,]+, received [\d,]+$"))
     page.keyboard.press("Enter")
     where = page.locator(".entities-where")
     expect(where).to_contain_text("All")

@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { EntitiesResult, EntityBox, EntityEventsResult, EntityLine, RunRef } from "../src/shared/protocol";
 import { Activity, FADE_MS, loadShare, widthOf } from "../src/panel/model/entities/activity";
 import { labelsOf } from "../src/panel/model/entities/labels";
-import { busiestOf, inOrder, neighbourOf } from "../src/panel/model/entities/order";
+import { busiestFirst, inOrder, neighbourOf } from "../src/panel/model/entities/order";
 import { addOwnDrawing } from "../src/panel/model/entities/own";
 import { Playback, SPEEDS } from "../src/panel/model/entities/playback";
 import type { EntitySource, Goal } from "../src/panel/model/entities/source";
 import { EntityAnswers } from "../src/panel/model/reportEntities";
 import { EntityState, type Step } from "../src/panel/model/entities/state";
-import { clarityWords, stepWords } from "../src/panel/model/entities/words";
+import { boxWords, clarityWords, stepWords } from "../src/panel/model/entities/words";
 import { EntityPlayer } from "../src/panel/views/entityPlayer";
 import { everyoneAt, untimed } from "../src/panel/model/entities/moment";
 import { registerOwn } from "../src/panel/kinds/own";
@@ -305,6 +305,14 @@ describe("words", () => {
   });
 });
 
+test("one that is gone to is told with what it is in, holds and said", () => {
+  const theater = box(1, -1, { name: "globe", holds: 1200 });
+  const actor = box(2, 1, { name: "Kate", sent: 3, received: 4 });
+  const known = new Map([theater, actor].map((one) => [one.entity, one]));
+  expect(boxWords(actor, known)).toBe("Kate, in globe, sent 3, received 4");
+  expect(boxWords(theater, known)).toBe("globe, holds 1,200, sent 0, received 0");
+});
+
 describe("lists of entities", () => {
   const theater = new Map([box(1), box(3, 1), box(2), box(4, 2), box(5, 3)].map((one) => [one.entity, one]));
 
@@ -317,7 +325,7 @@ describe("lists of entities", () => {
 
   test("begin with who talks most, without containers that are silent", () => {
     const boxes = [box(1, -1, { holds: 2 }), box(2, 1, { sent: 1 }), box(3, 1), box(4, -1, { received: 5, holds: 1 })];
-    expect(busiestOf(new Map(boxes.map((one) => [one.entity, one])), 2).map(({ entity }) => entity)).toEqual([4, 2]);
+    expect(busiestFirst(new Map(boxes.map((one) => [one.entity, one]))).map(({ entity }) => entity)).toEqual([4, 2, 3]);
   });
 });
 

@@ -36,7 +36,7 @@ export function entityCard(
     box ? "" : "not there at this moment",
   ].filter(Boolean);
   return html`<section class="entity-card" aria-label="The entity that is selected">
-    <h3>${labels.get(entity) ?? name}</h3>
+    <h2>${labels.get(entity) ?? name}</h2>
     ${path.length > 0 ? html`<p class="muted">in ${path.join(" › ")}</p>` : nothing}
     <p class="numbers">${facts.join(" · ")}</p>
     ${
@@ -76,7 +76,7 @@ export function entityCard(
           : nothing
       }
     </p>
-    <h4>Last events</h4>
+    <h3>Last events</h3>
     <ol class="happenings">
       ${happenings.slice(0, TOLD).map(
         (one) =>
@@ -100,6 +100,7 @@ export function busiest(
   boxes: readonly EntityBox[],
   labels: ReadonlyMap<number, string>,
   act: CardActions,
+  more: { left: number; show: () => void },
 ): TemplateResult {
   return html`<section aria-label="The busiest entities">
     <table class="entity-rows">
@@ -125,6 +126,13 @@ export function busiest(
         )}
       </tbody>
     </table>
+    ${
+      more.left > 0
+        ? html`<p class="entity-rest">
+            <span class="muted">${count(more.left, "more")} that talked less</span> ${link("Show more", more.show)}
+          </p>`
+        : nothing
+    }
   </section>`;
 }
 

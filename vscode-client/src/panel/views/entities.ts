@@ -37,8 +37,8 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   private asked = 0;
   private layout = "";
   private readonly pace = new EntityPace();
-  /** What the last single step was, for who hears the page. */
-  private said = "";
+  /** What the last single step was, or who was gone to, for who hears the page. */
+  private heard = "";
   readonly player = new EntityPlayer({
     handle: (step) => {
       this.stage.handle(step);
@@ -77,9 +77,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   private readonly inside: EntityInside;
 
   constructor(private readonly context: Context<EntitiesQuestion>) {
-    this.choice = new EntityChoice(context, this.player, this.stage, (error) => {
-      this.failed(error);
-    });
+    this.choice = new EntityChoice(context, this.player, this.stage, this);
     this.inside = new EntityInside(context, this.player);
   }
 
@@ -146,7 +144,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
     );
   }
 
-  private failed(error: unknown): void {
+  failed(error: unknown): void {
     this.context.store.update({ error: error instanceof Error ? error.message : String(error) });
   }
 
@@ -162,11 +160,11 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   async step(by: number): Promise<void> {
     this.stage.pass(STEP_MS);
     const step = await this.player.step(by);
-    if (step) this.say(stepWords(step, this.player.state.boxes, this.choice.labels()));
+    if (step) this.said(stepWords(step, this.player.state.boxes, this.choice.labels()));
   }
 
-  private say(said: string): void {
-    this.said = said;
+  said(words: string): void {
+    this.heard = words;
     this.context.store.changed();
   }
 
@@ -235,7 +233,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
 
   faster(by: 1 | -1): void {
     this.player.playback.faster(by);
-    this.say(this.player.playback.said);
+    this.said(this.player.playback.said);
   }
 
   neighbour(by: 1 | -1): void {
@@ -277,7 +275,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
       message: player.state.moment === answer.moment ? answer.message : "",
       attach: this.attach,
       summary: summary(boxes, stage.clarity?.lines ?? 0),
-      said: player.playing === 0 ? this.said : "",
+      said: player.playing === 0 ? this.heard : "",
       corners: [this.inside.draw(answer), entityLegend(stage.palette, stage.busiest, boxes), zoomControls(stage)],
       side: this.choice.draw(answer, (entity) => {
         this.enter(entity);

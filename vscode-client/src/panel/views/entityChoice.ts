@@ -9,6 +9,7 @@ import type { CardActions } from "../draw/entityCard";
 import type { EntitiesQuestion } from "../kinds/entities";
 import { inOrder, named, neighbourOf } from "../model/entities/order";
 import type { RecordedEntities } from "../model/entities/source";
+import { boxWords } from "../model/entities/words";
 import { aroundQuestion } from "../model/timeline";
 import type { EntitiesStage } from "./entitiesStage";
 import type { EntityPlayer } from "./entityPlayer";
@@ -24,7 +25,7 @@ export class EntityChoice {
     private readonly context: Context<EntitiesQuestion>,
     private readonly player: EntityPlayer,
     private readonly stage: EntitiesStage,
-    private readonly failed: (error: unknown) => void,
+    private readonly told: { said(words: string): void; failed(error: unknown): void },
   ) {
     this.side = new EntitySide(player, () => {
       context.store.changed();
@@ -97,8 +98,11 @@ export class EntityChoice {
   }
 
   private next(among: readonly number[], by: 1 | -1): void {
-    const next = neighbourOf(among, this.stage.selected, by);
-    if (next !== undefined) this.show(next);
+    const { boxes } = this.player.state;
+    const next = boxes.get(neighbourOf(among, this.stage.selected, by) ?? -1);
+    if (!next) return;
+    this.show(next.entity);
+    this.told.said(boxWords(next, boxes, this.labels()));
   }
 
   private show(entity: number): void {
@@ -119,7 +123,7 @@ export class EntityChoice {
       follow: (view) => {
         this.side.origin(this.source, run).then((found) => {
           if (found) this.context.go(view, { target: { event: found.event }, run: found.run });
-        }, this.failed);
+        }, (error: unknown) => { this.told.failed(error); });
       },
       timeline: () => { this.context.go("timeline", aroundQuestion(run, this.player.state.ns, answer)); },
       close: () => { this.choose(-1); },

@@ -7,18 +7,22 @@ import type { TemplateResult } from "lit";
 import type { EntitiesResult, EntityBox, EntityResult } from "../../shared/protocol";
 import { busiest, type CardActions, entityCard } from "../draw/entityCard";
 import { labelsOf } from "../model/entities/labels";
-import { busiestOf } from "../model/entities/order";
+import { busiestFirst } from "../model/entities/order";
 import type { EntitySource, RecordedEntities } from "../model/entities/source";
 import type { EntityPlayer } from "./entityPlayer";
 
+/** Rows of the busiest ones, and how many more each time that somebody asks. */
 const BUSIEST = 40;
+const MORE = 200;
 /** Between two looks while one plays, in ms: faster than that nobody reads, and a table takes longer to draw than a frame has. */
 const ABOUT_MS = 400;
 
 export class EntitySide {
   private about: { entity: number; moment: number; result: EntityResult } | undefined;
   private asked = -Infinity;
-  private ranked: { at: number; boxes: readonly EntityBox[]; labels: ReadonlyMap<number, string> } | undefined;
+  private most = BUSIEST;
+  private ranked:
+    { at: number; boxes: readonly EntityBox[]; left: number; labels: ReadonlyMap<number, string> } | undefined;
 
   constructor(
     private readonly player: EntityPlayer,
@@ -61,15 +65,23 @@ export class EntitySide {
     this.changed();
   }
 
+  private readonly more = (): void => {
+    this.most += MORE;
+    this.ranked = undefined;
+    this.changed();
+  };
+
   draw({ fromNs }: EntitiesResult, selected: number, act: CardActions): TemplateResult {
     if (this.about && selected >= 0) {
       return entityCard(this.about.result, this.about.entity, fromNs, this.labels(), act);
     }
     const now = performance.now();
     if (!this.ranked || !this.player.moves || now - this.ranked.at > ABOUT_MS) {
-      const boxes = busiestOf(this.player.state.boxes, BUSIEST);
-      this.ranked = { at: now, boxes, labels: this.labels() };
+      const all = busiestFirst(this.player.state.boxes);
+      const boxes = all.slice(0, this.most);
+      this.ranked = { at: now, boxes, left: all.length - boxes.length, labels: this.labels() };
     }
-    return busiest(this.ranked.boxes, this.ranked.labels, act);
+    const { boxes, left, labels } = this.ranked;
+    return busiest(boxes, labels, act, { left, show: this.more });
   }
 }

@@ -23,12 +23,11 @@ export function inOrder(boxes: ReadonlyMap<number, EntityBox>): number[] {
 }
 
 /** Who sent and received most first; containers only where they did. */
-export function busiestOf(boxes: ReadonlyMap<number, EntityBox>, most: number): EntityBox[] {
+export function busiestFirst(boxes: ReadonlyMap<number, EntityBox>): EntityBox[] {
   const traffic = (box: EntityBox): number => box.sent + box.received;
   return [...boxes.values()]
     .filter((box) => traffic(box) > 0 || box.holds === 0)
-    .sort((a, b) => traffic(b) - traffic(a) || a.entity - b.entity)
-    .slice(0, most);
+    .sort((a, b) => traffic(b) - traffic(a) || a.entity - b.entity);
 }
 
 /** The same one in another answer, whose numbers may be others. */

@@ -44,6 +44,23 @@ function round(value: number): string {
   return value >= 9.95 ? thousands(value) : value.toFixed(1).replace(/\.0$/, "");
 }
 
+/** One that is selected, for who hears the page: what is seen of it at once. */
+export function boxWords(
+  box: EntityBox,
+  known: ReadonlyMap<number, EntityBox>,
+  labels: ReadonlyMap<number, string> = labelsOf(known),
+): string {
+  const around = known.get(box.container);
+  const parts = [
+    labels.get(box.entity) ?? box.name,
+    around ? `in ${labels.get(around.entity) ?? around.name}` : "",
+    box.holds > 0 ? `holds ${thousands(box.holds)}` : "",
+    `sent ${thousands(box.sent)}`,
+    `received ${thousands(box.received)}`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
 /** All that happened where it is one thing, else how much. */
 export function stepWords(
   { from, to, boxes, lines }: Step,
