@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import * as path from "node:path";
 import { describe, expect, test } from "vitest";
+import { inkOn, shadesOf } from "../src/panel/draw/entities/colours";
 
 type Rgb = readonly [number, number, number];
 
@@ -119,4 +120,12 @@ test("the browser's dark theme is the editor's", () => {
     [...css.slice(start).matchAll(/(--[\w-]+): (#[0-9a-f]{6});/g)].map(([, name = "", value = ""]) => [name, value]),
   );
   for (const [name, value] of dark) expect([name, again.get(name)]).toEqual([name, value]);
+});
+
+test("a name on the circle of an entity has a contrast of 4.5 to it, however busy that is", () => {
+  const hex = (shade: Rgb): string =>
+    `#${shade.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
+  for (const shade of [...shadesOf(false), ...shadesOf(true)]) {
+    expect([hex(shade), contrast(hex(shade), inkOn(shade)) >= 4.5]).toEqual([hex(shade), true]);
+  }
 });

@@ -13,6 +13,8 @@ export interface EntityColours extends Theme {
   dark: boolean;
   /** From idle to busiest, `SHADES` of them. */
   load: readonly string[];
+  /** Of a name on each of them. */
+  onLoad: readonly string[];
   /** Of communication. */
   line: string;
   /** Of lines that are not used at the moment. */
@@ -32,16 +34,33 @@ const DARK: readonly Rgb[] = [
 export function entityColours(body: HTMLElement): EntityColours {
   const theme = themeOf(body);
   const dark = lightness(theme.ground) < 128;
+  const shades = shadesOf(dark);
+  const strong = body.classList.contains("vscode-high-contrast") || matchMedia("(prefers-contrast: more)").matches;
   return {
     ...theme,
     dark,
-    load: Array.from({ length: SHADES }, (_, at) => css(between(dark ? DARK : LIGHT, at / (SHADES - 1)))),
+    load: shades.map(css),
+    onLoad: shades.map(inkOn),
     line: dark ? "#ffb454" : "#c2540a",
-    known: dark ? "#5a6573" : "#b4bcc7",
-    edge: dark ? "#8e99a8" : "#5d6876",
+    known: strong ? (dark ? "#9aa5b4" : "#5d6876") : dark ? "#5a6573" : "#b4bcc7",
+    edge: strong ? theme.text : dark ? "#8e99a8" : "#5d6876",
     paper: css(theme.ground),
     selected: theme.focus,
   };
+}
+
+/** From idle to busiest. */
+export function shadesOf(dark: boolean): Rgb[] {
+  return Array.from({ length: SHADES }, (_, at) => between(dark ? DARK : LIGHT, at / (SHADES - 1)));
+}
+
+/** Black or white, whichever is read better on a colour: WCAG's contrast is above 4.5 then. */
+export function inkOn(colour: Rgb): string {
+  const [r = 0, g = 0, b = 0] = colour.map((part) => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.179 ? "#ffffff" : "#000000";
 }
 
 export function lightness([r, g, b]: Rgb): number {

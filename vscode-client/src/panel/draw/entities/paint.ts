@@ -208,16 +208,26 @@ export function paintNames(pen: Pen, frame: Frame, all: readonly Seen[] = frame.
   pen.textBaseline = "middle";
   pen.textAlign = "left";
   pen.lineJoin = "round";
-  for (const { id, x, y } of placeNames(named, frame.width, frame.height)) {
+  for (const { id, x, y, inside } of placeNames(named, frame.width, frame.height)) {
     const { text, strong } = texts.get(id) ?? { text: "", strong: false };
     pen.font = fontOf(frame, strong);
-    // A halo, so that lines below it leave the name readable.
-    pen.strokeStyle = colours.paper;
-    pen.lineWidth = 3;
-    pen.strokeText(text, x + 2, y + 0.5);
-    pen.fillStyle = colours.text;
+    const ink = inside ? inkIn(frame, id) : undefined;
+    if (ink === undefined) {
+      // A halo, so that lines below it leave the name readable.
+      pen.strokeStyle = colours.paper;
+      pen.lineWidth = 3;
+      pen.strokeText(text, x + 2, y + 0.5);
+    }
+    pen.fillStyle = ink ?? colours.text;
     pen.fillText(text, x + 2, y + 0.5);
   }
+}
+
+/** Of a name within a circle that is filled by how busy it is, wholly there. */
+function inkIn({ byId, colours, load }: Frame, entity: number): string | undefined {
+  const shape = byId.get(entity)?.shape;
+  const isFilled = shape !== undefined && shape.alpha >= 0.98 && shape.box.presence !== "gone";
+  return isFilled ? colours.onLoad[shadeOf(load(entity))] : undefined;
 }
 
 /** Is any of what it holds drawn in it? */

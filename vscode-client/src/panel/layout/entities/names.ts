@@ -12,7 +12,7 @@ export interface Named {
   radius: number;
   width: number;
   height: number;
-  /** Names of containers stand at their top. They are squares, unless they have no radius. */
+  /** Names of containers stand at their top. They count as squares, unless they have no radius. */
   holds: boolean;
   /** Shown wherever it is, by the others' leave. */
   must: boolean;
@@ -23,6 +23,8 @@ export interface NamePlace {
   /** The left end and the middle of the line. */
   x: number;
   y: number;
+  /** Is it all within its own circle? */
+  inside: boolean;
 }
 
 interface Rect {
@@ -59,7 +61,17 @@ export function placeNames(named: readonly Named[], width: number, height: numbe
     const chosen = spot ?? (one.must ? all[0] : undefined);
     if (!chosen) continue;
     grid.add({ ...chosen, of: -1 });
-    found.push({ id: one.id, x: chosen.left, y: (chosen.top + chosen.bottom) / 2 });
+    const y = (chosen.top + chosen.bottom) / 2;
+    found.push({
+      id: one.id,
+      x: chosen.left,
+      y,
+      inside:
+        !one.holds &&
+        Math.abs(y - one.y) < one.radius &&
+        chosen.left > one.x - one.radius &&
+        chosen.right < one.x + one.radius,
+    });
   }
   return found;
 }
