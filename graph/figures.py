@@ -28,7 +28,7 @@ from clew.graph.ops.statistics import FunctionStatistics
 from clew.graph.progress import Progress, nobody
 from clew.graph.store import fingerprint, open_graph
 from clew.graph.workplace import workplace
-from clew.records.alive import is_abandoned
+from clew.records.alive import has_all
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def leaves_of_run(folder: Path, graph: ExecutionGraph, strands: str, progress: P
 
 
 def is_over(folder: Path, graph: ExecutionGraph) -> bool:
-    return graph.info.finished is not None or is_abandoned(folder, graph.info)
+    return has_all(folder, graph.info)
 
 
 def _name(percent: float) -> str:

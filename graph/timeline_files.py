@@ -24,7 +24,7 @@ from clew.graph.ops.timeline import ARROW, CLASSES, Timeline, from_arrays
 from clew.graph.progress import ALWAYS, Progress, Wanted, nobody
 from clew.graph.store import fingerprint, open_graph
 from clew.graph.workplace import workplace
-from clew.records.alive import is_abandoned
+from clew.records.alive import has_all
 from clew.records.run import RunInfo
 
 FORMAT = 1
@@ -40,7 +40,7 @@ _TYPES = {"depths": np.dtype("<u4"), "arrows": ARROW}
 def timeline_of(folder: Path, info: RunInfo, graph: ExecutionGraph, wanted: Wanted = ALWAYS) -> Timeline:
     """Of a large run that is over from its files, which are made the first time; else made anew. Raises what `wanted` raises
     while another process makes them."""
-    if len(graph) < SMALL or (info.finished is None and not is_abandoned(folder, info)):
+    if len(graph) < SMALL or not has_all(folder, info):
         return Timeline.of(graph)
     of = [fingerprint(folder), len(graph), len(graph.strands), len(graph.sites)]
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

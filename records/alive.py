@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from clew.records import header, run
+from clew.records.errors import RunError
 from clew.records.run import RunInfo
 
 _SLACK_NS = 60_000_000_000
@@ -36,6 +37,16 @@ def is_abandoned(folder: Path, info: RunInfo) -> bool:
         and not is_running(info.launcher, info.started)
         and not any(_still_records(path) for path in run.trace_files(folder))
     )
+
+
+def has_all(folder: Path, info: RunInfo) -> bool:
+    """Does what was read together with `info` have all that will ever be recorded? It has not where the run has ended since."""
+    if info.finished is not None:
+        return True
+    try:
+        return is_abandoned(folder, run.load_run(folder))
+    except RunError:
+        return False  # it was removed
 
 
 def silence(folder: Path, info: RunInfo) -> str:

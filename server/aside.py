@@ -66,12 +66,16 @@ def _large(session: Session, runs: Iterable[str], task: Task) -> tuple[Path, int
     """The folder of one of these runs and how many events they have, if that is many and another process can look at them."""
     from clew.graph import aside
     from clew.graph.figures import is_over
+    from clew.server.session import is_look
 
     opened = [session.open(run, task) for run in runs]
     events = sum(len(run.graph) for run in opened)
     if events < LARGE or not aside.is_possible():
         return None
-    possible = all(is_over(run.folder, run.graph) and os.access(run.folder, os.W_OK) for run in opened)
+    # Of a look at a run that went on nobody else knows what it was.
+    possible = all(
+        not is_look(run) and is_over(run.folder, run.graph) and os.access(run.folder, os.W_OK) for run in opened
+    )
     return (opened[0].folder, events) if possible else None
 
 

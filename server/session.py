@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from clew.records import sources
 from clew.records.alive import died, is_abandoned, silence
-from clew.records.errors import ClewError
+from clew.records.errors import ClewError, RunError
 from clew.records.run import FOLDER, RUN_FILE, RunInfo, find_run, list_runs, load_run, record_files
 from clew.records.sessions import SHORT
 from clew.server import baseline, wording
@@ -28,7 +28,7 @@ from clew.server.log_texts import LogTexts
 from clew.server.protocol import RunRef, RunsResult
 from clew.server.task import Cancelled, Task
 
-__all__ = ["Cancelled", "Fingerprint", "Session", "Task", "fingerprint_of", "run_ref"]
+__all__ = ["Cancelled", "Fingerprint", "Session", "Task", "fingerprint_of", "is_look", "run_ref", "which_of"]
 
 if TYPE_CHECKING:
     from clew.graph.entities.growing import GrowingEntities
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 OPEN_RUNS = 4
 """Graphs kept in memory; a diff needs two, and the user goes back and forth between a few."""
-HELD_RUNS = 2
-"""Of runs that go on the looks in which somebody walks."""
+HELD_RUNS, HELD_EVENTS = 4, 1 << 23
+"""Of runs that go on the looks in which somebody walks: at most so many, and besides the last one only those that fit."""
 
 PAUSE = 5.0
 """Seconds for which the graph of a run that is still being recorded is good enough, or `PAUSES` times what building it
@@ -209,19 +209,23 @@ class Session:
         return None if ref.finished else Growing(folder, ref, found)
 
     def hold(self, which: str, task: Task, *, anew: bool) -> Run:
-        """A run as it is now; of one that goes on under an id of its own, which stands for what was recorded by now and nothing
-        later: there events keep their numbers. `anew`: what was read a few seconds ago will not do. The last few are kept."""
-        opened = self._opened(which, task, anew=anew)
-        run = opened.run
-        if self.ref(run).finished:
+        """A run as it is now, `kept`. `anew`: what was read a few seconds ago will not do."""
+        return self.kept(self._opened(which, task, anew=anew).run)
+
+    def kept(self, run: Run) -> Run:
+        """An opened run; one that goes on under an id of its own, which stands for what was recorded by then and nothing later:
+        there events keep their numbers. Of such looks the last few that were asked for are kept."""
+        if is_look(run) or self.ref(run).finished:
             return run
         events = len(run.graph)
         until = wording.duration(float(run.graph.ts.max())) if events else "no time"
-        info = run.info._replace(id=f"{run.folder.name}@{events}", name=f"{run.info.name}, its first {until}")
+        info = run.info._replace(id=_look_id(run), name=f"{run.info.name}, its first {until}")
         with self._lock:
-            held = self._held.setdefault(info.id, replace(opened, run=replace(run, info=info)))
+            held = self._held.setdefault(info.id, _Open((), replace(run, info=info), good_until=0.0))
             self._held.move_to_end(info.id)
-            while len(self._held) > HELD_RUNS:
+            while len(self._held) > 1 and (
+                len(self._held) > HELD_RUNS or sum(len(one.run.graph) for one in self._held.values()) > HELD_EVENTS
+            ):
                 self._held.popitem(last=False)
         return held.run
 
@@ -244,15 +248,33 @@ class Session:
 
     def _found(self, which: str) -> Path:
         """A run's folder, made first where `which` is a trace that others wrote."""
-        with self._lock:
-            held = self._held.get(which)
+        held = self._look(which)
         if held is not None:
             return held.run.folder
         if not any(Path(part).is_file() for part in (which, *which.split(","))):
-            return find_run(self.workspace, which)
+            return self._run_called(which)
         from clew.graph.imports import run_folder
 
         return run_folder(self.workspace, which, self.importing)
+
+    def _look(self, which: str) -> _Open | None:
+        """What `kept` gave this id to, if it is still there."""
+        with self._lock:
+            held = self._held.get(which)
+            if held is not None:
+                self._held.move_to_end(which)
+        return held
+
+    def _run_called(self, which: str) -> Path:
+        try:
+            return find_run(self.workspace, which)
+        except RunError:
+            run, _, of = which.rpartition("@")
+            events = of.partition("-")[0]
+            if run and events.isdecimal() and (self.workspace / FOLDER / "runs" / run).is_dir():
+                what = f"what run {run} had recorded when it had {int(events):,} events is no longer kept"
+                raise RunError(f"{what}; ask again, of the run as it is now") from None
+            raise
 
     def open(self, which: str = "", task: Task | None = None) -> Run:
         """The graph of a run. The first time that takes as long as building it does; `task` hears of it."""
@@ -318,8 +340,7 @@ class Session:
     def _opened(self, which: str, task: Task | None, *, anew: bool = False) -> _Open:
         from clew import open as open_run
 
-        with self._lock:
-            held = self._held.get(which)
+        held = self._look(which)
         if held is not None:
             return held
         folder = self.folder(which)
@@ -393,6 +414,22 @@ class Session:
         for folder in sorted(base.iterdir()) if base.is_dir() else ():
             found.extend(_stat(folder / RUN_FILE))
         return tuple(found)
+
+
+def is_look(run: Run) -> bool:
+    """Is it what was recorded by some time of a run that went on then? Another process cannot open it."""
+    return run.info.id.startswith(f"{run.folder.name}@")
+
+
+def _look_id(run: Run) -> str:
+    """Of what was recorded by then: how many events, until when. At its quota a run loses as many as it gains."""
+    events = len(run.graph)
+    return f"{run.folder.name}@{events}-{int(run.graph.ts.max()) if events else 0}"
+
+
+def which_of(run: Run) -> str:
+    """What opens just this run, or this look at one, in its session."""
+    return run.info.id if is_look(run) else str(run.folder)
 
 
 def _tell(task: Task | None, what: str, done: int, size: int) -> None:

@@ -104,7 +104,7 @@ class _Observed:
             uri=uri_of(function.file),
             range=whole,
             selection_range=_name_of(place, there),
-            data={"run": str(self.run.folder), "site": function.site},
+            data={"run": str(self.run.folder), "site": function.site, "function": function.label},
         )
 
     def top(self, function: Function) -> types.CallHierarchyItem:
@@ -212,7 +212,13 @@ def outgoing_calls(session: Session, data: Any, task: Task) -> list[types.CallHi
 def _asked(session: Session, data: Any, task: Task) -> tuple[_Observed, int]:
     """What an item of ours was about. Raises `RunError` when its run was removed meanwhile."""
     given = data if isinstance(data, dict) else {}
-    return _Observed.of(session, str(given.get("run", "")), task), int(given.get("site", -1))
+    observed = _Observed.of(session, str(given.get("run", "")), task)
+    site, label = int(given.get("site", -1)), given.get("function", "")
+    by_site = observed.table.by_site
+    if label and (site not in by_site or by_site[site].label != label):
+        # Of a run that goes on, functions are numbered anew when more of it is read.
+        site = next((one for one, function in by_site.items() if function.label == label), -1)
+    return observed, site
 
 
 def _detail(link: Link) -> str:

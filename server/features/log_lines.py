@@ -18,6 +18,7 @@ from clew.server.session import Session, Task
 if TYPE_CHECKING:
     from clew.graph.logs.lines import Lines
     from clew.graph.model import ExecutionGraph
+    from clew.graph.query import Run
     from clew.server.server import ClewServer
 
 MAX_LENSES = 500
@@ -95,7 +96,8 @@ def command(session: Session, data: dict[str, Any], task: Task) -> types.Command
 
 
 def _walk(written: WrittenLine) -> WalkParams:
-    return WalkParams(Target(event=written.event), run=written.run.info.id)
+    """By the line, as the event's number is another one once more was recorded."""
+    return WalkParams(Target(line=written.line), run=written.run.info.id)
 
 
 def extent(written: WrittenLine, task: Task) -> str:
@@ -142,7 +144,7 @@ def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool, w
     if others:
         parts += ["At the same moment:", "\n".join(f"- {markdown(other)}" for other in others)]
     if not written.found.certain:
-        parts += [_candidates(written, link=link)]
+        parts += [_candidates(session.kept(written.run), written, link=link)]
     return "\n\n".join(part for part in parts if part).strip()
 
 
@@ -170,18 +172,18 @@ def _same_moment(graph: ExecutionGraph, event: int) -> list[str]:
     return told
 
 
-def _candidates(written: WrittenLine, *, link: bool) -> str:
-    """The events that may have written the line, with the reasons for each."""
+def _candidates(run: Run, written: WrittenLine, *, link: bool) -> str:
+    """The events of a run that may have written the line, with the reasons for each."""
     from clew.server.features.hover import command_link
     from clew.server.panel.titles import lane
 
-    graph = written.run.graph
+    graph = run.graph
     told = []
     for one in written.found.events[:SHOWN_CANDIDATES]:
         where = f"event {one.event} of {lane(graph, one.event)}"
         shown = markdown(where)
         if link:
-            shown = command_link(where, "clew.why", SliceParams(Target(event=one.event), run=written.run.info.id))
+            shown = command_link(where, "clew.why", SliceParams(Target(event=one.event), run=run.info.id))
         told.append(f"- {shown}: {markdown(', '.join(one.reasons))}")
     return f"{wording.count(written.found.count, 'event')} may have written it, the likeliest first:\n\n" + "\n".join(
         told

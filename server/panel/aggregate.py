@@ -8,9 +8,10 @@ from __future__ import annotations
 from clew.graph.containers import container_levels
 from clew.graph.ops.drill import Box, BoxEdge, Drilled, Leaves, drill, leaves
 from clew.graph.ops.slice import slice_events
+from clew.graph.query import Run
 from clew.server import wording
 from clew.server.panel.critical_path import places_of_functions
-from clew.server.panel.target import Found, NothingFound, find_target
+from clew.server.panel.target import Found, NothingFound, find_kept
 from clew.server.protocol import (
     AggregateBox,
     AggregateContainer,
@@ -20,7 +21,7 @@ from clew.server.protocol import (
     Location,
     Target,
 )
-from clew.server.session import Session, Task
+from clew.server.session import Session, Task, which_of
 
 MAX_BOXES = 400
 WEIGHTS = {
@@ -35,14 +36,14 @@ WEIGHTS = {
 def aggregate_view(session: Session, params: AggregateParams, task: Task) -> AggregateResult:
     """Raises `ClewError` for a run or a level that is not there."""
     try:
-        found = None if params.target == Target() else find_target(session, params.run, params.target, task)
+        found = None if params.target == Target() else find_kept(session, params.run, params.target, task)
     except NothingFound as nothing:
         return _nothing(session, params, task, str(nothing))
-    run = found.run if found else session.open(params.run, task)
+    run = found.run if found else session.kept(session.open(params.run, task))
     graph = run.graph
     if not len(graph):
         return _nothing(session, params, task, f"run {run.info.name} recorded no event")
-    of = _leaves(session, params, task, found)
+    of = _leaves(session, run, params, task, found)
     level = params.level or of.levels[0 if len(of.inside.get((), ())) > 1 else 1]
     drilled = drill(of, level, {tuple(path) for path in params.opened})
     weight = WEIGHTS[params.measure]
@@ -84,9 +85,9 @@ def aggregate_view(session: Session, params: AggregateParams, task: Task) -> Agg
     )
 
 
-def _leaves(session: Session, params: AggregateParams, task: Task, found: Found | None) -> Leaves:
+def _leaves(session: Session, run: Run, params: AggregateParams, task: Task, found: Found | None) -> Leaves:
     if found is None:
-        return session.leaves(params.run, params.strands, task)
+        return session.leaves(which_of(run), params.strands, task)
     task.phase("slicing")
     with task.interruptible():
         cut = slice_events(found.run.graph, found.events)

@@ -15,7 +15,7 @@ from clew.server import wording
 from clew.server.panel.chain import location
 from clew.server.panel.missing import Missing, clock, during, machine_of, machines, missing, overlaps, processes
 from clew.server.panel.slice import EVENT, several
-from clew.server.panel.target import Found, NothingFound, find_target
+from clew.server.panel.target import Found, NothingFound, find_kept
 from clew.server.panel.wait_words import wait_sentence, waited_for
 from clew.server.protocol import (
     CriticalPathParams,
@@ -83,7 +83,7 @@ def what_if_view(session: Session, params: WhatIfParams, task: Task) -> WhatIfRe
 
 def find_path(session: Session, params: CriticalPathParams, task: Task) -> tuple[Found, CriticalPath]:
     """What is asked for, and the path to the newest of it: one path has one end. Raises `NothingFound`."""
-    found = find_target(session, params.run, params.target, task)
+    found = find_kept(session, params.run, params.target, task)
     graph = found.run.graph
     since = _call_begin(graph, found.event, params.target)
     # What is asked while somebody moves a slider is always the same path.

@@ -40,6 +40,8 @@ class WrittenLine(NamedTuple):
     event: int
     found: Found
     """All that may have written it, this one first."""
+    line: str
+    """The text that was looked for: of a line of a traceback that of the line which was logged with it."""
 
 
 def is_log_name(path: str) -> bool:
@@ -94,7 +96,7 @@ def find(session: Session, line: str, task: Task, which: str = "") -> WrittenLin
         task.phase("looking for the event")
         found = find_line(run.graph, line)
         if found.events:
-            return WrittenLine(run, found.events[0].event, found)
+            return WrittenLine(run, found.events[0].event, found, line)
     return None
 
 

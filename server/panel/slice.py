@@ -23,9 +23,9 @@ from clew.server.panel.draw_events import draw_events
 from clew.server.panel.draw_labels import draw_labels
 from clew.server.panel.drawing import Focus
 from clew.server.panel.missing import machines, missing, processes
-from clew.server.panel.target import Found, NothingFound, find_target
+from clew.server.panel.target import Found, NothingFound, find_kept
 from clew.server.protocol import Numbers, SliceParams, SliceResult
-from clew.server.session import Session, Task
+from clew.server.session import Session, Task, which_of
 
 MAX_NODES = 2000
 """More than any screen shows and any layout finishes in time."""
@@ -43,22 +43,22 @@ def slice_view(session: Session, params: SliceParams, task: Task) -> SliceResult
 def _of_target(session: Session, params: SliceParams, task: Task, *, apart: bool = False) -> SliceResult:
     began = time.perf_counter_ns()
     try:
-        found = find_target(session, params.run, params.target, task, params.direction)
+        found = find_kept(session, params.run, params.target, task, params.direction)
     except NothingFound as nothing:
         return _nothing(session, params, str(nothing), task)
     slice_ = _sliced(found, params, task)
     if apart and slice_.count >= aside.LARGE:
-        folder, start = str(found.run.folder), (found.events, found.title, found.matches)
-        return aside.answered(session, [folder], task, _of_start, folder, start, params)
+        which, start = which_of(found.run), (found.events, found.title, found.matches)
+        return aside.answered(session, [which], task, _of_start, which, start, params)
     return _drawn(session, found, slice_, params, task, began=began)
 
 
 def _of_start(
-    session: Session, folder: str, start: tuple[tuple[int, ...], str, int], params: SliceParams, task: Task
+    session: Session, which: str, start: tuple[tuple[int, ...], str, int], params: SliceParams, task: Task
 ) -> SliceResult:
     """`start` is what was found of the target."""
     began = time.perf_counter_ns()
-    found = Found(session.open(folder, task), *start)
+    found = Found(session.open(which, task), *start)
     return _drawn(session, found, _sliced(found, params, task), params, task, began=began)
 
 

@@ -24,7 +24,7 @@ from clew.server.panel.log_file import WrittenLine, find, find_in, is_source
 from clew.server.panel.titles import event_title, shorten
 from clew.server.present import places
 from clew.server.protocol import Location, Target
-from clew.server.session import Session, Task
+from clew.server.session import Session, Task, which_of
 
 if TYPE_CHECKING:
     from clew.graph.model import ExecutionGraph
@@ -83,6 +83,12 @@ def find_target(
     if target.function is not None:
         return _function(session, run, target.function, task, direction)
     return _newest_trouble(run)
+
+
+def find_kept(session: Session, which: str, target: Target, task: Task, direction: Direction = "backward") -> Found:
+    """As `find_target`, in a run whose events keep their numbers until somebody asks about them again."""
+    found = find_target(session, which, target, task, direction)
+    return replace(found, run=session.kept(found.run))
 
 
 def _log_text(run: Run, text: str, every: bool) -> Found:
@@ -281,10 +287,6 @@ def by_time(graph: ExecutionGraph, events: object) -> list[int]:
     """Newest first."""
     rows = np.asarray(events, np.int64)
     return [int(event) for event in rows[np.argsort(-graph.ts[rows], kind="stable")]]
-
-
-def which_of(run: Run) -> str:
-    return str(run.folder)
 
 
 def but(run: Run) -> str:

@@ -17,7 +17,7 @@ from clew.server import wording
 from clew.server.panel.chain import location
 from clew.server.panel.missing import MOST_ON_THE_WAY, clock, machine_of, missing
 from clew.server.panel.slice import several
-from clew.server.panel.target import Found, NothingFound, find_target
+from clew.server.panel.target import Found, NothingFound, find_kept
 from clew.server.panel.titles import NODE_KINDS, event_title, shorten
 from clew.server.panel.walk_words import passed, sentence, stopped
 from clew.server.protocol import MissingEvents, WalkCard, WalkEnd, WalkFact, WalkParams, WalkResult, WalkWay
@@ -38,7 +38,7 @@ _WITH_KEY = frozenset(
 
 def walk_view(session: Session, params: WalkParams, task: Task) -> WalkResult:
     try:
-        found = find_target(session, params.run, params.target, task, "forward" if params.pick else "backward")
+        found = find_kept(session, params.run, params.target, task, "forward" if params.pick else "backward")
         event, message = _picked(found, params.pick, task)
     except NothingFound as nothing:
         text = str(nothing)

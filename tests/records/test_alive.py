@@ -1,6 +1,7 @@
 """A run that nobody will end is told from one that goes on."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -9,9 +10,9 @@ import pytest
 
 from clew.graph.build import build
 from clew.graph.store import open_graph
-from clew.records.alive import STAYS_AWAY, is_abandoned, is_running, silence
+from clew.records.alive import STAYS_AWAY, has_all, is_abandoned, is_running, silence
 from clew.records.plan import Plan, dump
-from clew.records.run import ORIGIN_FILE, STORE_FOLDER, create_run, load_run, save_run, trace_files
+from clew.records.run import ORIGIN_FILE, STORE_FOLDER, create_run, finish_run, load_run, save_run, trace_files
 
 PROGRAM = "import time; print('began', flush=True); time.sleep(60)"
 
@@ -55,6 +56,17 @@ def test_a_run_is_abandoned_when_its_launcher_and_all_its_processes_are_gone(tmp
     assert not is_abandoned(folder, gone._replace(host="another"))
     assert not is_abandoned(folder, gone._replace(launcher=0))
     assert not is_abandoned(folder, gone._replace(finished=1))
+
+
+def test_what_was_read_before_a_run_ended_does_not_have_all_of_it(tmp_path):
+    folder, early = make(tmp_path)
+    assert not has_all(folder, early)
+    save_run(folder, early._replace(launcher=dead_process()))
+    assert has_all(folder, early)  # nobody will record more
+    finish_run(folder, early, 0, [])
+    assert has_all(folder, load_run(folder)) and not has_all(folder, early)
+    shutil.rmtree(folder)
+    assert not has_all(folder, early)
 
 
 def test_a_run_of_another_machine_is_over_once_nobody_passes_it_on_until_somebody_does_again(tmp_path):

@@ -362,6 +362,13 @@ test("a question of everyone at a time keeps it until there is a moment", () => 
   expect(untimed({ run: "r", ns: 13, moment: 4, layout: "force" })).toEqual({ run: "r", layout: "force" });
 });
 
+test("what a run had recorded by some time is of that run", () => {
+  const run = { id: "20261122-shop", name: "shop" } as RunRef;
+  const asked = ["20261122-shop@1200-5", "20261122-shop@slow", "20261122-shops@1200-5", "@1200-5"];
+  expect(asked.map((which) => isRun(run, which))).toEqual([true, false, false, false]);
+  expect(isRun({ ...run, id: "/home/ann/.clew/runs/20261122-shop" }, "20261122-shop@1200-5")).toBe(true);
+});
+
 test("a run of another workspace is known by its folder, and by the id that answers have", () => {
   const run = { id: "/home/ann/shop/.clew/runs/shop-7", name: "shop in /home/ann/shop" } as RunRef;
   expect(["shop-7", run.id, run.name, "", "7", "runs"].map((which) => isRun(run, which))).toEqual([

@@ -2,9 +2,11 @@
 import { html, type TemplateResult } from "lit";
 import type { RunRef } from "../../shared/protocol";
 
-/** A run may be named by its id or its name; the newest of a name is meant. The id of one of another workspace is its folder; answers have that one's name. */
+/** A run may be named by its id or its name; the newest of a name is meant. The id of one of another workspace is its folder;
+ * answers have that one's name. What a run that goes on had recorded by some time is named by the run and how much that was. */
 export function isRun(run: RunRef, which: string): boolean {
-  return run.id === which || run.name === which || (which !== "" && run.id.endsWith(`/${which}`));
+  const of = which.replace(/@\d+-\d+$/, "");
+  return [which, of].some((one) => run.id === one || run.name === one || (one !== "" && run.id.endsWith(`/${one}`)));
 }
 
 export function runOptions(runs: readonly RunRef[], selected: string): TemplateResult[] {

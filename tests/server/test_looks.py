@@ -1,0 +1,206 @@
+"""What is asked of a run that goes on is answered of what was recorded by then, whose events keep their numbers."""
+
+import re
+
+import pytest
+
+from clew.graph import aside as graph_aside
+from clew.records.errors import RunError
+from clew.records.run import save_run
+from clew.server import aside, handlers
+from clew.server import session as sessions
+from clew.server.features import log_lines
+from clew.server.panel.log_file import find
+from clew.server.session import Session, Task, is_look
+from tests.graph.torn import empty_run
+
+LINE = "item 17 is sold out"
+
+
+class Program:
+    """One thread sends, another one receives and logs; whatever the first one does moves the numbers of the other's events."""
+
+    def __init__(self, workspace):
+        self.run = empty_run(workspace, "program")
+        process = self.run.process("app")
+        self.main, self.worker = process.thread(), process.thread("worker")
+        self.sent = 0
+        self.main.enter("main")
+        self.goes_on()
+        self.worker.log(LINE, level=40)
+        self.recorded()
+
+    def recorded(self):
+        self.folder = self.run.write()
+        save_run(self.folder, self.run.info)  # nobody has ended it
+
+    def goes_on(self, times=1):
+        for _ in range(times):
+            self.main.send(self.sent)
+            self.worker.receive(self.sent).enter("work").exit("work")
+            self.sent += 1
+        self.recorded()
+
+    def ends(self):
+        self.worker.log("the end")
+        self.run.write()
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    # What is asked for is looked for anew whenever the files are others.
+    monkeypatch.setattr(sessions, "PAUSE", 0.0)
+    monkeypatch.setattr(sessions, "PAUSES", 0)
+    return Program(tmp_path)
+
+
+@pytest.fixture
+def live(program, tmp_path):
+    return Session(tmp_path)
+
+
+def numbered(session):
+    """The event of the line as it is numbered now."""
+    written = find(session, LINE, Task())
+    return written.event
+
+
+def timeless(answer):
+    answer.get("numbers", {}).pop("elapsedMs", None)
+    return answer
+
+
+@pytest.mark.parametrize("target", [{"line": LINE}, {"text": "sold out"}, {}])
+def test_a_walk_from_a_log_line_goes_on_among_the_events_that_there_were(live, program, target):
+    first = handlers.answer(live, "clew/walk", {"target": target})
+    event, run = first["card"]["event"], first["run"]
+    assert first["card"]["title"] == f"ERROR {LINE}" and event == numbered(live)
+    assert run["id"] == f"{program.folder.name}@6-60" and not run["finished"]
+    assert re.fullmatch(r"program, its first \d+ ns", run["name"])
+    before = {
+        step: handlers.answer(live, "clew/walk", {"target": {"event": event}, "run": run["id"], "step": step})
+        for step in ("here", "cause", "previous", "out")
+    }
+    program.goes_on(3)
+    assert numbered(live) != event
+    for step, told in before.items():
+        asked = {"target": {"event": event}, "run": run["id"], "step": step}
+        assert handlers.answer(live, "clew/walk", asked) == told
+    assert before["cause"]["moved"] and before["cause"]["card"] != first["card"]
+    # Who asks anew is told of the line among all that there is by now.
+    again = handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
+    assert again["card"]["event"] == numbered(live) and again["run"]["id"] == f"{program.folder.name}@18-180"
+    program.ends()
+    for step, told in before.items():
+        asked = {"target": {"event": event}, "run": run["id"], "step": step}
+        answer = handlers.answer(live, "clew/walk", asked)
+        assert (answer["card"], answer["run"]["id"]) == (told["card"], run["id"])
+    over = handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
+    assert over["run"]["id"] == program.folder.name and over["run"]["finished"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("clew/slice", {"target": {"line": LINE}}),
+        ("clew/slice", {"target": {"line": LINE}, "level": "event"}),
+        ("clew/criticalPath", {"target": {"line": LINE}}),
+        ("clew/aggregate", {"target": {"line": LINE}}),
+        ("clew/aggregate", {}),
+        ("clew/timeline", {}),
+        ("clew/patterns", {}),
+    ],
+)
+def test_whatever_tells_of_events_says_of_which_ones(live, program, method, params):
+    told = timeless(handlers.answer(live, method, params))
+    assert told["run"]["id"] == f"{program.folder.name}@6-60"
+    target = {"target": {"event": numbered(live)}} if "target" in params else {}
+    program.goes_on(3)
+    asked = params | target | {"run": told["run"]["id"]}
+    assert timeless(handlers.answer(live, method, asked)) == told
+
+
+@pytest.mark.skipif(not graph_aside.is_possible(), reason="needs glibc and a compiler")
+def test_no_other_process_is_asked_of_what_there_was_only_then(live, program, monkeypatch):
+    monkeypatch.setattr(aside, "LARGE", 1)
+    first = handlers.answer(live, "clew/slice", {"target": {"line": LINE}})
+    run, events = first["run"]["id"], [step["event"] for step in first["chain"]]
+    program.goes_on(3)
+    program.ends()
+    try:
+        for target in ({"event": events[0]}, {"function": "app:work"}):
+            again = handlers.answer(live, "clew/slice", {"target": target, "run": run})
+            assert again["run"]["id"] == run and again["numbers"]["eventsInRun"] == 6
+        assert [step["event"] for step in handlers.answer(live, "clew/slice", {"target": {"event": events[0]}, "run": run})
+                ["chain"]] == events  # fmt: skip
+        assert live.helpers._kept is None
+        # Of all of it, as it is now, another one is.
+        whole = handlers.answer(live, "clew/slice", {"target": {"function": "app:work"}})
+        assert whole["run"]["id"] == program.folder.name and live.helpers._kept is not None
+    finally:
+        live.helpers.end()
+
+
+def test_functions_are_those_that_were_recorded_by_then(live, program):
+    run = handlers.answer(live, "clew/walk", {"target": {"line": LINE}})["run"]["id"]
+    program.goes_on(3)
+    program.ends()
+
+    def calls(which):
+        return next(one.calls for one in live.functions(which).by_site.values() if one.label == "app:work")
+
+    assert (calls(run), calls("")) == (1, 4)
+
+
+def test_what_is_no_longer_kept_is_said_to_be_gone(live, program):
+    first = handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
+    asked = {"target": {"event": first["card"]["event"]}, "run": first["run"]["id"]}
+    for _ in range(sessions.HELD_RUNS + 1):
+        program.goes_on()
+        handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
+        # Whoever goes on walking keeps what they walk in.
+        assert handlers.answer(live, "clew/walk", asked)["card"] == first["card"]
+    for _ in range(sessions.HELD_RUNS):
+        program.goes_on()
+        handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
+    with pytest.raises(RunError, match=r"had recorded when it had 6 events is no longer kept; ask again"):
+        handlers.answer(live, "clew/walk", asked)
+    with pytest.raises(RunError, match="no run is called 'none@6-60'"):
+        live.open("none@6-60")
+
+
+def test_of_large_ones_fewer_are_kept(live, program, monkeypatch):
+    monkeypatch.setattr(sessions, "HELD_EVENTS", 20)
+    runs = []
+    for _ in range(3):
+        runs.append(handlers.answer(live, "clew/walk", {"target": {"line": LINE}})["run"]["id"])
+        program.goes_on()
+    assert is_look(live.open(runs[-1]))
+    with pytest.raises(RunError):
+        live.open(runs[0])
+
+
+def test_links_and_lenses_of_a_line_lead_to_it_however_much_was_recorded_since(live, program):
+    lines = live.logs.of_text("x.log", 1, f"{LINE}\n")
+    walk = log_lines.command(live, {"text": LINE, "walk": True}, Task()).arguments[0]
+    why = log_lines.command(live, {"text": LINE}, Task()).arguments[0]
+    told = log_lines.hover(live, lines, 0, Task(), link=True, walks=True)
+    assert "Walk from here" in told and "@" not in told
+    program.goes_on(3)
+    assert handlers.answer(live, "clew/walk", walk)["card"]["event"] == numbered(live)
+    assert handlers.answer(live, "clew/slice", why)["chain"][0]["event"] == numbered(live)
+
+
+def test_a_hover_that_is_not_sure_links_to_events_as_they_were_numbered_then(live, program):
+    program.worker.log(LINE, level=40)
+    program.goes_on()
+    lines = live.logs.of_text("x.log", 1, f"{LINE}\n")
+    told = log_lines.hover(live, lines, 0, Task(), link=True)
+    assert "2 events may have written it" in told
+    links = re.findall(r"event%22%3A(\d+)|%22event%22%3A%20(\d+)", told)
+    (run,) = set(re.findall(rf"{program.folder.name}%40\d+-\d+", told))
+    program.goes_on(3)
+    for pair in links:
+        asked = {"target": {"event": int("".join(pair))}, "run": run.replace("%40", "@")}
+        assert handlers.answer(live, "clew/walk", asked)["card"]["title"] == f"ERROR {LINE}"
+    assert len(links) == 2
