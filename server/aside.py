@@ -29,6 +29,8 @@ LARGE = 1 << 21
 KEPT_SECONDS = 300.0
 NEED = 250
 """Bytes an event that an answer takes at most, as measured."""
+MOST = 1500 << 20
+"""Bytes that the process may take for itself. What may need more has its large blocks in files, which the system takes back."""
 NEVER = 1 << 62
 PLACE = "answers"
 
@@ -88,7 +90,8 @@ class Helper:
         from clew.graph.workplace import workplace
 
         self.events = events
-        large = PARTS if outgrows(events * NEED) else NEVER
+        need = events * NEED
+        large = PARTS if need > MOST or outgrows(need) else NEVER
         with contextlib.ExitStack() as stack:
             place = stack.enter_context(workplace(folder, PLACE))
             self.process = Aside(place, large=large)

@@ -23,11 +23,18 @@ typedef struct {
     Edges edges;
 } Between;
 
-static void between_free(Between *b) {
+/* All but the edges. */
+static void between_forget(Between *b) {
     free(b->caller);
     free(b->calls);
     free(b->further.items);
     free(b->next.items);
+    b->caller = b->calls = NULL;
+    b->further.items = b->next.items = NULL;
+}
+
+static void between_free(Between *b) {
+    between_forget(b);
     free(b->edges.items);
 }
 

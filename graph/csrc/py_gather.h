@@ -166,13 +166,19 @@ static PyObject *plane_gather(PlaneObject *self, PyObject *args) {
         }
         if (g.state) give_state(self, g.state);
         if (g.mark) give_marks(self, g.mark);
-        if (done)
-            result = Py_BuildValue("ONN", node_of, nodes_of(&g), edges_of(&b, g.node_count));
-        else if (g.bad) PyErr_Format(PyExc_ValueError, "%s: not of this graph", g.bad);
+        /* What only the walks need makes room for the answer, and nodes for edges. */
+        free(g.runs.items);
+        g.runs.items = NULL;
+        between_forget(&b);
+        if (done) {
+            PyObject *nodes = nodes_of(&g);
+            free(g.nodes);
+            g.nodes = NULL;
+            result = Py_BuildValue("ONN", node_of, nodes, nodes ? edges_of(&b, g.node_count) : NULL);
+        } else if (g.bad) PyErr_Format(PyExc_ValueError, "%s: not of this graph", g.bad);
         else if (g.unwanted) nobody_wants_it();
         else if (!PyErr_Occurred()) PyErr_NoMemory();
         Py_XDECREF(node_of);
-        free(g.runs.items);
         free(g.nodes);
         free(g.rank);
         between_free(&b);

@@ -6,6 +6,7 @@ Invariant: one edge per source, target, kind and channel, once merged; none lead
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -55,6 +56,14 @@ class EdgeColumns:
         np.add.at(latency, at, self.latency[between])
         source, target, kind, channel = ends
         return EdgeColumns(source, target, kind, channel, count, latency)
+
+
+def joined(parts: Iterable[EdgeColumns]) -> EdgeColumns:
+    """The edges of all parts, merged."""
+    nothing = [np.zeros(0, np.int64)]
+    lists = [[getattr(part, column.name) for column in fields(EdgeColumns)] for part in parts]
+    columns = zip(*lists, strict=True) if lists else [nothing] * len(fields(EdgeColumns))
+    return EdgeColumns(*(np.concatenate(column) for column in columns)).merged()
 
 
 def _sorted_apart(columns: list[I64]) -> tuple[I64, I64]:

@@ -6,7 +6,8 @@ looked at before someone asks for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from clew.graph.kernel import implementation
 from clew.graph.layout import EDGE, NODE
 from clew.graph.levels import Labels
 from clew.graph.model import ExecutionGraph
-from clew.graph.ops.aggregate_edges import EdgeColumns
+from clew.graph.ops.aggregate_edges import EdgeColumns, joined
 from clew.graph.ops.condense import Condenser
 from clew.graph.ops.condensing import Condensing, waits_of_calls
 from clew.graph.ops.parts import Part
@@ -26,6 +27,8 @@ from clew.graph.ops.slice import Slice
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 _NONE = np.uint32((1 << 32) - 1)
+_PART = 1 << 20
+"""Edges that are merged at a time."""
 
 
 class Detail(Protocol):
@@ -39,6 +42,9 @@ class Detail(Protocol):
     def nodes(self) -> npt.NDArray[Any]: ...
     @property
     def columns(self) -> EdgeColumns: ...
+    def parts(self) -> Iterator[EdgeColumns]:
+        """The columns, some edges at a time."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +72,11 @@ class Gathered:
 
     @cached_property
     def columns(self) -> EdgeColumns:
+        return _as_columns(self._found[2])
+
+    def parts(self) -> Iterator[EdgeColumns]:
         edges = self._found[2]
-        names = ("source", "target", "kind", "channel", "count", "latency")
-        return EdgeColumns(*(edges[name].astype(np.int64) for name in names))
+        return (_as_columns(edges[start : start + _PART]) for start in range(0, len(edges), _PART))
 
     @cached_property
     def _given(self) -> U32 | None:
@@ -91,6 +99,10 @@ class Gathered:
         asked = {**_columns(self.graph), **_names(self.graph, self.labels, self.rows)}
         node, nodes, found = self.graph.structure.plane.gather(rows, edges_, self._given, asked)
         return np.frombuffer(node, np.uint32), np.frombuffer(nodes, NODE), np.frombuffer(found, EDGE)
+
+
+def _as_columns(edges: npt.NDArray[Any]) -> EdgeColumns:
+    return EdgeColumns(*(edges[column.name].astype(np.int64) for column in fields(EdgeColumns)))
 
 
 def _columns(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
@@ -190,7 +202,11 @@ class Merged:
 
     @cached_property
     def columns(self) -> EdgeColumns:
-        edges = self.of.columns
-        return EdgeColumns(
-            self.node[edges.source], self.node[edges.target], edges.kind, edges.channel, edges.count, edges.latency
-        ).merged()
+        # Of as many edges as there are calls, a part at a time.
+        return joined(
+            replace(part, source=self.node[part.source], target=self.node[part.target]).merged()
+            for part in self.of.parts()
+        )
+
+    def parts(self) -> Iterator[EdgeColumns]:
+        yield self.columns

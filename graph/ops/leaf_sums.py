@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clew.graph.levels import Labels
 from clew.graph.model import ExecutionGraph
-from clew.graph.ops.aggregate_edges import CALL, EdgeColumns
+from clew.graph.ops.aggregate_edges import CALL, EdgeColumns, joined
 from clew.records.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ def label_sums(graph: ExecutionGraph, labels: Labels, count: int) -> LabelSums:
         running, length = _work(graph, labels, rows, code)
         own["self_ns"] += np.bincount(running, weights=length, minlength=count).astype(np.int64)
         calls.append(_call_edges(graph, labels, rows[kind == Kind.ENTER]))
-    return LabelSums(own, first_event, _joined([*calls, *_recorded(graph, labels)]))
+    return LabelSums(own, first_event, joined([*calls, *_recorded(graph, labels)]))
 
 
 def _first(ts: I64, rows: I64, code: I64, first_ns: I64, first_event: I64) -> None:
@@ -115,10 +115,3 @@ def _recorded(graph: ExecutionGraph, labels: Labels) -> list[EdgeColumns]:
             ).merged()
         )
     return found
-
-
-def _joined(parts: list[EdgeColumns]) -> EdgeColumns:
-    names = ("source", "target", "kind", "channel", "count", "latency")
-    nothing = np.zeros(0, np.int64)
-    columns = (np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names)
-    return EdgeColumns(*columns).merged()

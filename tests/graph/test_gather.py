@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from clew.graph.calls import nest
 from clew.graph.kernel import kernel
 from clew.graph.levels import labels_of
 from clew.graph.model import Site
+from clew.graph.ops import gather
 from clew.graph.ops.aggregate import aggregate
 from clew.graph.ops.condense import condenser
 from clew.graph.ops.condensing import Condensing
@@ -128,6 +130,20 @@ def test_every_event_call_and_error_is_in_one_node_and_merging_keeps_the_sums(gi
         name: int(column.sum()) for name, column in made.sums.items()
     }
     assert len({merged.label(node) for node in range(len(merged))}) == len(merged)
+    # Edge by edge, whatever they are merged by.
+    between = Counter()
+    for edge in made.edges:
+        ends = made.label(edge.source), made.label(edge.target)
+        if ends[0] != ends[1]:
+            between[(*ends, edge.kind, edge.channel)] += complex(edge.count, edge.latency_ns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gather, "_PART", 2)
+        assert between == {
+            (merged.label(edge.source), merged.label(edge.target), edge.kind, edge.channel): complex(
+                edge.count, edge.latency_ns
+            )
+            for edge in merged.edges
+        }
     for node in merged.nodes:
         rows = merged.events_of(node.id)
         first, last = int(graph.ts[rows].min()), int(graph.ts[rows].max())

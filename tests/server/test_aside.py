@@ -201,6 +201,22 @@ def test_its_phases_are_told_and_one_that_is_no_longer_kept_is_made_anew(large, 
     wait_for(lambda: not folders(large))
 
 
+@pytest.mark.parametrize("most", [aside.MOST, 0])
+def test_what_may_take_more_memory_than_it_may_has_it_in_files_and_answers_the_same(large, shop, monkeypatch, most):
+    made, begin = [], graph_aside.Aside.__init__
+
+    def told(self, folder, *, large):
+        made.append(large)
+        begin(self, folder, large=large)
+
+    monkeypatch.setattr(graph_aside.Aside, "__init__", told)
+    monkeypatch.setattr(aside, "MOST", most)
+    apart = handlers.answer(large, *QUESTIONS[4])
+    assert made == [aside.NEVER if most else graph_aside.PARTS]
+    monkeypatch.setattr(aside, "LARGE", 1 << 60)
+    assert timeless(handlers.answer(Session(shop), *QUESTIONS[4])) == timeless(apart)
+
+
 def test_small_runs_are_answered_here(shop):
     session = Session(shop)
     session.helpers.take = lambda *_: pytest.fail("another process was asked")
