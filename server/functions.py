@@ -64,6 +64,13 @@ class FunctionTable:
                 by_file.setdefault(same_file_key(function.file), []).append(function)
         return cls(graph, run.folder, run.info.id, run.info.name, by_site, profiles.links, by_file)
 
+    def find(self, site: int, label: str) -> Function | None:
+        """The function that had this number and label: of a run that goes on they are numbered anew when more of it is read."""
+        found = self.by_site.get(site)
+        if found is not None and found.label == label:
+            return found
+        return next((function for function in self.by_site.values() if function.label == label), None)
+
     def in_file(self, path: str) -> list[Function]:
         """By line."""
         return self._by_file.get(same_file_key(path), [])

@@ -125,6 +125,16 @@ class ClewServer(LanguageServer):
             self.tell(now.message)
         await self.show(types.Location(uri_of(place.path), line_range(now.location.line, 0, 0)))
 
+    async def tell_place(self, said: str, place: protocol.Location | None, run: str) -> None:
+        """Tells something, and shows the place in the code that it is about; who cannot be moved there is told the place, too."""
+        if place is not None and not self._shows:
+            now = await self.work("clew", lambda _: present(self.session, protocol.PresentParams(place, run)))
+            said += f"\nat {now.location.path}:{now.location.line}"
+            said += f" ({now.message})" if now.state == "stale" and now.message else ""
+        self.tell(said)
+        if place is not None:
+            await self.show_recorded(place, run)
+
     async def show(self, place: types.Location) -> None:
         """Moves the editor to a place, where the client can."""
         if self._shows:

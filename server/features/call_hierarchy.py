@@ -174,8 +174,7 @@ def _of_pattern(session: Session, line: str, column: int, task: Task) -> list[ty
 
 
 def incoming_calls(session: Session, data: Any, task: Task) -> list[types.CallHierarchyIncomingCall]:
-    observed, site = _asked(session, data, task)
-    callee = observed.table.by_site.get(site)
+    observed, callee = _asked(session, data, task)
     made = []
     for link in observed.table.callers(callee)[:MOST] if callee else ():
         caller = observed.table.by_site.get(link.caller)
@@ -191,8 +190,7 @@ def incoming_calls(session: Session, data: Any, task: Task) -> list[types.CallHi
 
 
 def outgoing_calls(session: Session, data: Any, task: Task) -> list[types.CallHierarchyOutgoingCall]:
-    observed, site = _asked(session, data, task)
-    caller = observed.table.by_site.get(site)
+    observed, caller = _asked(session, data, task)
     if caller is None:
         return []
     there = observed.places(caller)
@@ -209,16 +207,11 @@ def outgoing_calls(session: Session, data: Any, task: Task) -> list[types.CallHi
     return made
 
 
-def _asked(session: Session, data: Any, task: Task) -> tuple[_Observed, int]:
+def _asked(session: Session, data: Any, task: Task) -> tuple[_Observed, Function | None]:
     """What an item of ours was about. Raises `RunError` when its run was removed meanwhile."""
     given = data if isinstance(data, dict) else {}
     observed = _Observed.of(session, str(given.get("run", "")), task)
-    site, label = int(given.get("site", -1)), given.get("function", "")
-    by_site = observed.table.by_site
-    if label and (site not in by_site or by_site[site].label != label):
-        # Of a run that goes on, functions are numbered anew when more of it is read.
-        site = next((one for one, function in by_site.items() if function.label == label), -1)
-    return observed, site
+    return observed, observed.table.find(int(given.get("site", -1)), str(given.get("function", "")))
 
 
 def _detail(link: Link) -> str:

@@ -110,14 +110,14 @@ def function_lenses(session: Session, path: str, text: str, task: Task, *, wait:
     made = []
     for function in found:
         place = there.function(function.qualname, function.line)
-        data = {"run": table.run, "site": function.site, "stale": place.state == "stale"}
+        data = {"run": table.run, "site": function.site, "function": function.label, "stale": place.state == "stale"}
         made.append(types.CodeLens(range=line_range(place.line), data=data))
     return made
 
 
 def _function_command(server: ClewServer, data: dict[str, Any], task: Task) -> types.Command | None:
     run = str(data.get("run", ""))
-    function = server.session.functions(run, task).by_site.get(int(data.get("site", -1)))
+    function = server.session.functions(run, task).find(int(data.get("site", -1)), str(data.get("function", "")))
     if function is None:
         return None
     savings = server.session.savings_at_hand(run, server.settings.what_if_percent)

@@ -83,10 +83,8 @@ async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     if not result.chain:
         server.tell(result.message or f"{result.title}: no cause was recorded")
         return
-    server.tell("\n← ".join(step.title for step in result.chain))
     root = next((step.location for step in reversed(result.chain) if step.location), None)
-    if root is not None:
-        await server.show_recorded(root, result.run.id)
+    await server.tell_place("\n← ".join(step.title for step in result.chain), root, result.run.id)
 
 
 async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:

@@ -50,10 +50,8 @@ async def _make(server: ClewServer, step: Any) -> None:
         if not isinstance(error, Cancelled):
             server.tell(str(error), types.MessageType.Warning)
         return
-    server.tell(told(result))
     place = result.card.location if result.card and result.moved else None
-    if place is not None:
-        await server.show_recorded(place, result.run.id)
+    await server.tell_place(told(result), place, result.run.id)
 
 
 def told(result: WalkResult) -> str:

@@ -9,7 +9,7 @@ from pytest_lsp import LanguageClient, client_capabilities
 
 from clew.server.protocol import COMMANDS
 from clew.server.walker import STEPS
-from tests.server.lsp import SERVER, ask, begin, document, execute, open_file
+from tests.server.lsp import SERVER, ask, begin, close, document, execute, open_file
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -73,7 +73,7 @@ async def test_without_the_panel_a_comparison_is_told_by_a_message(plain_editor,
     assert (await ask(plain_editor, "clew/runs"))["baseline"] == ""
 
 
-async def test_without_the_panel_a_walk_tells_each_step_and_shows_its_place(plain_editor, line_of):
+async def test_without_the_panel_a_walk_tells_each_step_and_shows_its_place(plain_editor, shop, line_of):
     async def do(command, *arguments):
         return await execute(plain_editor, f"clew.walk.{command}", *arguments)
 
@@ -83,9 +83,10 @@ async def test_without_the_panel_a_walk_tells_each_step_and_shows_its_place(plai
     assert re.search(r"on from here: cause(?: \(\d+\))?, .*out", said)
     said = await do("cause")
     assert said.startswith("cause: through the state item 17: set by Stock.mark_sold, ")
-    shown = plain_editor.shown_documents[-1] if hasattr(plain_editor, "shown_documents") else None
-    if shown is not None:
-        assert shown.selection.start.line + 1 == line_of("shop/stock.py", "def mark_sold")
+    shown = plain_editor.shown_documents[-1]
+    assert shown.uri == (shop / "shop/stock.py").as_uri() and shown.take_focus
+    assert shown.selection.start.line + 1 == line_of("shop/stock.py", "def mark_sold")
+    assert "at /" not in said
     assert "app.main started a thread" in await do("cause")
     assert "Stock.mark_sold defined item 17" in await do("back")
     assert "app.main started a thread" in await do("forward")
@@ -94,3 +95,28 @@ async def test_without_the_panel_a_walk_tells_each_step_and_shows_its_place(plai
     assert "No log line of run" in await do("start", {"target": {"text": "nonsense"}})
     # What has no beginning leaves the walk where it was.
     assert (await do("in")).startswith("in: ")
+
+
+@pytest_lsp.fixture(config=SERVER, loop_scope="module")
+async def old_editor(lsp_client: LanguageClient, shop):
+    """One that cannot be moved to a place."""
+    await begin(lsp_client, shop, panel=False, capabilities=client_capabilities("neovim@v0.7.0"))
+    yield
+    await lsp_client.shutdown_session()
+
+
+async def test_an_editor_that_cannot_be_moved_is_told_the_places(old_editor, shop, line_of):
+    path = shop / "shop/stock.py"
+    failed = {"target": {"text": "Order failed"}, "run": "before"}
+    said = await execute(old_editor, "clew.walk.start", failed)
+    assert said.endswith(f"\nat {shop / 'shop/app.py'}:{line_of('shop/app.py', 'log.error')}")
+    place = f"\nat {path}:{line_of('shop/stock.py', 'def mark_sold')}"
+    assert (await execute(old_editor, "clew.walk.cause")).endswith(place)
+    await execute(old_editor, "clew.walk.back")
+    # Where it stands in the text of now.
+    uri = open_file(old_editor, path, "# one\n# two\n" + path.read_text())
+    assert (await execute(old_editor, "clew.walk.forward")).endswith(
+        f"\nat {path}:{line_of('shop/stock.py', 'def mark_sold') + 2}"
+    )
+    close(old_editor, uri)
+    assert old_editor.shown_documents == []

@@ -161,7 +161,7 @@ async function askWhy(given: unknown): Promise<SliceParams | undefined> {
   if (target) return { target };
   const file = activeFile();
   if (isLargeLog(file)) {
-    const line = await askLine(file);
+    const line = await askLine(file, "Why was this logged?");
     return line && { target: line };
   }
   const text = await vscode.window.showInputBox({

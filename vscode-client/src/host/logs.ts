@@ -48,10 +48,10 @@ export function activeFile(): vscode.Uri | undefined {
 }
 
 /** Asks for a line of a log that is too large for VS Code to share with extensions. */
-export async function askLine(uri: vscode.Uri): Promise<Target | undefined> {
+export async function askLine(uri: vscode.Uri, question: string): Promise<Target | undefined> {
   const name = uri.path.split("/").at(-1) ?? "";
   const answer = await vscode.window.showInputBox({
-    title: `Why was this logged? A line of ${name}`,
+    title: `${question} A line of ${name}`,
     prompt: "Its number, as Ctrl+G shows it; or a right click on the number in the margin.",
     validateInput: (text) => (/^[1-9]\d*$/.test(text.trim()) ? undefined : "The number of a line"),
   });

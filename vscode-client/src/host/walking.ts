@@ -7,6 +7,7 @@ import * as vscode from "vscode";
 import type { Location, PresentResult, WalkParams, WalkResult } from "../shared/protocol";
 import { begin, type Step, stepped, type Walk, WAYS } from "../shared/walk";
 import type { Server } from "./client";
+import { activeFile, askLine, isLargeLog, targetAt } from "./logs";
 import type { PanelHost } from "./panel";
 import { reveal } from "./reveal";
 
@@ -172,10 +173,14 @@ function isWalkParams(value: unknown): value is WalkParams {
 
 /** The line under the cursor; of a function in Python, which of its calls. */
 async function askWhere(): Promise<WalkParams | undefined> {
+  const file = activeFile();
+  if (isLargeLog(file)) {
+    const line = await askLine(file, "Walk from where?");
+    return line && { target: line };
+  }
   const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.scheme !== "file") return { target: {} };
-  const target = { location: { path: editor.document.uri.fsPath, line: editor.selection.active.line + 1 } };
-  if (editor.document.languageId !== "python") return { target };
+  const target = editor && targetAt(editor.document, editor.selection.active.line);
+  if (!target?.location || editor?.document.languageId !== "python") return { target: target ?? {} };
   const items = [
     { label: "The last call", pick: "last" },
     { label: "The first call", pick: "first" },
