@@ -126,7 +126,7 @@ class ClewServer(LanguageServer):
         await self.show(types.Location(uri_of(place.path), line_range(now.location.line, 0, 0)))
 
     async def tell_place(self, said: str, place: protocol.Location | None, run: str) -> None:
-        """Tells something, and shows the place in the code that it is about; who cannot be moved there is told the place, too."""
+        """Tells something, and shows the place in the code that it is about; who cannot be moved there is told it, too."""
         if place is not None and not self._shows:
             now = await self.work("clew", lambda _: present(self.session, protocol.PresentParams(place, run)))
             said += f"\nat {now.location.path}:{now.location.line}"

@@ -50,3 +50,17 @@ def test_the_call_hierarchy_is_what_was_observed(editor, expect):
     expect(rows.first).to_contain_text(re.compile(r"[\d,]+ calls?"))
     editor.photograph("call-hierarchy")
     editor.page.keyboard.press("Escape")
+
+
+def test_callers_are_led_back_to_through_the_thread_that_was_started(editor, expect):
+    editor.run_item.click()
+    editor.pick("shop-after")
+    editor.open("shop/stock.py", editor.recorded.line_of("shop/stock.py", "def run"), 9)
+    expect(editor.page.locator(".codelens-decoration a", has_text="1 call").first).to_be_visible()
+    editor.focus_text()
+    editor.command("Peek Call Hierarchy")
+    rows = editor.page.locator(".call-hierarchy .tree .monaco-list-row")
+    expect(rows.filter(has_text="app.main")).to_contain_text(re.compile(r"1 call · .* · by thread"))
+    editor.page.keyboard.press("Escape")
+    editor.run_item.click()
+    editor.pick("after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 
@@ -318,6 +319,34 @@ def test_a_program_is_recorded_with_its_progress_until_it_is_stopped(editor, exp
     expect(editor.run_item).to_contain_text("sleeper")
     lens = editor.page.locator(".codelens-decoration a", has_text=re.compile(r"[\d,]+ calls"))
     expect(lens.first).to_be_visible()
+
+
+def test_a_configured_program_is_recorded_and_everything_is_of_it_when_it_has_ended(editor, expect, sleeper):
+    settings = sleeper / ".vscode/settings.json"
+    settings.parent.mkdir()
+    go_on = "import sleeper; [sleeper.work() for _ in range(300)]"
+    settings.write_text(json.dumps({"clew.record.programs": [{"name": "my job", "command": ["python", "-c", go_on]}]}))
+    try:
+        editor.open("sleeper.py", 2)
+        lens = editor.page.locator(".codelens-decoration a", has_text="300 calls")
+        expect(lens).to_have_count(0)
+        offered = editor.page.locator(".quick-input-list .monaco-list-row", has_text="my job")
+        for _ in range(6):  # settings are read when the editor has seen that their file is there
+            editor.command("Clew: Record…")
+            editor.page.locator(".quick-input-title", has_text="What to record").wait_for()
+            if offered.count():
+                break
+            editor.page.wait_for_timeout(2_000)
+            editor.page.keyboard.press("Escape")
+        offered.click()
+        expect(editor.page.locator('.statusbar-item[id="clew.clew.recording"]')).to_contain_text(
+            re.compile(r"[1-9] s · .* events")
+        )
+        expect(editor.page.locator(".notification-list-item-message", has_text="my job ended")).to_be_visible()
+        expect(lens.first).to_be_visible()
+    finally:
+        settings.unlink()
+        settings.parent.rmdir()
 
 
 def test_the_test_under_the_cursor_is_recorded(editor, expect, sleeper):

@@ -79,6 +79,17 @@ def test_a_line_in_the_output_panel_leads_to_the_call_that_logged_it(editor, exp
     editor.wait_for_cursor("server.py", editor.recorded.logging_line)
 
 
+def test_a_walk_begins_at_the_line_of_the_output_panel(editor, expect, say):
+    say(editor.recorded.error)
+    line = editor.page.locator(".output-view .view-line", has_text=ERROR).first
+    line.wait_for()
+    line.locator("span span").first.click()
+    editor.page.keyboard.press("Control+Alt+w")
+    expect(editor.page.locator('.statusbar-item[id="clew.clew.walk"]')).to_contain_text(ERROR)
+    editor.wait_for_cursor("server.py", editor.recorded.logging_line)
+    editor.command("Clew: Walk: End")
+
+
 @pytest.fixture
 def large_log(editor):
     """More than VS Code shares with extensions, the error in its middle: its path, and the line of that."""
@@ -103,3 +114,11 @@ def test_a_log_that_the_editor_does_not_share_is_asked_by_the_number_of_a_line(e
     box.fill(str(line))
     editor.page.keyboard.press("Enter")
     expect(editor.panel.locator(".step").first).to_contain_text(ERROR)
+    # So does a walk.
+    editor.page.keyboard.press("Control+1")
+    editor.command("Clew: Walk from Here")
+    editor.page.locator(".quick-input-title", has_text=f"Walk from where? A line of {path.name}").wait_for()
+    box.fill(str(line))
+    editor.page.keyboard.press("Enter")
+    expect(editor.page.locator('.statusbar-item[id="clew.clew.walk"]')).to_contain_text(ERROR)
+    editor.command("Clew: Walk: End")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -75,13 +77,47 @@ def test_the_status_bar_names_what_is_compared_with(shop, expect):
     expect(item).to_contain_text("no baseline")
 
 
-def test_a_guide_asks_in_the_editor_and_tells_in_the_panel(editor, expect):
+def test_a_lens_has_the_parts_that_are_chosen_and_off_is_off(shop, expect):
+    shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
+    lens = shop.page.locator(".codelens-decoration a", has_text="20 calls")
+    expect(lens.first).to_contain_text("self")
+    with settings(shop) as file:
+        file.write_text('{"clew.codeLens.parts": ["errors", "p95", "calls"]}')
+        expect(lens.first).to_have_text(re.compile(r"^p95 [\d.]+ .s · 20 calls$"))
+        file.write_text('{"clew.codeLens.enabled": false}')
+        expect(lens).to_have_count(0)
+    expect(lens.first).to_contain_text("self")
+    lens.first.click()
+    expect(shop.panel.locator("g.node.root", has_text="Stock.lookup")).to_be_visible()
+
+
+def test_a_hover_tells_of_exceptions_and_of_what_was_waited_for(shop, expect):
+    shop.open("shop/app.py", shop.recorded.line_of("shop/app.py", "def check"))
+    expect(shop.page.locator(".codelens-decoration a", has_text="20 calls").first).to_be_visible()
+    shop.page.locator(".view-line", has_text="def check").get_by_text("check", exact=True).hover()
+    expect(shop.page.locator(".monaco-hover:visible", has_text="callers").first).to_contain_text(
+        "1 call ended by an exception"
+    )
+    shop.page.keyboard.press("Escape")
+    shop.page.mouse.move(2, 2)
+    shop.page.locator(".view-line", has_text="def main").get_by_text("main", exact=True).hover()
+    told = shop.page.locator(".monaco-hover:visible", has_text="callees").first
+    expect(told).to_contain_text(re.compile(r"for thread\.join until\s*Sweeper\.run"))
+    expect(told).to_contain_text(re.compile(r"Sweeper\.run\s*1× by thread\.start"))
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "steps"), [("Errors", "errors", 5), ("Critical Path", "path", 4), ("Regression", "regression", 4)]
+)
+def test_a_guide_asks_in_the_editor_tells_in_the_panel_and_leaves_a_query_that_runs(editor, expect, title, name, steps):
     editor.open("chunkstore/index.py")
-    editor.command("Clew: Analyse Errors")
+    editor.command(f"Clew: Analyse {title}")
     for number in (1, 2, 3):
         editor.page.locator(".quick-input-title", has_text=f"({number})").wait_for()
         editor.page.keyboard.press("Enter")
-    expect(editor.panel.locator(".step-found")).to_have_count(5)
-    saved = editor.recorded.folder / ".clew/queries/errors.py"
+    expect(editor.panel.locator(".step-found")).to_have_count(steps)
+    saved = editor.recorded.folder / f".clew/queries/{name}.py"
     expect(editor.panel.locator(".saved")).to_contain_text(saved.name)
-    compile(saved.read_text(), saved, "exec")
+    command = [sys.executable, str(saved)]
+    done = subprocess.run(command, cwd=editor.recorded.folder, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout

@@ -45,6 +45,30 @@ def test_keys_lead_from_the_error_line_to_the_root_and_the_editor_follows(editor
     expect(item).to_have_count(0)
 
 
+def test_each_key_makes_the_step_that_is_called_so(editor, expect):
+    """Beside the same steps in a terminal."""
+    keys = {
+        "previous": "ArrowUp", "next": "ArrowDown", "cause": "ArrowLeft", "effect": "ArrowRight", "out": "PageUp",
+        "in": "PageDown", "back": "Backspace", "forward": "Shift+Backspace",
+    }  # fmt: skip
+    recorded, steps = editor.recorded, ["previous", "next", "out", "in", "cause", "effect", "back", "forward"]
+    command = [sys.executable, "-m", "clew", "walk", "--at", f"{recorded.log_path}:{recorded.log_line}", "--json"]
+    command += ["--steps", ",".join(steps)]
+    done = subprocess.run(command, cwd=recorded.folder, capture_output=True, text=True, check=True, timeout=60)
+    told = json.loads(done.stdout)[1:]
+    assert [answer["step"] for answer in told] == steps and all(answer["moved"] for answer in told)
+    editor.open(recorded.log_path, recorded.log_line)
+    editor.focus_text()
+    editor.page.keyboard.press("Control+Alt+w")
+    item = editor.page.locator(WALK_ITEM)
+    expect(item).to_contain_text("Write request failed")
+    for step, answer in zip(steps, told, strict=True):
+        editor.focus_text()
+        editor.page.keyboard.press(f"Control+Alt+{keys[step]}")
+        expect(item).to_contain_text(answer["card"]["title"][:40])
+    editor.command("Clew: Walk: End")
+
+
 def test_the_panel_lights_up_what_is_walked_in_the_editor_and_back(editor, expect, chain):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     editor.focus_text()

@@ -122,7 +122,9 @@ from clew.server.wizards import regressions
 aside.LARGE = 1
 def held(self, task, work=regressions.Regression._changes):
     "Until somebody writes one byte nothing else runs in this process: whoever waits has the interpreter."
-    ctypes.PyDLL(None).read(os.open({pipe!r}, os.O_RDONLY), ctypes.create_string_buffer(1), 1)
+    pipe = os.open({pipe!r}, os.O_RDONLY)
+    ctypes.PyDLL(None).read(pipe, ctypes.create_string_buffer(1), 1)
+    os.close(pipe)  # who opens it next waits for whoever is held next
     return work(self, task)
 regressions.Regression._changes = held
 """

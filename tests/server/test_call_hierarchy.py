@@ -2,10 +2,15 @@
 
 import asyncio
 import re
+import subprocess
+import sys
 
 import pytest
 from lsprotocol import types
 
+from clew.server.features import call_hierarchy
+from clew.server.session import Session
+from clew.server.task import Task
 from tests.server.lsp import close, document, open_file
 
 # One server serves all tests of this file.
@@ -44,7 +49,9 @@ async def outgoing(editor, item):
 
 def told(item):
     """Its name, how many calls, and how, without the times."""
-    calls, _, *how = item.detail.split(" · ")
+    calls, *more = item.detail.split(" · ")
+    # What is taken in the middle of a call has no time of its own.
+    how = [one for one in more if not one[0].isdigit()]
     return item.name, int(re.match(r"[\d,]+", calls)[0].replace(",", "")), *how
 
 
@@ -157,3 +164,77 @@ async def test_an_item_of_a_run_that_is_gone_is_told(editor, shop, opened, line_
         raise AssertionError(editor.messages)
     item.data = None
     assert await incoming(editor, item) == []
+
+
+HANDED_ON = """\
+import multiprocessing, queue, threading
+
+jobs = queue.Queue()
+
+def begin():
+    pass
+
+def take():
+    begin()
+    while (job := jobs.get()) is not None:
+        work(job)
+
+def work(job):
+    return job
+
+def submit(job):
+    jobs.put(job)
+
+def child():
+    work(0)
+
+def main():
+    worker = threading.Thread(target=take)
+    worker.start()
+    for number in range(3):
+        submit(number)
+    submit(None)
+    worker.join()
+    process = multiprocessing.Process(target=child)
+    process.start()
+    process.join()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+async def test_calls_lead_through_queues_and_processes_both_ways(tmp_path):
+    (tmp_path / "app.py").write_text(HANDED_ON)
+    command = [sys.executable, "-m", "clew", "run", "-q", "--budget", "none", "--", sys.executable, "app.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    session = Session(tmp_path)
+
+    def line_of(text):
+        return next(number for number, row in enumerate(HANDED_ON.splitlines(), 1) if text in row)
+
+    def around(name, way):
+        """By name how often and how, and where that stands."""
+        (line,) = [number for number, text in enumerate(HANDED_ON.splitlines()) if text.startswith(f"def {name}(")]
+        (item,) = call_hierarchy._of_source(
+            session, str(tmp_path / "app.py"), HANDED_ON, types.Position(line, 5), Task()
+        )
+        found = way(session, item.data, Task())
+        other = [one.from_ if isinstance(one, types.CallHierarchyIncomingCall) else one.to for one in found]
+        return {
+            told(there): words(tmp_path / "app.py", one.from_ranges) for there, one in zip(other, found, strict=True)
+        }
+
+    puts, starts = [(line_of("put"), "put")], [(line_of("target=take"), "take")]
+    assert around("take", call_hierarchy.incoming_calls) == {
+        ("app.submit", 4, "by queue"): puts,
+        ("app.main", 1, "by thread"): starts,
+    }
+    assert around("submit", call_hierarchy.outgoing_calls) == {("app.take", 4, "by queue"): puts}
+    child = [(line_of("target=child"), "child")]
+    assert around("child", call_hierarchy.incoming_calls) == {("app.main", 1, "by process"): child}
+    assert around("main", call_hierarchy.outgoing_calls) == {
+        ("app.submit", 4): [(line_of("submit(number)"), "submit"), (line_of("submit(None)"), "submit")],
+        ("app.take", 1, "by thread"): starts,
+        ("app.child", 1, "by process"): child,
+    }
