@@ -22,11 +22,12 @@ from clew.graph.memory import need_of_file, no_room, outgrows
 from clew.graph.progress import Progress, nobody
 from clew.graph.store import fingerprint, load, save
 from clew.records import sources
-from clew.records.errors import Problem, RunError
+from clew.records.errors import ClewError, Problem, RunError
 from clew.records.plan import Plan, dump
 from clew.records.run import (
     IMPORT_FILE,
     IMPORTING,
+    ORIGIN_FILE,
     PLAN_FILE,
     RunInfo,
     create_run,
@@ -70,19 +71,9 @@ def import_run(
     command = [*IMPORTING, *(str(file) for file in files)]
     made = _place(workspace, name, command, out)
     folder, info = made
-    need = sum(map(need_of_file, files))
     try:
-        given = (folder, info, Foreign(tuple(files), format_, pattern))
-        if outgrows(need):
-            told = aside.run(_make_aside, given, folder, progress)
-            read = Imported(load(folder)[0], *told)
-        else:
-            read = _make(*given, progress)
+        read = _made(folder, info, Foreign(tuple(files), format_, pattern), progress)
         progress("", 1, 1)
-    except aside.NoRoom as error:
-        what = no_room(folder, need, str(error))
-        shutil.rmtree(folder, ignore_errors=True)
-        raise RunError(what) from None
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         shutil.rmtree(folder, ignore_errors=True)
         why = getattr(error, "strerror", None) or str(error)
@@ -93,27 +84,51 @@ def import_run(
     return NewRun(folder, load_run(folder), read)
 
 
+def _made(folder: Path, info: RunInfo, of: Foreign, progress: Progress) -> Imported:
+    """Beside this process what would not fit into memory. Raises `ClewError` and what cannot be kept raises."""
+    need = sum(map(need_of_file, of.files))
+    if not outgrows(need):
+        return _make(folder, info, of, progress)
+    try:
+        told = aside.run(_make_aside, (folder, info, of), folder, progress)
+    except aside.NoRoom as error:
+        raise RunError(no_room(folder, need, str(error))) from None
+    return Imported(load(folder)[0], *told)
+
+
 def _make(folder: Path, info: RunInfo, of: Foreign, progress: Progress) -> Imported:
     read = read_files(info, of.files, of.format_, of.pattern, progress)
+    if not (folder / ORIGIN_FILE).exists():  # else its files are another machine's, and their texts come from there
+        lines: dict[str, int] = {}
+        for site in read.graph.sites:
+            if site.file:
+                lines[site.file] = max(lines.get(site.file, 0), site.line)
+        sources.keep_named(folder, lines, read.graph.info.started)
     now = time.time_ns()
     save_run(folder, read.graph.info._replace(imported=now, finished=now, launcher=0))
     (folder / IMPORT_FILE).write_text(origins_text(read.origins, of.pattern), encoding="utf-8")
     save(folder, read.graph, read.problems, fingerprint(folder), progress)
-    lines: dict[str, int] = {}
-    for site in read.graph.sites:
-        if site.file:
-            lines[site.file] = max(lines.get(site.file, 0), site.line)
-    sources.keep_named(folder, lines, read.graph.info.started)
     return read
 
 
+def is_imported(folder: Path, info: RunInfo) -> bool:
+    """Is all there that the run's graph is made of? Who was killed over it may have said only that it is imported."""
+    return info.imported > 0 and (folder / IMPORT_FILE).exists()
+
+
 def finish_import(folder: Path, file: Path) -> RunInfo:
-    """Makes an imported run of one that was begun for a foreign file, which is full now. Raises `ClewError` and `OSError`."""
+    """Makes an imported run of one that was begun for a foreign file, which is full now. What cannot be imported is over all
+    the same, with a note that says why. Raises `RunError` and `OSError` where the run cannot be written at all."""
     info = load_run(folder)
+    why = ""
     if file.stat().st_size:
-        _make(folder, info, Foreign((file,), "otlp", ""), nobody)
-    else:
-        save_run(folder, info._replace(finished=time.time_ns(), launcher=0))
+        try:
+            _made(folder, info, Foreign((file,), "otlp", ""), nobody)
+        except (ClewError, OSError, ValueError, OverflowError, RecursionError, pa.ArrowException) as error:
+            why = f"what came cannot be imported: {error}"
+    if not file.stat().st_size or why:
+        over = load_run(folder)
+        save_run(folder, over._replace(finished=time.time_ns(), launcher=0, notes=[*over.notes, *filter(None, [why])]))
     return load_run(folder)
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from clew.graph.entities.events import EntityEvents
 from clew.graph.entities.find import Source, no_such_entities
 from clew.graph.entities.fold import Fold
+from clew.graph.entities.follow import follow
 from clew.graph.entities.following import Following
 from clew.graph.entities.live import COLUMNS, Batch, Place
 
@@ -51,12 +52,13 @@ class GrowingEntities:
 
     def __init__(self, folder: Path, source: Literal["", "spec", "strands"] = "") -> None:
         """Raises `ClewError` when it is no run, or has no entities of the source."""
-        self._following = Following(folder)
+        self._following = follow(folder)
         if source == "spec" != self._following.source:
             raise no_such_entities(self._following.info.name)
-        if source == "strands" != self._following.source:
+        if source == "strands" and self._following.source == "spec":
             self._following = Following(folder, kept={"source": source})
-        self.source = self._following.source
+        # Services that send spans are what the run has when it is imported, too: machines and processes.
+        self.source: Source = "spec" if self._following.source == "spec" else "strands"
         self._lock = threading.Lock()
         self._size = 0
         self._columns: dict[str, npt.NDArray[Any]] = {name: np.zeros(_FIRST, kind) for name, kind in COLUMNS}

@@ -21,6 +21,7 @@ from clew.graph.formats.otlp import attributes_of
 from clew.graph.formats.source import dicts
 from clew.graph.formats.words import first, place_of
 from clew.records import run
+from clew.records.alive import is_abandoned
 from clew.records.errors import ClewError
 
 FILE = "otlp.jsonl"
@@ -33,6 +34,17 @@ _Call = tuple[int, int, int]
 """When it began, who was called, and its site."""
 
 
+def lines_from(folder: Path, offset: int, most: int = _AT_ONCE) -> tuple[bytes, bool]:
+    """What came after so many bytes: whole lines, one at least if there is one, and else about so many bytes at most; and
+    whether there may be more. Raises `OSError` when the file is gone."""
+    with (folder / FILE).open("rb") as file:
+        file.seek(offset)
+        data = file.read(most)
+        while data and b"\n" not in data and (more := file.read(most)):
+            data += more
+    return data[: data.rfind(b"\n") + 1], len(data) >= most
+
+
 class FollowingSpans:
     """As `Following`, of a run that only spans come of."""
 
@@ -41,11 +53,13 @@ class FollowingSpans:
     def __init__(self, folder: Path, state: LiveState | None = None, kept: Mapping[str, Any] | None = None) -> None:
         """Raises `RunError` when the folder is no run."""
         self.folder = folder
-        self.info = run.load_run(folder)
+        kept = kept or {}
+        info = run.load_run(folder)
+        # An import says that the run began with its first span: what was told counts from what was said before.
+        self.info = info._replace(started=int(kept.get("started", info.started)))
         self.state = state or LiveState()
         self.behind = False
         self.failed = 0
-        kept = kept or {}
         self._offset = int(kept.get("offset", 0))
         self._naming = Naming(self.state, kept.get("next", 0))
         self._placed = {number for number in self.state.entities if self.state.is_placed(number)}
@@ -58,23 +72,20 @@ class FollowingSpans:
 
     def all(self) -> dict[str, Any]:
         messages = {"spans": list(self._spans.items()), "waiting": list(self._waiting.items())}
-        return {"source": self.source, "next": self._naming.next_number, "offset": self._offset, "messages": messages}
+        return {
+            "source": self.source, "started": self.info.started, "next": self._naming.next_number, "offset": self._offset,
+            "messages": messages,
+        }  # fmt: skip
 
     def look(self, most: int = _AT_ONCE) -> Found | None:
         """None when nothing came. Raises `OSError` when the file is gone."""
-        with (self.folder / FILE).open("rb") as file:
-            file.seek(self._offset)
-            data = file.read(most)
-            while data and b"\n" not in data and (more := file.read(most)):
-                data += more
-        whole = data.rfind(b"\n") + 1
-        self.behind = len(data) >= most
-        if not whole:
+        data, self.behind = lines_from(self.folder, self._offset, most)
+        if not data:
             return None
-        self._offset += whole
+        self._offset += len(data)
         rows: list[Row] = []
         changed: tuple[list[str], list[str]] = ([], [])
-        for line in data[:whole].splitlines():
+        for line in data.splitlines():
             try:
                 document = json.loads(line)
                 for resource in dicts(document.get("resourceSpans")):
@@ -97,10 +108,13 @@ class FollowingSpans:
     def is_over(self) -> bool:
         """Is the run over? All of it has been read."""
         try:
-            self.info = run.load_run(self.folder)
-        except ClewError:
+            self.info = run.load_run(self.folder)._replace(started=self.info.started)
+            if self.info.finished is None and not is_abandoned(self.folder, self.info):
+                return False
+            # Of another machine, its last lines may have come after the last look.
+            return not lines_from(self.folder, self._offset)[0]
+        except (ClewError, OSError):
             return True
-        return self.info.finished is not None
 
     def close(self) -> None:
         """Nothing is open between looks."""

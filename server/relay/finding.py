@@ -62,10 +62,10 @@ class Finder:
             return False
 
     def _wanted(self, folder: Path, info: RunInfo) -> bool:
+        if (folder / JOURNAL).is_dir():
+            return True  # also one that came by OTLP and was imported meanwhile
         if info.imported:
             return False
-        if (folder / JOURNAL).is_dir():
-            return True
         if info.finished is not None:
             return info.finished > self._began - JUST_NOW * 1e9
         return not is_abandoned(folder, info)

@@ -21,12 +21,14 @@ from typing import Any, Protocol
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from clew.graph.entities.live_spans import lines_from
 from clew.records import run as runs
 from clew.records import sources
 from clew.records.errors import ClewError
 from clew.records.header import HEADER_SIZE
 from clew.records.tail import Place, ProcessTail, Stretch
 from clew.server.relay import wire
+from clew.server.relay.intake import MOST_SPANS
 from clew.server.relay.lifetime import Address
 from clew.server.relay.mirror import own_origin
 from clew.server.relay.refused import reason
@@ -95,9 +97,7 @@ class Forward:
             while not hearing.done():
                 self._reached = time.monotonic()
                 for name, stream in list(streams.items()):
-                    if stream.source == "spans":
-                        self._done.add(name)  # whoever sends spans can send them there
-                    elif name not in under_way and name not in self._done:
+                    if name not in under_way and name not in self._done:
                         self._answers[name] = asyncio.Queue()
                         under_way[name] = asyncio.ensure_future(self._pass_on(connection, stream))
                 for name, task in list(under_way.items()):
@@ -126,17 +126,20 @@ class Forward:
         async def say(kind: str, **fields: Any) -> None:
             await connection.send(wire.encode({"type": kind, "run": name, **fields}))
 
-        await say("mirror", origin=own_origin(folder), **_description(folder))
+        await say("mirror", origin=own_origin(folder), source=stream.source, **_description(folder))
         answer = await answers.get()
         if answer["type"] != "mirrored":
             if answer["type"] == "refused":
                 log.warning("%s: does not take run %s: %s", self._to.url, name, answer.get("message"))
             return
+        if stream.source == "spans" and "spans" not in answer.get("takes", ()):
+            log.warning("%s: does not take run %s, which came by OTLP; upgrade clew there", self._to.url, name)
+            return
         have = {
             str(file): {int(serial): Place(int(number)) for serial, number in threads.items()}
             for file, threads in answer["have"].items()
         }
-        reading = _Reading(folder, have)
+        reading = _Reading(folder, have, int(answer.get("spans", 0)))
         texts = _Texts(folder) if "sources" in answer.get("takes", ()) else None
         try:
             quiet = 0
@@ -207,8 +210,10 @@ class _Texts:
 class _Reading:
     """A run's files, as messages."""
 
-    def __init__(self, folder: Path, have: dict[str, dict[int, Place]]) -> None:
+    def __init__(self, folder: Path, have: dict[str, dict[int, Place]], spans: int) -> None:
+        """What the other side has: of threads, and so many bytes of what came by OTLP."""
         self._folder = folder
+        self._spans = spans
         self._have = have
         self._tails: dict[str, ProcessTail] = {}
         self._pages: dict[str, bytes] = {}
@@ -230,7 +235,18 @@ class _Reading:
                 self._pages[name] = page
                 # What records name is there before them.
                 found += _pieces(name, (*tail.defined, *new))
-        return found
+        return found + self._came()
+
+    def _came(self) -> list[dict[str, Any]]:
+        """By OTLP: lines as they are in the file, which are there for good once they are whole."""
+        data = b""
+        with contextlib.suppress(OSError):  # the run is recorded, or was removed
+            data, _ = lines_from(self._folder, self._spans)
+        begin, self._spans = self._spans, self._spans + len(data)
+        return [
+            {"kind": "spans", "offset": begin + at, "data": wire.packed(data[at : at + MOST_SPANS])}
+            for at in range(0, len(data), MOST_SPANS)
+        ]
 
     def last(self) -> list[dict[str, Any]]:
         """Once nothing is new any more."""

@@ -12,9 +12,12 @@ import contextlib
 import json
 import os
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
+from clew.graph.entities.live_spans import FILE as SPANS_FILE
+from clew.graph.imports import finish_import, is_imported
 from clew.records import header, sources
 from clew.records.chunks import CHUNK_MAGIC
 from clew.records.collect import locked
@@ -29,6 +32,7 @@ from clew.records.run import (
     RUN_FILE,
     TRACE_SUFFIX,
     host_name,
+    load_run,
     make_folder,
     write_private,
 )
@@ -46,10 +50,11 @@ class MirrorError(ClewError):
 class Mirror:
     """Of one run. Nobody else's until `close`."""
 
-    def __init__(self, workspace: Path, run: str, origin: str) -> None:
-        """Raises `MirrorError`."""
+    def __init__(self, workspace: Path, run: str, origin: str, source: str = "") -> None:
+        """`source`: "spans" for a run that came by OTLP. Raises `MirrorError`, and `OSError`."""
         if not _RUN.fullmatch(run):
             raise MirrorError(f"{run!r} is no run's id")
+        self.origin = origin
         self.folder = _folder(workspace, run, origin)
         self._left = contextlib.ExitStack()
         if not self._left.enter_context(locked(self.folder)):
@@ -59,19 +64,30 @@ class Mirror:
         self._files: dict[str, _TraceFile] = {}
         self._wanted: set[str] = set()
         self._room = 0
+        self.spans = _SpansFile(self.folder / SPANS_FILE) if source == "spans" else None
+        self.lock = threading.Lock()
+        """Of whoever does something with it."""
+        self.is_closed = False
         self.mark()
 
     def close(self) -> None:
-        for file in self._files.values():
-            file.close()
-        self._left.close()
+        if not self.is_closed:
+            self.is_closed = True
+            for file in self._files.values():
+                file.close()
+            if self.spans:
+                self.spans.close()
+            self._left.close()
 
     def describe(self, run: str, plan: str, *, is_whole: bool) -> None:
-        """The run's own description and plan; that it is over is said when all of it is here. Raises `MirrorError`."""
+        """The run's own description and plan; that it is over is said when all of it is here, and of what came by OTLP, when
+        it was imported. Raises `MirrorError`."""
+        if self._is_imported():
+            return
         try:
             info = json.loads(run)
             info |= {"id": self.folder.name, "workspace": str(self._workspace)}
-            info |= {} if is_whole else {"finished": None, "exit_code": None}
+            info |= {} if is_whole and not self.spans else {"finished": None, "exit_code": None, "imported": 0}
         except (ValueError, TypeError, RecursionError):
             raise MirrorError("the description of a run is damaged") from None
         if max(len(run), len(plan)) > MOST_TEXT:
@@ -83,6 +99,18 @@ class Mirror:
         """By trace file and thread (0: definitions) the number of the chunk that is not whole here."""
         names = [path.name for path in self.folder.glob(f"*{TRACE_SUFFIX}") if _TRACE.fullmatch(path.name)]
         return {name: self._file(name).have() for name in names}
+
+    def finish(self) -> None:
+        """All of it is here. Raises `RunError` and `OSError` where it cannot be kept as an imported run."""
+        if self.spans and not self._is_imported():
+            finish_import(self.folder, self.folder / SPANS_FILE)
+
+    def _is_imported(self) -> bool:
+        if not self.spans or not (self.folder / RUN_FILE).exists():
+            return False
+        with contextlib.suppress(ClewError):
+            return is_imported(self.folder, load_run(self.folder))
+        return False
 
     def page(self, name: str, page: bytes, *, is_over: bool) -> None:
         """A trace file's header page."""
@@ -127,6 +155,34 @@ class Mirror:
                 raise MirrorError(f"{name!r} is no trace file's name")
             self._files[name] = _TraceFile(self.folder / name)
         return self._files[name]
+
+
+class _SpansFile:
+    """What came by OTLP, as it came: it is only added to."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._file).st_size
+
+    def add(self, offset: int, data: bytes) -> None:
+        """Bytes of it from a place on. Raises `MirrorError`, and OSError; then none of them is here."""
+        size = self.size
+        if not 0 <= offset <= size:
+            raise MirrorError(f"what came by OTLP goes on at byte {offset}, but ends here at {size}")
+        try:
+            left = memoryview(data)[size - offset :]
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, size)
+            raise
 
 
 class _TraceFile:

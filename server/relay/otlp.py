@@ -8,6 +8,7 @@ taken without the token; what is no OTLP is refused and costs nothing but its an
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -16,6 +17,8 @@ import socketserver
 import threading
 import time
 import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,16 +28,18 @@ from clew.graph.entities.live_spans import FILE
 from clew.graph.formats import otlp_protobuf
 from clew.graph.formats.otlp import RESOURCES
 from clew.graph.formats.source import FormatError
-from clew.graph.imports import finish_import
+from clew.graph.imports import finish_import, is_imported
 from clew.records.alive import is_running
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
-from clew.records.run import create_run, list_runs, load_run, save_run
+from clew.records.run import ORIGIN_FILE, create_run, list_runs, load_run, save_run
 from clew.server.relay.listening import Listening
 
 MOST_BYTES = 16 << 20
 """Of a request, unpacked."""
 PATHS = ("/v1/traces", "/v1/logs")
+MOST_TAKEN, MOST_AGAIN = 1 << 14, 64 << 20
+"""Requests, and bytes of a run's file, among which one that comes again is looked for."""
 QUIET = 60.0
 """Seconds without anything after which a run is over."""
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
@@ -43,6 +48,8 @@ log = logging.getLogger(__name__)
 
 
 class OtlpIntake:
+    """Who sent a request and had no answer sends it again: what comes twice, byte by byte, is kept once."""
+
     def __init__(self, workspace: Path, quiet: float = QUIET) -> None:
         self._workspace = workspace
         self._quiet = quiet
@@ -50,6 +57,8 @@ class OtlpIntake:
         self._folder: Path | None = None
         self._file = -1
         self._last = 0.0
+        self._taken: OrderedDict[bytes, None] = OrderedDict()
+        """What the newest requests were, by a hash."""
 
     @property
     def is_busy(self) -> bool:
@@ -61,7 +70,11 @@ class OtlpIntake:
         line = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         with self._lock:
             if self._folder is None or not self._folder.is_dir():
-                self._begin()
+                self._begin(self._left_behind())
+            self._last = time.monotonic()
+            which = _hash(line)
+            if which in self._taken:
+                return
             size = os.fstat(self._file).st_size
             try:
                 written = os.write(self._file, line)
@@ -71,7 +84,16 @@ class OtlpIntake:
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._file, size)
                 raise
-            self._last = time.monotonic()
+            self._note(which)
+
+    def resume(self) -> None:
+        """Goes on with the run that a relay which was killed left behind; it is over if nothing has come since."""
+        with self._lock:
+            folder = self._left_behind() if self._folder is None else None
+            if folder is not None:
+                silent = time.time() - (folder / FILE).stat().st_mtime
+                self._begin(folder)
+                self._last = time.monotonic() - max(0.0, silent)
 
     def look(self) -> None:
         """To be called now and then: ends the run when nothing comes any more."""
@@ -84,33 +106,61 @@ class OtlpIntake:
             if self._file >= 0:
                 os.close(self._file)
             self._file = -1
+            self._taken.clear()
         if folder is not None and folder.is_dir():
             try:
                 finish_import(folder, folder / FILE)
             except (ClewError, OSError) as error:
-                log.warning("%s: what came by OTLP cannot be imported: %s", folder, error)
+                log.warning("%s: what came by OTLP cannot be kept as a run: %s", folder, error)
 
-    def _begin(self) -> None:
-        """A new run, or the one that a relay which was killed left behind."""
-        folder = self._left_behind()
+    def _begin(self, folder: Path | None) -> None:
+        """That run, else a new one."""
+        if self._file >= 0:  # of a run that was removed
+            os.close(self._file)
+            self._file = -1
+        self._taken.clear()
         if folder is None:
             folder, info = create_run(
                 self._workspace, name="otlp", command=["clew", "relay"], spec="", plan=dump(Plan())
             )
         else:
             info = load_run(folder)
-            save_run(folder, info._replace(launcher=os.getpid()))
+            save_run(folder, info._replace(launcher=os.getpid(), finished=None, imported=0))
         self._file = os.open(folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         _end_with_a_line(self._file)
+        for line in _last_lines(self._file):
+            self._note(_hash(line))
         self._folder = folder
 
+    def _note(self, which: bytes) -> None:
+        self._taken[which] = None
+        while len(self._taken) > MOST_TAKEN:
+            self._taken.popitem(last=False)
+
     def _left_behind(self) -> Path | None:
+        """The newest that was begun here, and whose relay was killed, be it while it was made an imported one."""
         for folder, info in list_runs(self._workspace):
-            if isinstance(info, Exception) or info.finished is not None or not (folder / FILE).exists():
+            if isinstance(info, Exception) or not (folder / FILE).exists() or (folder / ORIGIN_FILE).exists():
                 continue
-            if not is_running(info.launcher, info.started):
+            broken_off = info.imported > 0 and not is_imported(folder, info)
+            if broken_off or (info.finished is None and not is_running(info.launcher, info.started)):
                 return folder
         return None
+
+
+def _hash(line: bytes) -> bytes:
+    return hashlib.blake2b(line, digest_size=16).digest()
+
+
+def _last_lines(file: int) -> Iterator[bytes]:
+    """The newest of those that are whole, each with its end."""
+    size = os.fstat(file).st_size
+    begin = max(0, size - MOST_AGAIN)
+    with os.fdopen(os.dup(file), "rb") as lines:
+        lines.seek(begin)
+        if begin:
+            lines.readline()
+        yield from lines
 
 
 def _end_with_a_line(file: int) -> None:

@@ -59,6 +59,8 @@ class Relay:
         self.viewers.also_takes(self._intake)
         self._forwards = [Forward(one) for one in to]
         self._spans = OtlpIntake(workspaces[0])
+        self._ending: asyncio.Task[None] | None = None
+        """A look at whether the run that came by OTLP is over, in which it is imported: that takes time."""
         self._otlp_port = otlp
         self.otlp: OtlpServer | None = None
         self._finder = Finder(workspaces, everywhere=everywhere)
@@ -77,6 +79,10 @@ class Relay:
     async def run(self, ready: asyncio.Future[int] | None = None) -> None:
         """Until `stop`, or until nothing was left to do for the grace period. Raises `ListenError`."""
         server = await self._listen()
+        try:
+            await asyncio.to_thread(self._spans.resume)
+        except (OSError, ClewError) as error:
+            log.warning("a run that came by OTLP cannot be gone on with: %s", error)
         self._listen_to_spans()
         forwarding = [asyncio.ensure_future(one.run(self.streams)) for one in self._forwards]
         try:
@@ -89,10 +95,12 @@ class Relay:
             await asyncio.gather(*forwarding, return_exceptions=True)
             if self.otlp is not None:
                 await asyncio.to_thread(self.otlp.close)
-                await asyncio.to_thread(self._spans.end)
-                for stream in self.streams.values():
-                    while stream.source == "spans" and await self._step(stream):
-                        pass
+            if self._ending is not None:
+                await asyncio.gather(self._ending, return_exceptions=True)
+            await asyncio.to_thread(self._spans.end)
+            for stream in self.streams.values():
+                while stream.source == "spans" and await self._step(stream):
+                    pass
             server.close(close_connections=True)
             await server.wait_closed()
             for stream in self.streams.values():
@@ -119,7 +127,7 @@ class Relay:
             if began - looked >= FIND_EVERY:
                 looked = began
                 await self._find()
-                await asyncio.to_thread(self._spans.look)
+                self._look_after_spans()
                 self._intake.keep_alive()
                 self._let_go()
             told = False
@@ -132,6 +140,10 @@ class Relay:
             pause = 0.0 if any(one.is_behind for one in self.streams.values()) else BUSY if told else IDLE
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), max(pause, 0.001))
+
+    def _look_after_spans(self) -> None:
+        if self._ending is None or self._ending.done():
+            self._ending = asyncio.ensure_future(asyncio.to_thread(self._spans.look))
 
     async def _find(self) -> None:
         changed = False

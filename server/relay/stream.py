@@ -14,8 +14,7 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.graph.entities.following import Following
-from clew.graph.entities.live_spans import FILE, FollowingSpans
+from clew.graph.entities.follow import follow
 from clew.records.tail import MOST_BYTES
 from clew.server.relay import wire
 from clew.server.relay.journal import Journal, Told
@@ -36,8 +35,7 @@ class Stream:
         self.folder = folder
         self._journal = Journal(folder)
         try:
-            following = FollowingSpans if (folder / FILE).exists() else Following
-            self._following = following(folder, self._journal.state, self._journal.kept)
+            self._following = follow(folder, self._journal.state, self._journal.kept)
         except BaseException:
             self._journal.close()
             raise

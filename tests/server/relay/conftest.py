@@ -1,12 +1,14 @@
-"""A workspace whose relay ends with the test."""
+"""A workspace whose relay ends with the test, relays in a row, and what TLS needs."""
 
 import os
 import signal
+import subprocess
 import time
 
 import pytest
 
 from clew.server.relay.lifetime import running
+from tests.server.relay.chain import Chain
 
 
 @pytest.fixture
@@ -17,3 +19,30 @@ def workspace(tmp_path):
         os.kill(there.pid, signal.SIGTERM)
         while running(tmp_path) is not None:
             time.sleep(0.02)
+
+
+@pytest.fixture
+def chain(tmp_path):
+    made = []
+
+    def make(count, **more):
+        made.append(Chain(tmp_path, count, **more))
+        return made[0]
+
+    yield make
+    for one in made:
+        one.close()
+        for number in range(len(one.workspaces)):
+            assert one.token(number) not in one.said(number) and "Traceback" not in one.said(number)
+
+
+@pytest.fixture
+def certified(tmp_path):
+    """A key, and a certificate that vouches for itself, of this machine's loopback."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return key, certificate

@@ -4,9 +4,6 @@ import base64
 import hashlib
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 import zlib
 
@@ -17,7 +14,7 @@ from clew.records.alive import STAYS_AWAY
 from clew.records.reader import read_run
 from clew.records.run import ORIGIN_FILE, load_run
 from clew.server.relay.forward import Forward, ForwardError
-from clew.server.relay.lifetime import Address, ensure_relay, running
+from clew.server.relay.lifetime import Address, ensure_relay
 from clew.server.relay.mirror import Mirror, MirrorError
 from clew.server.relay.watcher import Events, Over, watch
 from clew.server.session import run_ref
@@ -32,61 +29,6 @@ from tests.server.relay.programs import (
     run_folder,
     start,
 )
-
-
-class Chain:
-    """Relays, each of a workspace of its own, and each passing on to the next one."""
-
-    def __init__(self, folder, count):
-        self.workspaces = [folder / str(number) for number in range(count)]
-        self._tokens = []
-        for workspace in self.workspaces:
-            workspace.mkdir()
-            token = workspace / "token"
-            token.write_text(f"{workspace.name}-a-token-of-some-length\n")
-            token.chmod(0o600)
-            self._tokens.append(token)
-        self.ports = [0] * count
-        self.processes = [None] * count
-        for number in reversed(range(count)):
-            self.start(number)
-
-    def start(self, number):
-        words = ["relay", "--workspace", self.workspaces[number], "--token-file", self._tokens[number], "--quiet"]
-        words += ["--port", self.ports[number], "--grace", 300]
-        if number + 1 < len(self.workspaces):
-            to = f"ws://127.0.0.1:{self.ports[number + 1]}"
-            words += ["--to", to, "--to-token-file", self._tokens[number + 1]]
-        self.processes[number] = subprocess.Popen([sys.executable, "-m", "clew", *map(str, words)])
-        deadline = time.monotonic() + 60
-        while (there := running(self.workspaces[number])) is None or there.pid != self.processes[number].pid:
-            assert self.processes[number].poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
-        self.ports[number] = int(there.url.rpartition(":")[2])
-
-    def kill(self, number):
-        self.processes[number].kill()
-        self.processes[number].wait()
-        self.start(number)
-
-    def close(self):
-        for process in self.processes:
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            process.wait(timeout=60)
-
-
-@pytest.fixture
-def chain(tmp_path):
-    made = []
-
-    def make(count):
-        made.append(Chain(tmp_path, count))
-        return made[0]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 def _same_records(one, other):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +18,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 import clew
 from clew.graph.entities.events import Happening
 from clew.records.run import load_run
+from clew.server.handlers import answer
 from clew.server.relay.lifetime import running
-from clew.server.relay.otlp import OtlpIntake
+from clew.server.relay.otlp import QUIET, OtlpIntake
 from clew.server.relay.watcher import watch
+from clew.server.session import Session
 from tests.server.relay.programs import Seen, run_folder
 
 
@@ -125,3 +128,98 @@ def test_what_a_killed_relay_began_to_write_is_taken_away_and_its_run_goes_on(tm
     assert run_folder(tmp_path) == folder
     assert load_run(folder).imported
     assert len([line for line in (folder / "otlp.jsonl").read_text().splitlines() if json.loads(line)]) == 2
+
+
+def _documents(folder):
+    return [json.loads(line) for line in (folder / "otlp.jsonl").read_text().splitlines()]
+
+
+def _killed(folder, **more):
+    """As its relay left it that was killed."""
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(info | {"launcher": 4_000_000} | more))
+
+
+def test_a_request_whose_answer_was_lost_is_kept_once_also_over_a_kill(tmp_path):
+    first = OtlpIntake(tmp_path)
+    documents = [{"resourceSpans": [_spans("web", _span(number))]} for number in range(3)]
+    for document in (documents[0], documents[1], documents[0]):
+        first.take(document)
+    folder = run_folder(tmp_path)
+    _killed(folder)
+    second = OtlpIntake(tmp_path)
+    for document in (documents[1], documents[2], documents[1]):
+        second.take(document)
+    assert _documents(folder) == documents
+
+
+def test_a_run_left_behind_is_over_when_nothing_came_for_a_minute_and_goes_on_before(tmp_path):
+    OtlpIntake(tmp_path).take({"resourceSpans": [_spans("web", _span(1))]})
+    folder = run_folder(tmp_path)
+    _killed(folder)
+    second = OtlpIntake(tmp_path)
+    second.resume()
+    second.look()
+    assert second.is_busy and load_run(folder).finished is None
+    _killed(folder)
+    long_ago = time.time() - QUIET - 1
+    os.utime(folder / "otlp.jsonl", (long_ago, long_ago))
+    third = OtlpIntake(tmp_path)
+    third.resume()
+    third.look()
+    assert not third.is_busy and load_run(folder).imported
+    fourth = OtlpIntake(tmp_path)
+    fourth.resume()
+    assert not fourth.is_busy
+
+
+def test_a_run_whose_relay_was_killed_over_its_import_is_imported_by_the_next(tmp_path):
+    first = OtlpIntake(tmp_path)
+    first.take({"resourceSpans": [_spans("web", _span(1))]})
+    first.end()
+    folder = run_folder(tmp_path)
+    (folder / "import.json").unlink()
+    shutil.rmtree(folder / "store")
+    second = OtlpIntake(tmp_path)
+    second.resume()
+    assert second.is_busy
+    second.end()
+    assert [process.name for process in clew.open(folder).graph.processes] == ["web"]
+
+
+def test_a_run_of_which_nothing_can_be_imported_is_over_and_says_why(tmp_path):
+    intake = OtlpIntake(tmp_path)
+    intake.take({"resourceSpans": []})
+    intake.end()
+    told = load_run(run_folder(tmp_path))
+    assert told.finished and not told.imported
+    assert "what came cannot be imported" in told.notes[0] and "no span and no log" in told.notes[0]
+
+
+def test_a_run_that_a_killed_relay_left_does_not_keep_another_one_from_ending(tmp_path):
+    OtlpIntake(tmp_path).take({"resourceSpans": [_spans("web", _span(1))]})
+    folder = run_folder(tmp_path)
+    _killed(folder)
+    long_ago = time.time() - QUIET - 1
+    os.utime(folder / "otlp.jsonl", (long_ago, long_ago))
+    words = ["relay", "--workspace", tmp_path, "--grace", 0.2]
+    subprocess.run([sys.executable, "-m", "clew", *map(str, words)], timeout=60, check=True, capture_output=True)
+    assert load_run(folder).imported
+
+
+def test_the_panel_sees_services_while_their_spans_come(tmp_path):
+    def seen():
+        told = answer(session, "clew/entities", {})
+        return {box["name"] for box in told["boxes"]}, told["source"], told["moments"], told["run"]["finished"]
+
+    intake, session = OtlpIntake(tmp_path), Session(tmp_path)
+    intake.take({"resourceSpans": [_spans("web", _span(1)), _spans("shop", _span(2, parent=1))]})
+    # The machine, two services and a call.
+    assert seen() == ({"this machine", "web", "shop"}, "strands", 4, False)
+    intake.take({"resourceSpans": [_spans("shop", _span(3, parent=1))]})
+    assert seen()[2] == 5
+    intake.end()
+    assert seen()[3] and [process.name for process in clew.open(run_folder(tmp_path)).graph.processes] == [
+        "web",
+        "shop",
+    ]

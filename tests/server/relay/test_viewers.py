@@ -98,16 +98,11 @@ def test_a_viewer_that_does_not_read_skips_to_the_newest_state_and_costs_the_oth
 
 
 @pytest.fixture
-def tls(tmp_path):
-    key, certificate, token = tmp_path / "key.pem", tmp_path / "certificate.pem", tmp_path / "token"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
-        check=True, capture_output=True,
-    )  # fmt: skip
+def tls(tmp_path, certified):
+    token = tmp_path / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)
-    return key, certificate, token
+    return *certified, token
 
 
 @pytest.fixture
