@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 INTERVAL = 1.0
 """Seconds between two looks at a run, at least; or `REST` times what the last one took of the processor."""
 REST = 10
+NOT_WANTED = "relays are switched off"
 MOST_RUNS = 8
 """That are followed at once, the newest ones."""
 
@@ -151,7 +152,8 @@ class Following:
         run.due = time.monotonic() + max(self._interval, REST * (time.thread_time() - began)) - self._interval / 2
         if finished or counts != run.counts:
             run.counts = counts
-            self._grew(_growth(run, finished=finished))
+            unheard = self._pushes.silence(run.folder) if self._relayed() else NOT_WANTED
+            self._grew(_growth(run, finished=finished, unheard=unheard))
 
     def _pushed(self, run: str) -> None:
         with self._lock:
@@ -159,7 +161,7 @@ class Following:
                 self._grew(_growth(followed, pushed=True))
 
 
-def _growth(run: _Followed, *, finished: bool = False, pushed: bool = False) -> RunGrew:
+def _growth(run: _Followed, *, finished: bool = False, pushed: bool = False, unheard: str = "") -> RunGrew:
     counts, elapsed = run.counts, time.time_ns() - run.info.started
     counted = counts.processes, counts.events, counts.calls, counts.errors
-    return RunGrew(run.info.id, run.info.name, elapsed, *counted, finished, pushed)
+    return RunGrew(run.info.id, run.info.name, elapsed, *counted, finished, pushed, unheard)

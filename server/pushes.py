@@ -25,8 +25,8 @@ class Pushes:
         self._grace = grace
         self._heard: dict[str, threading.Event] = {}
         """By run what ends it."""
-        self._silent: set[Path] = set()
-        """Workspaces without a relay."""
+        self._silent: dict[Path, str] = {}
+        """Workspaces without a relay, and why they have none."""
 
     def watch(self, runs: Mapping[str, Path]) -> None:
         """Those runs from now on, by id, and no others; of each the folder."""
@@ -38,6 +38,11 @@ class Pushes:
                 continue
             stop = self._heard[run] = threading.Event()
             threading.Thread(target=self._hear, args=(run, workspace, stop), name="clew-pushes", daemon=True).start()
+
+    def silence(self, folder: Path) -> str:
+        """Why there is no relay that tells of the run in a folder; "" if there may be one."""
+        workspace = _workspace(folder)
+        return self._silent.get(workspace, "") if workspace else "it lies elsewhere than runs do"
 
     def stop(self) -> None:
         self.watch({})
@@ -52,7 +57,7 @@ class Pushes:
                     self._told(run)
         except (ClewError, OSError) as error:
             if not stop.is_set() and workspace not in self._silent:
-                self._silent.add(workspace)
+                self._silent[workspace] = str(error)
                 log.warning("what is watched comes about a second late, without a relay: %s", error)
 
 

@@ -25,6 +25,8 @@ class RunGrew:
     """It is over: nothing more will be told of it, and all that is asked of it is of the whole run."""
     pushed: bool = False
     """A relay said so when it happened: there are new events of entities. The figures are those of the last look."""
+    unheard: str = ""
+    """Why no relay tells of it, so that its entities are about a second late; "" where one does, or may do so soon."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import logging
 import os
 import queue
+import shutil
 import signal
 import time
 
@@ -131,8 +132,9 @@ def test_no_relay_is_started_for_what_nobody_watches_or_if_none_is_wanted(progra
     unwanted_session = Session(folder)
     wait_for(lambda: moments(unwanted_session, run.name) == 2)
     unwanted = followed(unwanted_session, relayed=lambda: False)
-    for told in (unwatched, unwanted):
-        assert not told.get(timeout=PATIENCE).pushed
+    for told, unheard in ((unwatched, ""), (unwanted, "relays are switched off")):
+        growth = told.get(timeout=PATIENCE)
+        assert (growth.pushed, growth.unheard) == (False, unheard)
     for turn in range(3):
         (folder / f"go-{turn}").touch()
     (folder / "stop").touch()
@@ -154,10 +156,22 @@ def test_without_a_relay_it_goes_on_and_the_log_says_so_once(program, followed, 
         told = followed(session, relayed=lambda: True)
         wait_for(lambda: caplog.messages)
         (folder / "go-0").touch()
-        until(told, lambda growth: moments(session, run.name) == 3)
+        late = until(told, lambda growth: moments(session, run.name) == 3)
+        assert str(folder) in late.unheard and not late.pushed
         (folder / "stop").touch()
         for turn in range(3):
             (folder / f"go-{turn}").touch()
         until(told, lambda growth: growth.finished)
     (said,) = caplog.messages
     assert "comes about a second late, without a relay" in said and str(folder) in said
+
+
+def test_a_program_whose_folder_is_gone_is_not_among_those_that_could_be_watched(program, tmp_path):
+    folder, process = program
+    run = run_of(folder)
+    wait_for(lambda: [one.id for one in elsewhere(tmp_path)].count(str(run)) == 1)
+    shutil.rmtree(folder)
+    assert process.poll() is None
+    assert str(run) not in [one.id for one in elsewhere(tmp_path)]
+    process.terminate()
+    folder.mkdir()

@@ -2,10 +2,17 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LiveEntities } from "../src/panel/model/entities/source";
 
-type Told = (growth: { run: string; finished: boolean; pushed: boolean }) => void;
+interface Growth {
+  run: string;
+  finished: boolean;
+  pushed: boolean;
+  unheard: string;
+}
+
+type Told = (growth: Omit<Growth, "unheard"> & Partial<Growth>) => void;
 
 /** A source whose program is told of by `tell`, and the times in ms at which more was asked for since the last look. */
-async function followed(): Promise<{ tell: Told; looks: () => number[]; end: () => void }> {
+async function followed(): Promise<{ tell: Told; looks: () => number[]; end: () => void; source: LiveEntities }> {
   let tell: Told = () => undefined;
   const context = {
     request: () => Promise.resolve({ run: { id: "run" } }),
@@ -23,7 +30,7 @@ async function followed(): Promise<{ tell: Told; looks: () => number[]; end: () 
     found = [];
     return seen;
   };
-  return { tell: (growth) => { tell(growth); }, looks, end }; // prettier-ignore
+  return { tell: (growth) => { tell({ unheard: "", ...growth }); }, looks, end, source }; // prettier-ignore
 }
 
 beforeEach(() => {
@@ -72,4 +79,19 @@ test("once it is left nothing more is asked for", async () => {
   end();
   vi.advanceTimersByTime(5000);
   expect(looks()).toEqual([]);
+});
+
+test("where no relay is to be had it is asked twice a second, and why is known", async () => {
+  const { tell, looks, end, source } = await followed();
+  vi.advanceTimersByTime(1000);
+  looks();
+  for (let second = 0; second < 3; second += 1) {
+    tell({ run: "run", finished: false, pushed: false, unheard: "relays are switched off" });
+    vi.advanceTimersByTime(1000);
+    expect(looks()).toHaveLength(2);
+  }
+  expect(source.unheard).toBe("relays are switched off");
+  tell({ run: "run", finished: false, pushed: true });
+  expect(source.unheard).toBe("");
+  end();
 });

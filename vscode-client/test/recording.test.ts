@@ -71,6 +71,7 @@ describe("what is said of a program that is watched", () => {
     errors: 1,
     finished: false,
     pushed: false,
+    unheard: "",
   };
 
   it("counts its events", () => {

@@ -139,6 +139,14 @@ export class Panel implements PageActions, KeyActions {
     }
   }
 
+  /** Programs come and go, and so do their folders. */
+  lookElsewhere(): void {
+    void this.transport.request("clew/runs", { elsewhere: true }).then(
+      ({ elsewhere }) => { this.store.update({ elsewhere }); },
+      () => undefined,
+    ); // prettier-ignore
+  }
+
   async pickRun(run: string): Promise<void> {
     const { place, elsewhere } = this.store.state;
     const { kind } = this;

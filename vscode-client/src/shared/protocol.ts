@@ -606,6 +606,8 @@ export interface RunGrew {
   finished: boolean;
   /** A relay said so when it happened: there are new events of entities. The figures are those of the last look. */
   pushed: boolean;
+  /** Why no relay tells of it, so that its entities are about a second late; "" where one does, or may do so soon. */
+  unheard: string;
 }
 
 /** To the panel: there is more of a run. */

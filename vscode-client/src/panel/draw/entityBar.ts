@@ -14,6 +14,8 @@ export interface BarActions {
   step(by: 1 | -1): void;
   /** Is there more to come? Then it can be followed. */
   readonly live: boolean;
+  /** Why that comes late. */
+  readonly unheard: string;
 }
 
 export function entityBar(player: EntityPlayer, activity: readonly number[], act: BarActions): TemplateResult {
@@ -99,12 +101,12 @@ export function entityBar(player: EntityPlayer, activity: readonly number[], act
             type="button"
             class="follow"
             aria-pressed=${player.following ? "true" : "false"}
-            title="Show what happens as it does"
+            title=${act.unheard ? `About a second late, for no relay tells of it: ${act.unheard}` : "Show what happens as it does"}
             @click=${() => {
               player.follow(!player.following);
             }}
           >
-            Live
+            ${act.unheard ? "Live, 1 s late" : "Live"}
           </button>`
         : nothing
     }

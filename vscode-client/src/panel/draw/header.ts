@@ -24,6 +24,8 @@ export interface HeaderActions {
   showView(view: string): void;
   move(by: number): void;
   pickRun(run: string): Promise<void>;
+  /** Somebody is about to choose a run: which go on elsewhere now? */
+  lookElsewhere(): void;
   showHelp(shown: boolean): void;
   readonly copying: { toggle(): void; copy(choice: Choice): Promise<void> };
 }
@@ -37,7 +39,9 @@ export function drawHeader(state: Readonly<Shared>, actions: HeaderActions): Tem
   const { kinds, kind, view } = actions;
   const elsewhere = kind?.watches ? state.elsewhere : [];
   const asked = [
-    kind?.inRun && runs.length + elsewhere.length > 0 ? runPicker(runs, elsewhere, actions) : nothing,
+    kind?.inRun && runs.length + elsewhere.length > 0
+      ? runPicker(runs, elsewhere, actions, kind.watches === true)
+      : nothing,
     kind && kind.levels !== "none" ? levelPicker(place, kind, actions) : nothing,
     view?.controls?.() ?? nothing,
     view ? searchBox(place, view, actions) : nothing,
@@ -140,8 +144,16 @@ function wayBack(actions: HeaderActions): TemplateResult | typeof nothing {
   </nav>`;
 }
 
-function runPicker(runs: readonly RunRef[], elsewhere: readonly RunRef[], actions: HeaderActions): TemplateResult {
-  return html`<label class="picker run"
+function runPicker(
+  runs: readonly RunRef[],
+  elsewhere: readonly RunRef[],
+  actions: HeaderActions,
+  watches: boolean,
+): TemplateResult {
+  const look = (): void => {
+    if (watches) actions.lookElsewhere();
+  };
+  return html`<label class="picker run" @pointerenter=${look} @focusin=${look}
     ><span class="word">Run</span>
     <select
       aria-label="Run"

@@ -20,6 +20,19 @@ export function runTitle(run: RunRef): string {
   const time = today
     ? started.toLocaleTimeString()
     : started.toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" });
-  const state = !run.finished ? " · running" : run.exitCode ? ` · exit ${run.exitCode}` : "";
+  const state = !run.finished
+    ? ` · running${howLong(Date.now() - run.started)}`
+    : run.exitCode
+      ? ` · exit ${run.exitCode}`
+      : "";
   return `${run.name} · ${time}${state}`;
+}
+
+/** Which of two programs of the same name was left running tells for how long it has run. */
+function howLong(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "";
+  const hours = Math.floor(minutes / 60);
+  if (hours < 1) return ` for ${minutes} min`;
+  return hours < 48 ? ` for ${hours} h` : ` for ${Math.floor(hours / 24)} days`;
 }

@@ -18,6 +18,7 @@ import { zoomControls } from "../draw/zoomControls";
 import type { EntitiesQuestion } from "../kinds/entities";
 import { untimed } from "../model/entities/moment";
 import { isSame } from "../model/entities/order";
+import { LiveEntities } from "../model/entities/source";
 import { stepWords } from "../model/entities/words";
 import { EntitiesStage, type Watching } from "./entitiesStage";
 import { EntityChoice } from "./entityChoice";
@@ -283,6 +284,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
       clarity: stage.clarity,
       bar: entityBar(player, answer.activity, {
         live: this.live,
+        unheard: this.choice.source instanceof LiveEntities ? this.choice.source.unheard : "",
         step: (by) => void this.step(by),
         seek: (share) => {
           const { from, to } = player.playback.span;

@@ -77,12 +77,16 @@ export class RecordedEntities implements EntitySource {
 /** How often more is asked for after a notification, and how long after the last time in ms: so that an event is seen within a quarter of a second. */
 const MORE = 8;
 const MORE_MS = 110;
+/** Where no relay is to be had that would tell of it: once between two notifications. */
+const UNHEARD_MS = 500;
 const NOTHING = { changed: [], removed: [], lines: [], hiddenLines: 0, unseen: 0 };
 
 /** What a program that still runs has recorded so far; the host says when there is more. */
 export class LiveEntities extends RecordedEntities {
   /** Of what was asked for, which may be named otherwise. */
   private run = "";
+  /** Why it comes late: no relay tells of it. */
+  unheard = "";
 
   override async state(when: Parameters<EntitySource["state"]>[0]): Promise<EntitiesResult> {
     const answer = await super.state(when);
@@ -103,19 +107,23 @@ export class LiveEntities extends RecordedEntities {
     const next = (): void => {
       if (left === 0) return;
       left -= 1;
-      timer = setTimeout(() => {
-        listener(false);
-        next();
-      }, MORE_MS);
+      timer = setTimeout(
+        () => {
+          listener(false);
+          next();
+        },
+        this.unheard ? UNHEARD_MS : MORE_MS,
+      );
     };
     let told = false;
-    const end = this.context.followRuns(({ run, finished, pushed }) => {
+    const end = this.context.followRuns(({ run, finished, pushed, unheard }) => {
       if (run !== this.run) return;
       clearTimeout(timer);
       told ||= pushed;
+      this.unheard = pushed ? "" : unheard;
       listener(finished);
       // Who is told of everything at once needs to ask no more than that.
-      left = finished || told ? 0 : MORE;
+      left = finished || told ? 0 : this.unheard ? 1 : MORE;
       next();
     });
     // A relay that is started for it takes a second until it tells of everything.
