@@ -69,8 +69,12 @@ class Forward:
         self._answers: dict[str, asyncio.Queue[dict[str, Any]]] = {}
 
     def is_done(self, run: str) -> bool:
-        """Or is there nobody to pass it on to?"""
-        return run in self._done or time.monotonic() - self._reached > GIVE_UP
+        return run in self._done
+
+    @property
+    def is_unreachable(self) -> bool:
+        """For so long that nobody waits for it."""
+        return time.monotonic() - self._reached > GIVE_UP
 
     async def run(self, streams: dict[str, Stream]) -> None:
         """Until it is cancelled."""

@@ -133,7 +133,7 @@ class Relay:
             told = False
             for stream in list(self.streams.values()):
                 told |= await self._step(stream)
-            if self.viewers.count or self._spans.is_busy or not all(map(self._is_done, self.streams.values())):
+            if self.viewers.count or self._spans.is_busy or any(map(self._is_waited_for, self.streams.values())):
                 self._busy_at = began
             if began - self._busy_at > self._grace:
                 return
@@ -188,8 +188,16 @@ class Relay:
         """Is all of it told, and passed on?"""
         return stream.is_over and all(one.is_done(stream.run) for one in self._forwards)
 
+    def _is_waited_for(self, stream: Stream) -> bool:
+        """What nobody can be found to pass on to is left to the next relay."""
+        return not stream.is_over or any(not (one.is_unreachable or one.is_done(stream.run)) for one in self._forwards)
+
     def _let_go(self) -> None:
         for run, at in list(self._ended.items()):
-            if time.monotonic() - at > LINGER and self._is_done(self.streams[run]):
+            if time.monotonic() - at <= LINGER:
+                continue
+            if self._is_done(self.streams[run]):
                 del self._ended[run]
                 self.streams.pop(run).close(remove=True)
+            else:
+                self.streams[run].forget()

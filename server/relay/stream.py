@@ -135,6 +135,11 @@ class Stream:
             return None
         return [one.told for one in reversed(found)]
 
+    def forget(self) -> None:
+        """Who comes again gets the state."""
+        self._recent.clear()
+        self._bytes = 0
+
     def _keep(self, told: Told) -> None:
         self._recent.append(_Recent(told, time.monotonic()))
         self._bytes += len(told.message)

@@ -1,9 +1,11 @@
 """A relay passes runs on to another one, which has them as its own: whatever is killed, and however many are in between."""
 
+import asyncio
 import base64
 import hashlib
 import json
 import os
+import socket
 import time
 import zlib
 
@@ -13,8 +15,11 @@ from clew.records import sources
 from clew.records.alive import STAYS_AWAY
 from clew.records.reader import read_run
 from clew.records.run import ORIGIN_FILE, load_run
+from clew.server.relay import forward, relay
 from clew.server.relay.forward import Forward, ForwardError
+from clew.server.relay.journal import FOLDER
 from clew.server.relay.lifetime import Address, ensure_relay
+from clew.server.relay.listening import Listening
 from clew.server.relay.mirror import Mirror, MirrorError
 from clew.server.relay.watcher import Events, Over, watch
 from clew.server.session import run_ref
@@ -176,3 +181,20 @@ def test_a_run_whose_machine_stays_away_is_over_and_goes_on_when_it_comes_back(c
     assert run_ref(mirrored, load_run(mirrored)).problems == []
     assert recorded(mirrored) == recorded(run_folder(first))
     _same_records(run_folder(first), mirrored)
+
+
+def test_what_nobody_could_be_found_to_pass_on_to_is_passed_on_by_the_next_relay(chain, monkeypatch):
+    monkeypatch.setattr(forward, "GIVE_UP", 0.5)
+    monkeypatch.setattr(relay, "LINGER", 0.0)
+    relays = chain(2)
+    first, last = relays.workspaces
+    relays.stop(0)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nobody = Address(f"ws://127.0.0.1:{taken.getsockname()[1]}", "a-token-of-some-length")
+    finish(start(first, TASKS, 20))
+    asyncio.run(relay.Relay([first], Listening(), grace=0.5, to=[nobody]).run())
+    assert (run_folder(first) / FOLDER).is_dir()
+    relays.start(0)
+    seen = Seen().watch(watch(lambda: ensure_relay(last), patience=0, again_for=60))
+    assert_lost_and_doubled_nothing(seen, run_folder(first))
+    _same_records(run_folder(first), run_folder(last))
