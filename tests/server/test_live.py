@@ -272,3 +272,65 @@ async def test_threads_and_tasks_of_a_running_program_are_there_and_its_spec_is_
     assert [box["kind"] for box in found["boxes"]].count("thread") == 1
     with pytest.raises(JsonRpcException, match="recorded no event of an entity"):
         await ask(client, "clew/entities", {"run": growth.run, "source": "spec"})
+
+
+WORKER = """\
+import pathlib, queue, threading, time
+
+def wait(number):
+    while not pathlib.Path(f"go-{number}").exists():
+        time.sleep(0.005)
+
+def serve(todo, done):
+    while (item := todo.get()) is not None:
+        handle(item)
+        done.put(item)
+
+def handle(item):
+    return item
+
+def main():
+    todo, done = queue.Queue(), queue.Queue()
+    worker = threading.Thread(target=serve, args=(todo, done), name="worker")
+    worker.start()
+    wait(0)
+    for item in range(3):
+        todo.put(item)
+        done.get()
+    wait(1)
+    todo.put(None)
+    worker.join()
+
+main()
+"""
+
+
+async def test_a_walk_begins_at_a_thread_of_a_running_program_and_leads_to_the_other_one(client, start):
+    folder = client.folder
+    (folder / "app.py").write_text(WORKER)
+    program = start(folder)
+    (folder / "go-0").touch()
+    run = {"run": (await told(client, lambda growth: growth.calls and not growth.finished)).run, "source": "strands"}
+
+    async def threads():
+        boxes = (await ask(client, "clew/entities", run))["boxes"]
+        return {box["name"]: box for box in boxes if box["kind"] == "thread"}
+
+    while (await threads()).get("worker", {}).get("sent", 0) < 3:
+        await asyncio.sleep(0.1)
+    worker = (await threads())["worker"]["entity"]
+    newest = (await ask(client, "clew/entity", run | {"entity": worker}))["happenings"][0]
+    assert (newest["what"], newest["name"], newest["otherName"]) == ("communication", "worker", "MainThread")
+    origin = await ask(client, "clew/entityOrigin", run | {"entity": worker})
+    here = {"run": origin["run"], "target": {"event": origin["event"]}}
+    # What came of the worker's last item, and, a step back, the worker that had put it.
+    card = (await ask(client, "clew/walk", here))["card"]
+    assert (card["strand"], card["function"], card["kind"]) == ("MainThread", "app:main", "receive")
+    assert abs(card["timeNs"] - newest["ns"]) < 1e6
+    cause = (await ask(client, "clew/walk", here | {"step": "cause"}))["card"]
+    assert (cause["strand"], cause["function"], cause["kind"]) == ("worker", "app:serve", "send")
+    (folder / "go-1").touch()
+    await told(client, lambda growth: growth.finished)
+    assert program.wait(60) == 0
+    # The same events, although the run has others by now.
+    assert (await ask(client, "clew/walk", here | {"step": "cause"}))["card"] == cause
