@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from clew.records.run import list_runs
+from clew.records.run import RunInfo, list_runs
 from clew.server.following import Following
 from clew.server.panel.entities import entities_view
 from clew.server.protocol import EntitiesParams
@@ -76,7 +76,8 @@ def followed():
 
 def run_of(folder):
     deadline = time.monotonic() + PATIENCE
-    while not (found := list_runs(folder)):
+    # A run's folder is there a moment before its description.
+    while not (found := [one for one in list_runs(folder) if isinstance(one[1], RunInfo)]):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return found[0][0]
