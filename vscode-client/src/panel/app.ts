@@ -226,9 +226,9 @@ export class Panel implements PageActions, KeyActions {
   private async request<M extends Method>(
     method: M,
     params: Methods[M]["params"],
-    stoppable = false,
+    ofQuestion = false,
   ): Promise<Methods[M]["result"]> {
-    const result = await this.asking.request(method, params, stoppable);
+    const result = await this.asking.request(method, params, ofQuestion);
     if ("levels" in result && result.levels.length > 0) this.levels = result.levels;
     return result;
   }

@@ -17,6 +17,8 @@ export class Asking {
   private readonly answers = new Answers();
   /** Ends what is under way for the present question. */
   private underWay = new AbortController();
+  /** Ends what is under way beside it: a step of a walk, say, which goes on in all views. */
+  private beside = new AbortController();
   private slowTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -24,17 +26,18 @@ export class Asking {
     private readonly transport: Transport,
   ) {}
 
-  /** `stoppable`: for the present question, with which it ends. */
+  /** `ofQuestion`: for the present question, with which it ends. */
   async request<M extends Method>(
     method: M,
     params: Methods[M]["params"],
-    stoppable = false,
+    ofQuestion = false,
   ): Promise<Methods[M]["result"]> {
     const known = this.recalling ? this.answers.recall(method, params) : undefined;
     if (known !== undefined) return known as Methods[M]["result"];
     this.busier(1);
     try {
-      const result = await this.transport.request(method, params, stoppable ? this.underWay.signal : undefined);
+      const { signal } = ofQuestion ? this.underWay : this.beside;
+      const result = await this.transport.request(method, params, signal);
       this.answers.keep(method, params, result);
       return result;
     } finally {
@@ -42,14 +45,16 @@ export class Asking {
     }
   }
 
-  /** Stops what is under way: something else is asked, or nothing any more. */
+  /** Stops all that is under way. */
   stop(): void {
     this.underWay.abort();
+    this.beside.abort();
+    this.beside = new AbortController();
   }
 
-  /** Stops what is under way and begins another question. */
+  /** Ends the present question and begins another one. */
   begin(): void {
-    this.stop();
+    this.underWay.abort();
     this.underWay = new AbortController();
   }
 

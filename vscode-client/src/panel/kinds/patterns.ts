@@ -18,7 +18,7 @@ registerView<PatternsParams>({
     { keys: "a  d", what: "an earlier, a later window" },
     { keys: "0", what: "the whole run" },
     { keys: "t", what: "show it on the timeline" },
-    { keys: "f", what: "show all of the diagram" },
+    { keys: "f  +  −", what: "all of the diagram, closer, farther" },
   ],
   question: question<PatternsParams>(
     {},

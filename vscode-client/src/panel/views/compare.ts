@@ -8,7 +8,7 @@ import type { CompareGraph, CompareParams, CompareResult } from "../../shared/pr
 import { drawCategories } from "../draw/categories";
 import { drawCategory } from "../draw/category";
 import { flowLegend } from "../draw/flow/legend";
-import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
+import { emptyState, notice, RECORD_COMMAND } from "../draw/parts";
 import { pairPickers } from "../draw/pickers";
 import type { CompareQuestion } from "../kinds/compare";
 import { filterCategories } from "../model/compare";
@@ -100,7 +100,7 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
   }
 
   draw(): TemplateResult {
-    const { runs, runsKnown, busy } = this.context.store.state;
+    const { runs, runsKnown } = this.context.store.state;
     // Two requests of one run can be compared, too.
     if (runsKnown && runs.length < 2 && this.context.question.before.length === 0) {
       return html`<div class="view">
@@ -113,13 +113,7 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
     }
     const answer = this.answer;
     return html`<div class="view diff compare ${this.requestFlow.wide ? "wide" : ""}">
-      ${
-        answer
-          ? this.drawAnswer(answer)
-          : busy > 0
-            ? asking("Comparing …")
-            : emptyState("Which two runs?", "Choose the run before and the run after, above.")
-      }
+      ${answer ? this.drawAnswer(answer) : this.drawWaiting()}
     </div>`;
   }
 

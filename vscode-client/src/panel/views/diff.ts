@@ -6,7 +6,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { DiffParams, DiffResult } from "../../shared/protocol";
 import "../draw/graph";
-import { asking, bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
+import { bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { pairPickers } from "../draw/pickers";
 import { oneStop, rowKeys } from "../draw/rows";
 import { type DiffLine, diffLines, filterRows } from "../model/diff";
@@ -53,7 +53,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
   }
 
   draw(): TemplateResult {
-    const { runs, runsKnown, busy } = this.context.store.state;
+    const { runs, runsKnown } = this.context.store.state;
     if (runsKnown && runs.length < 2) {
       return html`<div class="view">
         ${emptyState(
@@ -64,15 +64,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
       </div>`;
     }
     const answer = this.answer;
-    return html`<div class="view diff">
-      ${
-        answer
-          ? this.drawAnswer(answer)
-          : busy > 0
-            ? asking("Comparing …")
-            : emptyState("Which two runs?", "Choose the run before and the run after, above.")
-      }
-    </div>`;
+    return html`<div class="view diff">${answer ? this.drawAnswer(answer) : this.drawWaiting()}</div>`;
   }
 
   private drawAnswer({ result, graph, params }: Answer): TemplateResult {

@@ -3,9 +3,10 @@
  *
  * Invariant: what is chosen stays chosen in the next answer, as far as it is there.
  */
-import type { TemplateResult } from "lit";
+import { nothing, type TemplateResult } from "lit";
 import type { FlowElement } from "../draw/flow/element";
 import type { GraphElement } from "../draw/graph";
+import { asking, emptyState } from "../draw/parts";
 import { nodesOf, search, type Searchable } from "../model/graph";
 import type { Context, Selection, View } from "./view";
 
@@ -65,6 +66,13 @@ export abstract class PairView<Q extends object, Answer extends { graph: Searcha
     this.match = (this.match + by + matches.length) % matches.length;
     const id = matches[this.match];
     if (id !== undefined) this.choose([id]);
+  }
+
+  /** As long as there is no answer. What went wrong is said above the view, and is no reason to choose other runs. */
+  protected drawWaiting(): TemplateResult | typeof nothing {
+    const { busy, error } = this.context.store.state;
+    if (busy > 0) return asking("Comparing …");
+    return error ? nothing : emptyState("Which two runs?", "Choose the run before and the run after, above.");
   }
 
   protected choose(nodes: readonly string[]): void {

@@ -12,6 +12,7 @@ import type { GraphElement } from "../draw/graph";
 import { patternSide } from "../draw/patternSide";
 import { drawTimes } from "../draw/patternTimes";
 import { oneStop, rowKeys } from "../draw/rows";
+import { CLOSER } from "../draw/zoomControls";
 import { arrows, count, duration, thousands } from "../model/format";
 import { filterPatterns, patternRows, type PatternView, windowed } from "../model/patterns";
 import { search } from "../model/graph";
@@ -87,7 +88,10 @@ export class PatternsView implements View<PatternsParams, Answer> {
   }
 
   key(event: KeyboardEvent): boolean {
-    if (event.key === "f" && this.element) this.element.fit();
+    const { element } = this;
+    if (event.key === "f" && element) element.fit();
+    else if (["+", "="].includes(event.key) && element) element.zoomBy(CLOSER);
+    else if (event.key === "-" && element) element.zoomBy(1 / CLOSER);
     else if (event.key === "t") void this.showTime();
     else return this.looks.key(event);
     return true;
