@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pathGroups, pathLanes, waitsOf, whatIfLabels } from "../src/panel/model/path";
+import { filterGroups, filterSegments, pathGroups, pathLanes, waitsOf, whatIfLabels } from "../src/panel/model/path";
 import type { CriticalPathResult, PathSegment } from "../src/shared/protocol";
 import { random } from "./random";
 import { RUN, segment } from "./samples";
@@ -120,5 +120,27 @@ describe("a path by label", () => {
       ["app:f", 70],
     ]);
     expect(whatIfLabels(path)).toEqual(["app:g", "app:f", "app:h", "app:i"]);
+  });
+});
+
+describe("a search in a path", () => {
+  const segments = [
+    { ...segment("app:Store.write", 0, 5, 2), process: "server c1", strand: "Task-1", waitFor: "a lock" },
+    { ...segment("app:Store.read", 7, 5, 0), process: "client", strand: "MainThread", waitFor: "" },
+  ];
+  const found = (text: string): string[] => filterSegments(segments, text).map((one) => one.label);
+
+  it("finds segments by label, process, thread or task, and what they waited for, in any case", () => {
+    expect(found("store.WRITE")).toEqual(["app:Store.write"]);
+    expect(found("mainthread")).toEqual(["app:Store.read"]);
+    expect(found("c1 lock")).toEqual(["app:Store.write"]);
+    expect(found("c1 mainthread")).toEqual([]);
+    expect(found(" ")).toHaveLength(2);
+  });
+
+  it("finds labels by what their segments waited for", () => {
+    const groups = pathGroups(result(segments), false);
+    expect(filterGroups(groups, "lock").map((one) => one.label)).toEqual(["app:Store.write"]);
+    expect(filterGroups(groups, "store")).toHaveLength(2);
   });
 });

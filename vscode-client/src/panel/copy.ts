@@ -13,10 +13,13 @@ interface Vector {
   height: number;
 }
 
-const writers = new WeakMap<Element, () => Vector>();
+/** Gives undefined where there is nothing to draw. */
+type Write = () => Vector | undefined;
 
-/** Canvases in an element can be had as SVG, too. */
-export function canBeSvg(element: Element, write: () => Vector): void {
+const writers = new WeakMap<Element, Write>();
+
+/** What is drawn in an element in another way than by one SVG can be had as SVG, too. */
+export function canBeSvg(element: Element, write: Write): void {
   element.classList.add("can-be-svg");
   writers.set(element, write);
 }
@@ -37,13 +40,14 @@ export async function copy(root: ParentNode, what: What, name: string): Promise<
     return "The table is on the clipboard, as CSV.";
   }
   const svg = drawing(root);
+  const vector = svg ? standalone(svg) : writer(root)?.();
   if (what === "svg") {
-    const vector = svg ? standalone(svg) : writer(root)?.();
     if (!vector) throw new Error("There is no drawing here.");
     await navigator.clipboard.writeText(vector.text);
     return "The drawing is on the clipboard, as SVG.";
   }
-  const image = svg ? await painted(svg) : await pictured(root);
+  // A canvas is a picture already.
+  const image = vector && (svg || !root.querySelector("canvas")) ? await painted(vector) : await pictured(root);
   try {
     await navigator.clipboard.write([new ClipboardItem({ "image/png": image })]);
     return "The picture is on the clipboard.";
@@ -66,7 +70,7 @@ function drawing(root: ParentNode): SVGSVGElement | undefined {
   return found.filter((one) => area(one) > 0).sort((a, b) => area(b) - area(a))[0];
 }
 
-function writer(root: ParentNode): (() => Vector) | undefined {
+function writer(root: ParentNode): Write | undefined {
   const element = root.querySelector(".can-be-svg");
   return element ? writers.get(element) : undefined;
 }
@@ -119,8 +123,7 @@ function standalone(svg: SVGSVGElement): Vector {
 /** Larger ones are drawn smaller: browsers have a limit. */
 const WIDEST = 8_000;
 
-async function painted(svg: SVGSVGElement): Promise<Blob> {
-  const { text, width, height } = standalone(svg);
+async function painted({ text, width, height }: Vector): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();

@@ -9,14 +9,14 @@ import { hueOf, inkOn } from "../model/hue";
 import { HEAD, type Lane, ROW, topOf } from "../model/lanes";
 import { ticks, xOf } from "../model/span";
 import { BUCKETS, tileLength, tilesFor } from "../model/tiles";
-import { asked, type Box, css, fitted, type Scene } from "./scene";
+import { asked, type Box, css, fitted, type Scene, type TimelinePen } from "./scene";
 import { labelAlpha } from "./tiles";
 
 const SMALLEST_NAME = 26;
 /** Names of a frame at most. */
 const MOST_NAMES = 600;
 
-export function drawGrid(context: CanvasRenderingContext2D, scene: Scene, body: number): void {
+export function drawGrid(context: TimelinePen, scene: Scene, body: number): void {
   context.fillStyle = scene.colours.line;
   context.globalAlpha = 0.5;
   for (const tick of ticks(scene.span, body)) {
@@ -25,7 +25,7 @@ export function drawGrid(context: CanvasRenderingContext2D, scene: Scene, body: 
   context.globalAlpha = 1;
 }
 
-export function drawLane(context: CanvasRenderingContext2D, scene: Scene, lane: Lane, body: number): void {
+export function drawLane(context: TimelinePen, scene: Scene, lane: Lane, body: number): void {
   const { first, count } = tilesFor(scene.span, scene.scale);
   for (const block of asked(lane)) {
     const [top, row] = lane.kind === "process" ? [lane.top + 3, HEAD - 6] : [lane.top + (block.depth ?? 0) * ROW, ROW];
@@ -46,7 +46,7 @@ interface Place {
 }
 
 /** The tile, or what is there of wider or narrower ones. */
-function drawTile(context: CanvasRenderingContext2D, scene: Scene, place: Place): void {
+function drawTile(context: TimelinePen, scene: Scene, place: Place): void {
   const { scale } = scene;
   if (put(context, scene, place, scale, place.number)) return;
   for (let wider = scale + 1; wider <= scale + 12; wider += 1) {
@@ -59,7 +59,7 @@ function drawTile(context: CanvasRenderingContext2D, scene: Scene, place: Place)
 }
 
 /** Draws the part of a picture that lies within the tile's place. */
-function put(context: CanvasRenderingContext2D, scene: Scene, place: Place, scale: number, number: number): boolean {
+function put(context: TimelinePen, scene: Scene, place: Place, scale: number, number: number): boolean {
   const picture = scene.picture(place.lane, scale, number);
   if (!picture) return false;
   const own = tileLength(scene.scale);
@@ -77,7 +77,7 @@ function put(context: CanvasRenderingContext2D, scene: Scene, place: Place, scal
 }
 
 /** Names on bars, where they are wide enough; bars of suspended calls are striped. */
-export function drawNames(context: CanvasRenderingContext2D, scene: Scene, shown: readonly Lane[], body: number): void {
+export function drawNames(context: TimelinePen, scene: Scene, shown: readonly Lane[], body: number): void {
   const { first, count } = tilesFor(scene.span, scene.scale);
   let names = 0;
   for (const lane of shown) {
@@ -118,7 +118,7 @@ export function drawNames(context: CanvasRenderingContext2D, scene: Scene, shown
 }
 
 function drawStripes(
-  context: CanvasRenderingContext2D,
+  context: TimelinePen,
   scene: Scene,
   { left, right, top }: { left: number; right: number; top: number },
 ): void {
@@ -138,7 +138,7 @@ function drawStripes(
   context.restore();
 }
 
-export function drawGaps(context: CanvasRenderingContext2D, scene: Scene, body: number): void {
+export function drawGaps(context: TimelinePen, scene: Scene, body: number): void {
   for (const { strand, missing } of scene.gaps) {
     const lane = scene.lanes.find((one) => one.kind === "strand" && one.strand.strand === strand);
     if (lane?.kind !== "strand" || missing.toNs < scene.span.from || missing.fromNs > scene.span.to) continue;
@@ -163,7 +163,7 @@ export function drawGaps(context: CanvasRenderingContext2D, scene: Scene, body: 
   }
 }
 
-export function drawArrows(context: CanvasRenderingContext2D, scene: Scene, body: number): void {
+export function drawArrows(context: TimelinePen, scene: Scene, body: number): void {
   context.strokeStyle = context.fillStyle = scene.colours.arrow;
   context.lineWidth = 1.2;
   context.globalAlpha = scene.arrows.length > 60 ? 0.25 : 0.8;
@@ -200,7 +200,7 @@ function clamp(x: number, body: number): number {
 }
 
 export function drawBox(
-  context: CanvasRenderingContext2D,
+  context: TimelinePen,
   scene: Scene,
   box: Box,
   { colour, thick, body }: { colour: string; thick: number; body: number },

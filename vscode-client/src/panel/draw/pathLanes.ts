@@ -1,24 +1,27 @@
 /** The critical path over time: a lane for each thread or task that it goes through, and where it goes from one to another. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
+import { ref } from "lit/directives/ref.js";
 import type { PathSegment } from "../../shared/protocol";
 import { duration, shortLabel } from "../model/format";
 import { type PathLanes, type Piece } from "../model/path";
 
 export const LANE = 22;
-const BAR = 12;
+export const BAR = 12;
 const TOP = (LANE - BAR) / 2;
 /** Of the width, so that the shortest is seen. */
-const SMALLEST = 0.0015;
+export const SMALLEST = 0.0015;
 
 export interface LaneActions {
   selected: ReadonlySet<string>;
   select(segment: PathSegment): void;
+  /** Told of the element that it is drawn in: the same function at each drawing. */
+  readonly attach: (element: Element | undefined) => void;
 }
 
 /** Names stand in a column of their own, so that they are never drawn over. */
 export function drawPathLanes({ lanes, handOvers }: PathLanes, totalNs: number, act: LaneActions): TemplateResult {
   const height = lanes.length * LANE;
-  return html`<div class="path-lanes">
+  return html`<div class="path-lanes" ${ref(act.attach)}>
     <ol class="lane-names">
       ${lanes.map((lane) => html`<li title=${lane.name}>${lane.name}</li>`)}
     </ol>

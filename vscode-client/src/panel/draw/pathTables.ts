@@ -2,12 +2,14 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { CriticalPathResult, Location, PathBranch } from "../../shared/protocol";
 import { count, duration, shortLabel } from "../model/format";
-import { type PathGroup, pathGroups } from "../model/path";
+import { filterGroups, type PathGroup, pathGroups } from "../model/path";
 import { bar } from "./parts";
 import { oneStop, rowKeys } from "./rows";
 
 export interface TableActions {
   selected: ReadonlySet<string>;
+  /** What is searched for, "" for nothing. */
+  search: string;
   select(label: string, location: Location | null): void;
   /** What led to an event. */
   why(event: number): void;
@@ -17,68 +19,72 @@ const WAITS_NAMED = 2;
 
 /** The labels of the path, each once. */
 export function byLabel(result: CriticalPathResult, act: TableActions): TemplateResult {
+  const groups = filterGroups(pathGroups(result, false), act.search);
   return html`<table class="segments path-groups">
-    <thead>
-      <tr>
-        <th scope="col">Label</th>
-        <th scope="col">Share of the path</th>
-        <th scope="col" class="number">Segments</th>
-        <th scope="col" class="number" title="Time spent working">Self</th>
-        <th scope="col" class="number" title="Time from the cause until this went on">Wait</th>
-      </tr>
-    </thead>
-    <tbody ${oneStop()}>
-      ${pathGroups(result, false).map((group) =>
-        row(
-          group,
-          act,
-          html`<td class="share">
-              <span class="bar-line"
-                ><svg aria-hidden="true">${bar("self", group.share)}</svg
-                ><span>${Math.round(100 * group.share)} %</span></span
-              >
-            </td>
-            <td class="number">${group.count}</td>
-            ${time(group.selfNs)} ${time(group.waitNs)}`,
-        ),
-      )}
-    </tbody>
-  </table>`;
+      <thead>
+        <tr>
+          <th scope="col">Label</th>
+          <th scope="col">Share of the path</th>
+          <th scope="col" class="number">Segments</th>
+          <th scope="col" class="number" title="Time spent working">Self</th>
+          <th scope="col" class="number" title="Time from the cause until this went on">Wait</th>
+        </tr>
+      </thead>
+      <tbody ${oneStop()}>
+        ${groups.map((group) =>
+          row(
+            group,
+            act,
+            html`<td class="share">
+                <span class="bar-line"
+                  ><svg aria-hidden="true">${bar("self", group.share)}</svg
+                  ><span>${Math.round(100 * group.share)} %</span></span
+                >
+              </td>
+              <td class="number">${group.count}</td>
+              ${time(group.selfNs)} ${time(group.waitNs)}`,
+          ),
+        )}
+      </tbody>
+    </table>
+    ${groups.length === 0 ? html`<p class="pad muted">Nothing on the path is called that.</p>` : nothing}`;
 }
 
 export function besidePath(result: CriticalPathResult, act: TableActions): TemplateResult {
-  const groups = pathGroups(result, true);
+  const groups = filterGroups(pathGroups(result, true), act.search);
   return html`
     ${
-      groups.length === 0
-        ? html`<p class="pad muted">All that worked until the end is on the path.</p>`
-        : html`<table class="segments path-groups">
-            <thead>
-              <tr>
-                <th scope="col">Beside the path</th>
-                <th scope="col" class="number" title="All that it worked until the path's end">Work</th>
-                <th
-                  scope="col"
-                  class="number"
-                  title="By how much any one stretch of it could take longer before the end comes later"
-                >
-                  Slack
-                </th>
-              </tr>
-            </thead>
-            <tbody ${oneStop()}>
-              ${groups.map((group) =>
-                row(
-                  group,
-                  act,
-                  html`${time(group.workNs)}
-                    <td class="number">
-                      ${group.slackNs === null ? html`<span title="Nothing on the path waits for it">not waited for</span>` : group.slackNs > 0 ? duration(group.slackNs) : "none"}
-                    </td>`,
-                ),
-              )}
-            </tbody>
-          </table>`
+      groups.length === 0 && act.search
+        ? html`<p class="pad muted">Nothing beside the path is called that.</p>`
+        : groups.length === 0
+          ? html`<p class="pad muted">All that worked until the end is on the path.</p>`
+          : html`<table class="segments path-groups">
+              <thead>
+                <tr>
+                  <th scope="col">Beside the path</th>
+                  <th scope="col" class="number" title="All that it worked until the path's end">Work</th>
+                  <th
+                    scope="col"
+                    class="number"
+                    title="By how much any one stretch of it could take longer before the end comes later"
+                  >
+                    Slack
+                  </th>
+                </tr>
+              </thead>
+              <tbody ${oneStop()}>
+                ${groups.map((group) =>
+                  row(
+                    group,
+                    act,
+                    html`${time(group.workNs)}
+                      <td class="number">
+                        ${group.slackNs === null ? html`<span title="Nothing on the path waits for it">not waited for</span>` : group.slackNs > 0 ? duration(group.slackNs) : "none"}
+                      </td>`,
+                  ),
+                )}
+              </tbody>
+            </table>`
     }
     ${result.hiddenBeside > 0 ? html`<p class="pad muted">And ${count(result.hiddenBeside, "more label")} with more slack.</p>` : nothing}
     ${result.branches.length > 0 ? branches(result, act) : nothing}

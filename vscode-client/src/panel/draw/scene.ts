@@ -13,6 +13,34 @@ import type { Colours, Names } from "./tiles";
 export const AXIS = 24;
 export const FONT = "11px";
 
+/** What a frame is drawn with: a canvas' context, or what writes the same into a file. */
+export type TimelinePen = Pick<
+  CanvasRenderingContext2D,
+  | "beginPath"
+  | "bezierCurveTo"
+  | "clip"
+  | "drawImage"
+  | "fill"
+  | "fillRect"
+  | "fillStyle"
+  | "fillText"
+  | "font"
+  | "globalAlpha"
+  | "imageSmoothingEnabled"
+  | "lineTo"
+  | "lineWidth"
+  | "measureText"
+  | "moveTo"
+  | "rect"
+  | "restore"
+  | "save"
+  | "stroke"
+  | "strokeRect"
+  | "strokeStyle"
+  | "textBaseline"
+  | "translate"
+>;
+
 export interface Box {
   strand: number;
   depth: number;
@@ -71,16 +99,24 @@ export function fontFamily(): string {
 const widths = new Map<string, number>();
 
 /** As much of a text as has room. */
-export function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+export function fitted(context: TimelinePen, text: string, room: number): string {
+  const width = widthOf(context, text);
+  if (width <= room) return text;
+  for (let keep = Math.floor((room / width) * text.length) - 1; keep > 1; keep -= 1) {
+    const cut = `${text.slice(0, keep)}…`;
+    if (widthOf(context, cut) <= room) return cut;
+  }
+  return "";
+}
+
+function widthOf(context: TimelinePen, text: string): number {
   let width = widths.get(text);
   if (width === undefined) {
     width = context.measureText(text).width;
     if (widths.size > 5000) widths.clear();
     widths.set(text, width);
   }
-  if (width <= room) return text;
-  const keep = Math.floor((room / width) * text.length) - 1;
-  return keep > 1 ? `${text.slice(0, keep)}…` : "";
+  return width;
 }
 
 export function css([r, g, b]: Rgb): string {

@@ -3,8 +3,9 @@ import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 
 import type { CriticalPathResult, Location, MissingEvents, PathSegment } from "../../shared/protocol";
 import { count, duration, offset, shortLabel } from "../model/format";
 import { gapName, gapsAt, gapSpans } from "../model/gaps";
+import { filterSegments } from "../model/path";
 import { shortProcesses, withMachines } from "../model/processes";
-import { ROWS_OF_THEIR_OWN, type SegmentRow, segmentRows, withGaps } from "../model/segments";
+import { ROWS_FOUND, ROWS_OF_THEIR_OWN, type SegmentRow, segmentRows, withGaps } from "../model/segments";
 import { gapSample } from "./parts";
 import { oneStop, rowKeys } from "./rows";
 
@@ -12,6 +13,8 @@ export interface SegmentActions {
   selected: ReadonlySet<string>;
   /** Folded rows that are shown segment by segment, by their start. */
   opened: ReadonlySet<number>;
+  /** What is searched for, "" for nothing: only such segments are listed. */
+  search: string;
   select(segment: PathSegment): void;
   reveal(location: Location): void;
   open(row: SegmentRow): void;
@@ -25,62 +28,67 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
     shortProcesses([...result.segments, ...result.gaps].map((one) => one.process)),
     result.processes,
   );
-  const rows = segmentRows(result.segments, wide ? ROWS_OF_THEIR_OWN : ROWS_OF_THEIR_OWN / 2, actions.opened);
+  const found = filterSegments(result.segments, actions.search);
+  const most = actions.search ? ROWS_FOUND : wide ? ROWS_OF_THEIR_OWN : ROWS_OF_THEIR_OWN / 2;
+  const rows = segmentRows(found, most, actions.opened);
   const longest = Math.max(1, ...rows.map((row) => row.selfNs + row.waitNs));
   return html`<table class="segments ${wide ? "wide" : ""}">
-    <thead>
-      <tr>
-        <th scope="col">Segment</th>
-        ${wide ? html`<th scope="col" class="timeline">${axis(span)}</th>` : nothing}
-        <th scope="col" class="number" title="Time spent working">Self</th>
-        <th scope="col" class="number" title="Time from the cause until this went on">Wait</th>
-        <th scope="col" class="number" title="How much later the other branches could end without delaying this">
-          Slack
-        </th>
-      </tr>
-    </thead>
-    <tbody ${oneStop()}>
-      ${withGaps(rows, result.gaps).map(({ row, gap }) => {
-        if (gap) return gapLine(gap, processes.get(gap.process) ?? gap.process, { begin, span, wide });
-        const [segment] = row.segments;
-        if (!segment) return nothing;
-        const folded = row.segments.length > 1;
-        const chosen = row.segments.some((one) => one.nodeId !== "" && actions.selected.has(one.nodeId));
-        const heavy = !folded && row.selfNs + row.waitNs >= longest * 0.5;
-        const inside = gapsAt(result.gaps, [...new Set(row.segments.flatMap((one) => one.gaps))]);
-        const bar = timeBar(row, inside, { begin, span, wide });
-        const clock = folded ? "" : segment.clock;
-        const keys = rowKeys(() => {
-          if (folded) {
-            actions.open(row);
-            return;
-          }
-          actions.select(segment);
-          if (segment.location) actions.reveal(segment.location);
-        });
-        return html`<tr
-          class="${chosen && !folded ? "selected" : ""} ${heavy ? "heavy" : ""} ${folded ? "folded" : ""}"
-          tabindex="-1"
-          aria-current=${chosen ? "true" : "false"}
-          @click=${keys.click}
-          @keydown=${keys.keydown}
-        >
-          ${
-            folded
-              ? html`<th scope="row" title="Show them one by one">${count(row.segments.length, "short segment")} …</th>`
-              : html`<th scope="row" title=${segment.label}>
-                  <span class="name">${shortLabel(segment.label)}</span>
-                  <span class="where" title=${segment.process}>${processes.get(segment.process) ?? ""}</span>
-                  ${segment.waitFor ? html`<span class="where" title=${segment.waitWhy}>waited: ${segment.waitFor}</span>` : nothing}
-                  ${clock ? html`<span class="where clock" title=${clock}>${clock}</span>` : nothing}
-                  ${wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${bar}</svg>`}
-                </th>`
-          }
-          ${wide ? html`<td class="timeline"><svg aria-hidden="true">${bar}</svg></td>` : nothing} ${figures(row)}
-        </tr>`;
-      })}
-    </tbody>
-  </table>`;
+      <thead>
+        <tr>
+          <th scope="col">Segment</th>
+          ${wide ? html`<th scope="col" class="timeline">${axis(span)}</th>` : nothing}
+          <th scope="col" class="number" title="Time spent working">Self</th>
+          <th scope="col" class="number" title="Time from the cause until this went on">Wait</th>
+          <th scope="col" class="number" title="How much later the other branches could end without delaying this">
+            Slack
+          </th>
+        </tr>
+      </thead>
+      <tbody ${oneStop()}>
+        ${withGaps(rows, actions.search ? [] : result.gaps).map(({ row, gap }) => {
+          if (gap) return gapLine(gap, processes.get(gap.process) ?? gap.process, { begin, span, wide });
+          const [segment] = row.segments;
+          if (!segment) return nothing;
+          const folded = row.segments.length > 1;
+          const chosen = row.segments.some((one) => one.nodeId !== "" && actions.selected.has(one.nodeId));
+          const heavy = !folded && row.selfNs + row.waitNs >= longest * 0.5;
+          const inside = gapsAt(result.gaps, [...new Set(row.segments.flatMap((one) => one.gaps))]);
+          const bar = timeBar(row, inside, { begin, span, wide });
+          const clock = folded ? "" : segment.clock;
+          const keys = rowKeys(() => {
+            if (folded) {
+              actions.open(row);
+              return;
+            }
+            actions.select(segment);
+            if (segment.location) actions.reveal(segment.location);
+          });
+          return html`<tr
+            class="${chosen && !folded ? "selected" : ""} ${heavy ? "heavy" : ""} ${folded ? "folded" : ""}"
+            tabindex="-1"
+            aria-current=${chosen ? "true" : "false"}
+            @click=${keys.click}
+            @keydown=${keys.keydown}
+          >
+            ${
+              folded
+                ? html`<th scope="row" title="Show them one by one">
+                    ${count(row.segments.length, "short segment")} …
+                  </th>`
+                : html`<th scope="row" title=${segment.label}>
+                    <span class="name">${shortLabel(segment.label)}</span>
+                    <span class="where" title=${segment.process}>${processes.get(segment.process) ?? ""}</span>
+                    ${segment.waitFor ? html`<span class="where" title=${segment.waitWhy}>waited: ${segment.waitFor}</span>` : nothing}
+                    ${clock ? html`<span class="where clock" title=${clock}>${clock}</span>` : nothing}
+                    ${wide ? nothing : html`<svg class="segment-bar" aria-hidden="true">${bar}</svg>`}
+                  </th>`
+            }
+            ${wide ? html`<td class="timeline"><svg aria-hidden="true">${bar}</svg></td>` : nothing} ${figures(row)}
+          </tr>`;
+        })}
+      </tbody>
+    </table>
+    ${found.length === 0 ? html`<p class="muted pad">Nothing on the path is called that.</p>` : nothing}`;
 }
 
 /** A time that clocks make doubtful has a sign of it before it. */

@@ -8,10 +8,10 @@ import { inkOn } from "../model/hue";
 import { HEAD, type Lane, ROW, seen } from "../model/lanes";
 import { lengthOf, nsAt, type Span, ticks, xOf } from "../model/span";
 import { drawArrows, drawBox, drawGaps, drawGrid, drawLane, drawNames } from "./bars";
-import { AXIS, css, fitted, FONT, fontFamily, type Scene } from "./scene";
+import { AXIS, css, fitted, FONT, fontFamily, type Scene, type TimelinePen } from "./scene";
 import { type Colours, rgb } from "./tiles";
 
-export function drawTimeline(context: CanvasRenderingContext2D, scene: Scene): void {
+export function drawTimeline(context: TimelinePen, scene: Scene): void {
   const { width, height, gutter, colours } = scene;
   const body = width - gutter;
   context.fillStyle = css(colours.ground);
@@ -47,7 +47,7 @@ export function drawTimeline(context: CanvasRenderingContext2D, scene: Scene): v
   }
 }
 
-function drawGutter(context: CanvasRenderingContext2D, scene: Scene, shown: readonly Lane[]): void {
+function drawGutter(context: TimelinePen, scene: Scene, shown: readonly Lane[]): void {
   const { gutter, colours } = scene;
   context.save();
   context.fillStyle = colours.raised;
@@ -67,7 +67,8 @@ function drawGutter(context: CanvasRenderingContext2D, scene: Scene, shown: read
     context.font = `${isProcess ? "600 " : ""}${FONT} ${fontFamily()}`;
     const x = isProcess ? 18 : 28;
     const more = isProcess && lane.folded ? ` · ${lane.process.strands}` : "";
-    context.fillText(fitted(context, text, gutter - x - 10) + more, x, y);
+    const room = gutter - x - 10 - (more ? context.measureText(more).width : 0);
+    context.fillText(fitted(context, text, room) + more, x, y);
   }
   context.restore();
   context.fillStyle = colours.line;
@@ -82,7 +83,7 @@ function drawGutter(context: CanvasRenderingContext2D, scene: Scene, shown: read
   context.restore();
 }
 
-function drawFold(context: CanvasRenderingContext2D, x: number, y: number, folded: boolean): void {
+function drawFold(context: TimelinePen, x: number, y: number, folded: boolean): void {
   context.beginPath();
   if (folded) {
     context.moveTo(x + 1, y - 4);
@@ -96,7 +97,7 @@ function drawFold(context: CanvasRenderingContext2D, x: number, y: number, folde
   context.fill();
 }
 
-function drawAxis(context: CanvasRenderingContext2D, scene: Scene, body: number): void {
+function drawAxis(context: TimelinePen, scene: Scene, body: number): void {
   const { colours, gutter } = scene;
   context.fillStyle = colours.raised;
   context.fillRect(0, 0, scene.width, AXIS);
@@ -112,7 +113,7 @@ function drawAxis(context: CanvasRenderingContext2D, scene: Scene, body: number)
   }
 }
 
-function drawBrush(context: CanvasRenderingContext2D, scene: Scene, brush: Span, body: number): void {
+function drawBrush(context: TimelinePen, scene: Scene, brush: Span, body: number): void {
   const { gutter, colours } = scene;
   const left = gutter + Math.max(0, xOf(brush.from, scene.span, body));
   const right = gutter + Math.min(body, xOf(brush.to, scene.span, body));
@@ -133,7 +134,7 @@ function drawBrush(context: CanvasRenderingContext2D, scene: Scene, brush: Span,
 
 /** The whole run beside the part that is seen of it: how many threads and tasks were at work. */
 export function drawOverview(
-  context: CanvasRenderingContext2D,
+  context: TimelinePen,
   size: { width: number; height: number; gutter: number },
   of: { all: Span; span: Span; begin: number; bucket: number; activity: readonly number[]; colours: Colours },
 ): void {

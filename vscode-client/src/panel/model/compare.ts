@@ -2,6 +2,7 @@
 import type { CompareCall, CompareRow } from "../../shared/protocol";
 import { change, count, duration, shortLabel, thousands } from "./format";
 import { probability } from "./probability";
+import { matcher } from "./words";
 
 export interface CompareLine {
   row: CompareRow;
@@ -62,11 +63,8 @@ export function landmark(row: CompareRow): string {
 
 /** Rows whose name, flow or slower calls have every word of `text`; all for an empty text. */
 export function filterCategories(rows: readonly CompareRow[], text: string): CompareRow[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return rows.filter((row) => {
-    const hay = `${row.name} ${row.flow} ${row.calls.map((call) => call.label).join(" ")}`.toLowerCase();
-    return words.every((word) => hay.includes(word));
-  });
+  const matches = matcher(text);
+  return rows.filter((row) => matches(`${row.name} ${row.flow} ${row.calls.map((call) => call.label).join(" ")}`));
 }
 
 /** Calls of one function in one flow as one, those that grew most first. */

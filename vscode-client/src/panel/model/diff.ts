@@ -1,6 +1,7 @@
 /** How a diff's rows are drawn: bars on one scale, and the change in words that need no colour. */
 import type { DiffRow } from "../../shared/protocol";
 import { change, duration, thousands } from "./format";
+import { matcher } from "./words";
 
 export interface DiffLine {
   row: DiffRow;
@@ -34,8 +35,8 @@ export function diffLines(rows: readonly DiffRow[]): DiffLine[] {
 
 /** Rows whose label has every word of `text`; all for an empty text. */
 export function filterRows(rows: readonly DiffRow[], text: string): DiffRow[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return rows.filter((row) => words.every((word) => row.label.toLowerCase().includes(word)));
+  const matches = matcher(text);
+  return rows.filter((row) => matches(row.label));
 }
 
 function factor(row: DiffRow): string {

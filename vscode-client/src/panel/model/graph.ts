@@ -8,6 +8,7 @@ import type { DiffResult, Location, MissingEvents, SliceResult } from "../../sha
 import { gapsAt, gapSpans, type Span } from "./gaps";
 import { shortProcesses, withMachines } from "./processes";
 import { count, duration, change, shortLabel, thousands } from "./format";
+import { matcher } from "./words";
 
 export type EdgeKind = "call" | "use" | "sync" | "state" | "next" | "diff" | "move";
 export type Status = "both" | "before" | "after";
@@ -227,13 +228,10 @@ export interface Searchable {
 
 /** Nodes whose label, detail, process or kind has every word of `text`; none for an empty text. */
 export function search(graph: Searchable, text: string): string[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return [];
+  if (text.trim() === "") return [];
+  const matches = matcher(text);
   return graph.nodes
-    .filter((node) => {
-      const hay = `${node.label} ${node.name} ${node.detail} ${node.lane} ${node.process} ${node.kind}`.toLowerCase();
-      return words.every((word) => hay.includes(word));
-    })
+    .filter((node) => matches(`${node.label} ${node.name} ${node.detail} ${node.lane} ${node.process} ${node.kind}`))
     .map((node) => node.id);
 }
 

@@ -7,6 +7,7 @@
 import { groupBy } from "../../shared/group";
 import type { CriticalPathResult, Location, PathSegment } from "../../shared/protocol";
 import { shortProcesses, withMachines } from "./processes";
+import { matcher } from "./words";
 
 /** So many threads and tasks have a lane of their own; the last lane is of all others. */
 export const MOST_LANES = 12;
@@ -136,4 +137,15 @@ export function whatIfLabels(result: CriticalPathResult): string[] {
   const first = onPath.sort((a, b) => b.selfNs - a.selfNs).map((one) => one.label);
   const others = [...result.beside].sort((a, b) => b.workNs - a.workNs).map((one) => one.label);
   return [...new Set([...first.filter((label) => known.has(label)), ...others])];
+}
+
+/** Those that have all words searched for: in their label, where they ran, or what they waited for. */
+export function filterSegments(segments: readonly PathSegment[], text: string): PathSegment[] {
+  const matches = matcher(text);
+  return segments.filter((one) => matches(`${one.label} ${one.process} ${one.strand} ${one.waitFor}`));
+}
+
+export function filterGroups(groups: readonly PathGroup[], text: string): PathGroup[] {
+  const matches = matcher(text);
+  return groups.filter((one) => matches([one.label, ...one.waits.map(({ word }) => word)].join(" ")));
 }

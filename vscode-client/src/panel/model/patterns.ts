@@ -2,6 +2,7 @@
 import type { PatternInside, PatternLine, PatternRow, PatternsResult } from "../../shared/protocol";
 import { count, duration, shortLabel, thousands } from "./format";
 import type { Span } from "./gaps";
+import { matcher } from "./words";
 
 export interface PatternView {
   row: PatternRow;
@@ -58,11 +59,8 @@ export function windowed(patterns: readonly PatternRow[], inside: readonly Patte
 
 /** Patterns whose title or calls have every word of `text`; all for an empty text. */
 export function filterPatterns(rows: readonly PatternRow[], text: string): PatternRow[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return rows.filter((row) => {
-    const hay = [row.title, ...row.outline.map((line) => line.label)].join(" ").toLowerCase();
-    return words.every((word) => hay.includes(word));
-  });
+  const matches = matcher(text);
+  return rows.filter((row) => matches([row.title, ...row.outline.map((line) => line.label)].join(" ")));
 }
 
 export interface Neighbour {

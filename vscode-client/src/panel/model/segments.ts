@@ -16,6 +16,8 @@ export interface SegmentRow {
 }
 
 export const ROWS_OF_THEIR_OWN = 24;
+/** Of what is searched for. */
+export const ROWS_FOUND = 200;
 /** Below this share of the whole a segment is short, unless there are few. */
 const SHORT = 0.004;
 const FEW = 12;

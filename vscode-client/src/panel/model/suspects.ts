@@ -3,6 +3,7 @@ import type { LocalizeEvidence, LocalizeSuspect } from "../../shared/protocol";
 import { probability } from "./probability";
 import { duration, shortLabel, thousands } from "./format";
 import { percent } from "./patterns";
+import { matcher } from "./words";
 
 export interface SuspectLine {
   suspect: LocalizeSuspect;
@@ -57,11 +58,10 @@ export function suspectLines(suspects: readonly LocalizeSuspect[]): SuspectLine[
 
 /** Suspects whose places or reasons have every word of `text`; all for an empty text. */
 export function filterSuspects(suspects: readonly LocalizeSuspect[], text: string): LocalizeSuspect[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = matcher(text);
   return suspects.filter((one) => {
     const reasons = one.evidence.map((piece) => `${piece.sentence} ${piece.text}`).join(" ");
-    const hay = `${one.service} ${one.method} ${one.caller} ${one.instance} ${one.sentence} ${reasons}`.toLowerCase();
-    return words.every((word) => hay.includes(word));
+    return matches(`${one.service} ${one.method} ${one.caller} ${one.instance} ${one.sentence} ${reasons}`);
   });
 }
 

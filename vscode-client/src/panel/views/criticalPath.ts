@@ -1,13 +1,15 @@
 /** The critical path of a request or an event: which waits and which work the time from start to end consists of. */
 import { html, nothing, type TemplateResult } from "lit";
 import type { CriticalPathResult, PathSegment } from "../../shared/protocol";
+import { canBeSvg } from "../copy";
 import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
-import { drawPathLanes } from "../draw/pathLanes";
+import { drawPathLanes, type LaneActions } from "../draw/pathLanes";
+import { pathLanesSvg } from "../draw/pathLanesSvg";
 import { besidePath, byLabel, type TableActions } from "../draw/pathTables";
 import { segmentLegend, segmentList } from "../draw/segments";
 import type { PathQuestion } from "../kinds/path";
 import { count, duration, shortLabel } from "../model/format";
-import { pathLanes, waitsOf } from "../model/path";
+import { filterGroups, filterSegments, pathGroups, pathLanes, waitsOf } from "../model/path";
 import { stretchQuestion } from "../model/timeline";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 import { WhatIfSlider } from "./whatIf";
@@ -75,6 +77,35 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     const chosen = this.answer?.result.segments.find((one) => this.selected.has(one.nodeId));
     const event = chosen?.event ?? null;
     return event === null ? undefined : { event };
+  }
+
+  /** In the list that is shown. */
+  found(): { matches: number; all: number } {
+    return { matches: this.matches().length, all: this.listed("").length };
+  }
+
+  nextMatch(by: 1 | -1): void {
+    const matches = [...new Set(this.matches())];
+    const at = matches.findIndex((one) => this.selected.has(one));
+    const next = matches[(Math.max(at, by === 1 ? -1 : 0) + by + matches.length) % Math.max(matches.length, 1)];
+    if (next === undefined) return;
+    this.choose(next);
+    void Promise.resolve().then(() => {
+      document.querySelector(".segments tr.selected")?.scrollIntoView({ block: "nearest" });
+    });
+  }
+
+  private matches(): string[] {
+    return this.listed(this.context.store.state.place.search);
+  }
+
+  /** What can be chosen in the list that is shown, and is searched for. */
+  private listed(search: string): string[] {
+    const result = this.answer?.result;
+    if (!result) return [];
+    const { shown = "order" } = this.context.question;
+    if (shown === "order") return filterSegments(result.segments, search).map((one) => one.nodeId);
+    return filterGroups(pathGroups(result, shown === "beside"), search).map((one) => one.label);
   }
 
   shownRun(): string | undefined {
@@ -150,9 +181,10 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     </div>`;
   }
 
-  private get laneActions(): { selected: ReadonlySet<string>; select: (segment: PathSegment) => void } {
+  private get laneActions(): LaneActions {
     return {
       selected: this.selected,
+      attach: this.attachLanes,
       select: (segment) => {
         this.choose(segment.nodeId);
         this.context.reveal(segment.location);
@@ -160,14 +192,24 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     };
   }
 
+  private readonly attachLanes = (element: Element | undefined): void => {
+    if (!element) return;
+    canBeSvg(element, () => {
+      const { result } = this.answer ?? {};
+      return result && pathLanesSvg(pathLanes(result), result.totalNs);
+    });
+  };
+
   private choose(label: string): void {
     this.selected = new Set([label]);
     this.context.store.changed();
   }
 
   private drawList(result: CriticalPathResult): TemplateResult {
+    const { search } = this.context.store.state.place;
     const act: TableActions = {
       selected: this.selected,
+      search,
       select: (label, location) => {
         this.choose(label);
         this.context.reveal(location);
@@ -184,6 +226,7 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
       {
         selected: this.selected,
         opened: this.opened,
+        search,
         open: (row) => {
           this.opened = new Set([...this.opened, row.startNs]);
           this.context.store.changed();

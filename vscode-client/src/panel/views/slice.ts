@@ -277,6 +277,7 @@ export class SliceView implements View<SliceQuestion, Answer> {
                   {
                     selected: new Set(this.selected),
                     opened: this.openedRows,
+                    search: "",
                     open: (row) => {
                       this.openedRows = new Set([...this.openedRows, row.startNs]);
                       this.context.store.changed();

@@ -6,6 +6,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { ref } from "lit/directives/ref.js";
 import type { TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
+import { canBeSvg } from "../copy";
 import { asking, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { AXIS } from "../draw/scene";
 import { duration, thousands } from "../model/format";
@@ -202,6 +203,11 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
     return act !== undefined;
   }
 
+  private readonly attach = (element: Element | undefined): void => {
+    this.stage.attach(element);
+    if (element) canBeSvg(element, () => this.stage.svg());
+  };
+
   // --- what is drawn around the canvases ---
 
   draw(): TemplateResult {
@@ -243,9 +249,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
             @blur=${() => {
               this.stage.invalidate();
             }}
-            ${ref((element) => {
-              this.stage.attach(element);
-            })}
+            ${ref(this.attach)}
           ></canvas>
         </div>
       </div>

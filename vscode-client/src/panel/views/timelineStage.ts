@@ -10,7 +10,9 @@ import type {
   TimelineParams,
   TimelineResult,
 } from "../../shared/protocol";
-import { asked, AXIS, type Box, isSeen, type Scene } from "../draw/scene";
+import { ClippedSvgPen } from "../draw/clippedSvgPen";
+import { SvgPen } from "../draw/entities/svgPen";
+import { asked, AXIS, type Box, css, isSeen, type Scene, type TimelinePen } from "../draw/scene";
 import { type Colours, coloursOf, type Names } from "../draw/tiles";
 import { drawOverview, drawTimeline, timeAt } from "../draw/timeline";
 import { type Folded, foldedAtFirst, type Lane, laneAt, lanes, ROW, seen, toggled } from "../model/lanes";
@@ -244,10 +246,27 @@ export class Stage implements Wishes {
     this.tiles.want(wanted);
     this.canvas?.toggleAttribute("data-whole", this.tiles.isWhole(wanted));
     const strip = this.overview && sized(this.overview);
-    if (!strip) return;
-    const { fromNs, scale, activity } = this.result;
-    const of = { all: this.all, span: this.span, begin: fromNs, bucket: 2 ** scale, activity, colours: scene.colours };
-    drawOverview(strip, { width: this.width, height: OVERVIEW, gutter: this.gutter }, of);
+    if (strip) this.drawWhole(strip, scene, this.result);
+  }
+
+  private drawWhole(pen: TimelinePen, { width, gutter, span, colours }: Scene, result: TimelineResult): void {
+    const { fromNs, scale, activity } = result;
+    const of = { all: this.all, span, begin: fromNs, bucket: 2 ** scale, activity, colours };
+    drawOverview(pen, { width, height: OVERVIEW, gutter }, of);
+  }
+
+  /** What is seen, as a file of SVG. */
+  svg(): { text: string; width: number; height: number } | undefined {
+    const scene = this.scene();
+    if (!scene || !this.result) return undefined;
+    const pen = new ClippedSvgPen();
+    drawTimeline(pen, { ...scene, hovered: undefined, focused: false });
+    pen.save();
+    pen.translate(0, scene.height);
+    this.drawWhole(pen, scene, this.result);
+    pen.restore();
+    const [width, height] = [scene.width, scene.height + OVERVIEW];
+    return { text: SvgPen.file([pen], width, height, css(scene.colours.ground)), width, height };
   }
 
   private wanted(scene: Scene): Wanted {

@@ -15,8 +15,8 @@ export class SvgPen implements Pen {
   font = "11px sans-serif";
   textAlign: CanvasTextAlign = "left";
   textBaseline: CanvasTextBaseline = "alphabetic";
-  private readonly parts: string[] = [];
-  private path = "";
+  protected readonly parts: string[] = [];
+  protected path = "";
   private dash = "";
   private readonly measure = document.createElement("canvas").getContext("2d");
 
@@ -123,7 +123,7 @@ export class SvgPen implements Pen {
   private text(text: string, x: number, y: number, how: string): void {
     const anchor = { center: "middle", right: "end", end: "end", left: "start", start: "start" }[this.textAlign];
     const base = this.textBaseline === "middle" ? "central" : "alphabetic";
-    const [, weight = "400", size = "11px", family = "sans-serif"] = /^(\d+) (\S+) (.*)$/.exec(this.font) ?? [];
+    const [, weight = "400", size = "11px", family = "sans-serif"] = /^(?:(\d+) )?(\S+) (.*)$/.exec(this.font) ?? [];
     const font = `font-weight="${weight}" font-size="${size}" font-family="${escaped(family)}"`;
     this.parts.push(
       `<text x="${short(x)}" y="${short(y)}" ${font} text-anchor="${anchor}" dominant-baseline="${base}" ${how}${this.alpha()}>${escaped(text)}</text>`,
