@@ -43,8 +43,8 @@ export default {
         const longest = rows[0]?.total_ns ?? 1;
         return clew.html`
           <section class="summary pad">
-            <label class="picker">
-              <span class="word">Only functions with</span>
+            <label>
+              Only functions with
               <input
                 type="search"
                 aria-label="Only functions with this in their name"

@@ -1,5 +1,6 @@
 /** The boxes of the aggregate view in words: a table that any column orders, and the way from the whole down to a box. */
 import { html, nothing, type TemplateResult } from "lit";
+import { brokenName } from "./breaks";
 import type { AggregateBox, AggregateResult } from "../../shared/protocol";
 import { type Column, idOf, openedAround, type Path } from "../model/aggregate";
 import { duration, thousands } from "../model/format";
@@ -73,7 +74,7 @@ function boxRow(box: AggregateBox, selected: string, act: TableActions): Templat
     @keydown=${keys.keydown}
   >
     <th scope="row" title=${box.path.join(" › ")}>
-      <span class="name">${box.label}</span>
+      <span class="name">${brokenName(box.label)}</span>
       <small>${box.path.slice(1, -1).join(" › ") || box.level}</small>
     </th>
     ${[ns(box.selfNs), ns(box.totalNs), ns(box.waitingNs), number(box.calls), number(box.errors)].map(

@@ -1,5 +1,6 @@
 /** Small pieces of the page that several views draw. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
+import { brokenPath } from "./breaks";
 import type { Location } from "../../shared/protocol";
 import { libraryPlace, place } from "../model/format";
 import type { PanelGraph } from "../model/graph";
@@ -68,7 +69,7 @@ export function placeLink(
       reveal(location);
     }}
   >
-    ${place(location.path, location.line, workspace)}
+    ${brokenPath(place(location.path, location.line, workspace))}
   </button>`;
 }
 

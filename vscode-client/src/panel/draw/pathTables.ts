@@ -1,5 +1,6 @@
 /** The critical path by label, what runs beside it with its slack, and the branches that nearly were on it. */
 import { html, nothing, type TemplateResult } from "lit";
+import { brokenName } from "./breaks";
 import type { CriticalPathResult, Location, PathBranch } from "../../shared/protocol";
 import { count, duration, shortLabel } from "../model/format";
 import { filterGroups, type PathGroup, pathGroups } from "../model/path";
@@ -113,7 +114,7 @@ function branchRow(branch: PathBranch, result: CriticalPathResult, act: TableAct
     act.why(branch.event);
   });
   return html`<tr tabindex="-1" title="What led to it" @click=${keys.click} @keydown=${keys.keydown}>
-    <th scope="row"><span class="name">${shortLabel(branch.label)}</span></th>
+    <th scope="row"><span class="name">${brokenName(shortLabel(branch.label))}</span></th>
     ${time(branch.endNs - begin)}
     <td class="number">${branch.slackNs > 0 ? duration(branch.slackNs) : "none"}</td>
   </tr>`;
@@ -133,7 +134,7 @@ function row(group: PathGroup, act: TableActions, cells: TemplateResult): Templa
     @keydown=${keys.keydown}
   >
     <th scope="row" title=${group.label}>
-      <span class="name">${shortLabel(group.label)}</span>
+      <span class="name">${brokenName(shortLabel(group.label))}</span>
       ${waits.length > 0 ? html`<span class="where">waiting: ${waits.join(", ")}</span>` : nothing}
     </th>
     ${cells}

@@ -1,5 +1,6 @@
 /** The critical path as a list: where the time went, segment by segment, over the time from its start to its end. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
+import { brokenName } from "./breaks";
 import type { CriticalPathResult, Location, MissingEvents, PathSegment } from "../../shared/protocol";
 import { count, duration, offset, shortLabel } from "../model/format";
 import { gapName, gapsAt, gapSpans } from "../model/gaps";
@@ -29,8 +30,8 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
     result.processes,
   );
   const found = filterSegments(result.segments, actions.search);
-  const most = actions.search ? ROWS_FOUND : wide ? ROWS_OF_THEIR_OWN : ROWS_OF_THEIR_OWN / 2;
-  const rows = segmentRows(found, most, actions.opened);
+  const most = wide ? ROWS_OF_THEIR_OWN : ROWS_OF_THEIR_OWN / 2;
+  const rows = segmentRows(found, most, actions.opened, actions.search ? ROWS_FOUND : undefined);
   const longest = Math.max(1, ...rows.map((row) => row.selfNs + row.waitNs));
   return html`<table class="segments ${wide ? "wide" : ""}">
       <thead>
@@ -76,7 +77,7 @@ export function segmentList(result: CriticalPathResult, actions: SegmentActions,
                     ${count(row.segments.length, "short segment")} …
                   </th>`
                 : html`<th scope="row" title=${segment.label}>
-                    <span class="name">${shortLabel(segment.label)}</span>
+                    <span class="name">${brokenName(shortLabel(segment.label))}</span>
                     <span class="where" title=${segment.process}>${processes.get(segment.process) ?? ""}</span>
                     ${segment.waitFor ? html`<span class="where" title=${segment.waitWhy}>waited: ${segment.waitFor}</span>` : nothing}
                     ${clock ? html`<span class="where clock" title=${clock}>${clock}</span>` : nothing}

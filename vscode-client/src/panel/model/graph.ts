@@ -84,6 +84,8 @@ export interface PanelGraph {
   incoming: ReadonlyMap<string, PanelEdge[]>;
   /** Every process, in the order in which it first acts, with its short name. */
   processes: ReadonlyMap<string, string>;
+  /** The node that the answer is about most, where it says so. */
+  first?: string;
 }
 
 export function makeGraph(
@@ -210,7 +212,9 @@ export function fromDiff(result: DiffResult): PanelGraph {
     uncertain: false,
     gaps: [],
   }));
-  return makeGraph(nodes, edges);
+  const [top] = result.rows;
+  const first = nodes.find((node) => node.label === top?.label);
+  return { ...makeGraph(nodes, edges), ...(first ? { first: first.id } : {}) };
 }
 
 function countChange(before: number, after: number): string {

@@ -25,8 +25,9 @@ export function step(graph: PanelGraph, layout: Layout, from: string, key: Arrow
   return beside(layout.boxes, here, key === "ArrowRight" || key === "ArrowDown", down);
 }
 
-/** Where to begin: the root, else the first step of the chain, else the largest change, else the first box. */
+/** Where to begin: what the answer is about, else the root, the first step of the chain, the largest change, the first box. */
 export function start(graph: PanelGraph): string | undefined {
+  if (graph.first !== undefined && graph.byId.has(graph.first)) return graph.first;
   const first = graph.nodes.find((node) => node.root) ?? graph.nodes.find((node) => node.steps.includes(1));
   const [largest] = [...graph.nodes].sort((a, b) => Math.abs(b.deltaNs) - Math.abs(a.deltaNs));
   return (first ?? largest)?.id;

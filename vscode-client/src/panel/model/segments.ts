@@ -16,21 +16,22 @@ export interface SegmentRow {
 }
 
 export const ROWS_OF_THEIR_OWN = 24;
-/** Of what is searched for. */
-export const ROWS_FOUND = 200;
+/** Of what is searched for: so many are not folded, however short. */
+export const ROWS_FOUND = 400;
 /** Below this share of the whole a segment is short, unless there are few. */
 const SHORT = 0.004;
 const FEW = 12;
 
-/** `opened`: start times of folded rows that the user opened. */
+/** `opened`: start times of folded rows that the user opened; `few`: so many are not folded. */
 export function segmentRows(
   segments: readonly PathSegment[],
   longest: number,
   opened: ReadonlySet<number> = new Set(),
+  few = FEW,
 ): SegmentRow[] {
   const whole = segments.reduce((sum, segment) => sum + length(segment), 0);
   const ranked = [...segments].sort((a, b) => length(b) - length(a)).slice(0, longest);
-  const apart = new Set(segments.length <= FEW ? segments : ranked.filter((one) => length(one) >= whole * SHORT));
+  const apart = new Set(segments.length <= few ? segments : ranked.filter((one) => length(one) >= whole * SHORT));
   const rows: SegmentRow[] = [];
   let fold: PathSegment[] = [];
   const close = (): void => {

@@ -4,13 +4,14 @@
  * Invariant: before is orange, after is blue, and each also has a sign of its own.
  */
 import { html, nothing, type TemplateResult } from "lit";
+import { brokenName } from "../draw/breaks";
 import type { DiffParams, DiffResult } from "../../shared/protocol";
 import "../draw/graph";
 import { bar, diffLegend, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { pairPickers } from "../draw/pickers";
 import { oneStop, rowKeys } from "../draw/rows";
 import { type DiffLine, diffLines, filterRows } from "../model/diff";
-import { count, duration, shortLabel } from "../model/format";
+import { arrows, count, duration, shortLabel } from "../model/format";
 import { fromDiff, type PanelGraph, search } from "../model/graph";
 import { completePair } from "../model/pair";
 import type { Place } from "../model/place";
@@ -75,7 +76,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
     const rows = filterRows(result.rows, place.search);
     return html`
       <section class="finding">
-        <h2 class="sentence">${result.sentence}</h2>
+        <h2 class="sentence">${arrows(result.sentence)}</h2>
         <p class="numbers">
           <span class="before">− ${duration(result.totalBeforeNs)}</span> →
           <span class="after">+ ${duration(result.totalAfterNs)}</span>
@@ -165,7 +166,7 @@ export class DiffView extends PairView<DiffParams, Answer> {
         <span class="name"
           ><span class="mark" aria-hidden="true"
             >${row.status === "before" ? "−" : row.status === "after" ? "+" : ""}</span
-          >${shortLabel(row.label)}</span
+          >${brokenName(shortLabel(row.label))}</span
         >
         ${placeLink(row.location, workspace, (location) => {
           this.context.reveal(location);
@@ -180,10 +181,13 @@ export class DiffView extends PairView<DiffParams, Answer> {
         >
       </td>
       <td class="number change">
-        <span class="trend" aria-label=${line.trend}
-          >${line.trend === "slower" ? "▲" : line.trend === "faster" ? "▼" : ""}</span
+        <span class="whole"
+          ><span class="trend" aria-label=${line.trend}
+            >${line.trend === "slower" ? "▲" : line.trend === "faster" ? "▼" : ""}</span
+          >
+          ${line.change}</span
         >
-        <span class="whole">${line.change}</span> ${line.factor ? html`<small>${line.factor}</small>` : nothing}
+        ${line.factor ? html`<small>${line.factor}</small>` : nothing}
       </td>
       <td class="number">${steps(line.calls)}</td>
       <td class="number">${steps(line.perCall)}</td>

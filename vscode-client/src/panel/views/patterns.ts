@@ -5,6 +5,7 @@
  * diagram and what follows what alike.
  */
 import { html, nothing, svg, type TemplateResult } from "lit";
+import { brokenName } from "../draw/breaks";
 import type { PatternRow, PatternsParams, PatternsResult } from "../../shared/protocol";
 import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import "../draw/graph";
@@ -241,7 +242,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
       @dblclick=${() => void this.showTime()}
     >
       <th scope="row" title=${one.title}>
-        <span class="name">${one.title}</span>
+        <span class="name">${brokenName(one.title)}</span>
         <span class="where"
           >${[one.size, row.raised > 0 ? `${thousands(row.raised)} raise` : ""].filter(Boolean).join(" · ")}</span
         >

@@ -4,6 +4,7 @@
  * Invariant: every reason is shown with its numbers, its samples and how sure it is.
  */
 import { html, nothing, type TemplateResult } from "lit";
+import { brokenName } from "../draw/breaks";
 import type { LocalizeEvidence, LocalizeParams, LocalizeResult } from "../../shared/protocol";
 import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
 import { oneStop, rowKeys } from "../draw/rows";
@@ -222,7 +223,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
     >
       <td class="number">${suspect.rank}</td>
       <th scope="row">
-        <span class="name">${line.title}</span>
+        <span class="name">${brokenName(line.title)}</span>
         <span class="where">${line.where}</span>
       </th>
       <td>
