@@ -4,25 +4,14 @@
  * Invariant: every reason is shown with its numbers, its samples and how sure it is.
  */
 import { html, nothing, type TemplateResult } from "lit";
-import { brokenName } from "../draw/breaks";
-import type { LocalizeEvidence, LocalizeParams, LocalizeResult } from "../../shared/protocol";
-import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
-import { oneStop, rowKeys } from "../draw/rows";
+import type { LocalizeParams, LocalizeResult } from "../../shared/protocol";
+import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
+import { oneStop } from "../draw/rows";
 import { runOptions } from "../draw/runs";
-import { probability } from "../model/probability";
-import { arrows, count, thousands } from "../model/format";
+import { drawClusters, type SuspectActions, suspectRow, suspectSide } from "../draw/suspects";
+import { arrows, count } from "../model/format";
 import { completePair } from "../model/pair";
-import { stretchQuestion } from "../model/timeline";
-import {
-  bits,
-  evidenceNumbers,
-  evidenceWord,
-  filterSuspects,
-  placeName,
-  samples,
-  type SuspectLine,
-  suspectLines,
-} from "../model/suspects";
+import { filterSuspects, suspectLines } from "../model/suspects";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
 const MORE_SUSPECTS = 50;
@@ -146,7 +135,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
   }
 
   private drawAnswer({ result, params }: Answer): TemplateResult {
-    const { place } = this.context.store.state;
+    const { place, workspace } = this.context.store.state;
     if (result.suspects.length === 0) {
       const nothingDiffers = result.requestsSuspect > 0 ? result.sentence : "";
       return html`${emptyState("No suspects", result.message || arrows(nothingDiffers))} ${drawClusters(result)}`;
@@ -155,6 +144,18 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
     const shown = new Set(filterSuspects(result.suspects, place.search).map((one) => one.rank));
     const rows = lines.filter((line) => shown.has(line.suspect.rank));
     const chosen = rows.find((line) => line.suspect.rank === this.selected) ?? rows[0];
+    const act: SuspectActions = {
+      workspace,
+      choose: (rank) => {
+        this.choose(rank);
+      },
+      reveal: (location) => {
+        this.context.reveal(location);
+      },
+      go: (view, question) => {
+        this.context.go(view, question);
+      },
+    };
     return html`<div class="view with-side">
       <div class="main scrolling-part">
         <section class="summary pad">
@@ -185,7 +186,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
             </tr>
           </thead>
           <tbody ${oneStop()}>
-            ${rows.map((line) => this.drawRow(line, line === chosen))}
+            ${rows.map((line) => suspectRow(line, line === chosen, act))}
           </tbody>
         </table>
         ${rows.length === 0 ? html`<p class="muted pad">No suspect is called that.</p>` : nothing}
@@ -202,97 +203,8 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
         }
         ${drawClusters(result)}
       </div>
-      ${chosen ? this.drawSide(chosen) : nothing}
+      ${chosen ? suspectSide(chosen, act) : nothing}
     </div>`;
-  }
-
-  private drawRow(line: SuspectLine, isChosen: boolean): TemplateResult {
-    const { suspect } = line;
-    const keys = rowKeys(() => {
-      this.choose(suspect.rank);
-      this.context.reveal(suspect.location);
-    });
-    return html`<tr
-      class=${isChosen ? "selected" : ""}
-      tabindex="-1"
-      aria-current=${isChosen ? "true" : "false"}
-      aria-label=${`${suspect.rank}: ${suspect.sentence}, ${line.score}`}
-      title=${suspect.sentence}
-      @click=${keys.click}
-      @keydown=${keys.keydown}
-    >
-      <td class="number">${suspect.rank}</td>
-      <th scope="row">
-        <span class="name">${brokenName(line.title)}</span>
-        <span class="where">${line.where}</span>
-      </th>
-      <td>
-        <span class="bar-line"
-          ><svg aria-hidden="true">${bar("after", line.share)}</svg><span>${line.score}</span></span
-        >
-        <span class="where">${line.word}</span>
-      </td>
-      <td class="number">
-        <span class="figures">${line.numbers}</span> ${line.sure ? html`<small>${line.sure}</small>` : nothing}
-      </td>
-    </tr>`;
-  }
-
-  private drawSide({ suspect, score }: SuspectLine): TemplateResult {
-    const { workspace } = this.context.store.state;
-    return html`<aside class="side">
-      <div class="reading">
-        <section>
-          <h3>${suspect.rank}. ${placeName(suspect)}</h3>
-          <p class="numbers">${score} in all, for these reasons:</p>
-          ${placeLink(suspect.location, workspace, (location) => {
-            this.context.reveal(location);
-          })}
-        </section>
-        ${suspect.evidence.map((piece) => this.drawEvidence(piece, workspace))}
-      </div>
-    </aside>`;
-  }
-
-  private drawEvidence(piece: LocalizeEvidence, workspace: string): TemplateResult {
-    const { event, run, fromNs, toNs } = piece;
-    return html`<section class="evidence">
-      <p>${arrows(piece.sentence)}</p>
-      <p class="numbers">
-        ${[evidenceWord(piece), evidenceNumbers(piece), samples(piece), probability(piece.p), bits(piece.bits)]
-          .filter(Boolean)
-          .join(" · ")}
-      </p>
-      ${placeLink(piece.location, workspace, (location) => {
-        this.context.reveal(location);
-      })}
-      ${
-        event === null
-          ? nothing
-          : html`<button
-              type="button"
-              class="link"
-              @click=${() => {
-                this.context.go("slice", { target: { event }, run });
-              }}
-            >
-              what led to an example
-            </button>`
-      }
-      ${
-        fromNs === null || toNs === null
-          ? nothing
-          : html`<button
-              type="button"
-              class="link"
-              @click=${() => {
-                this.context.go("timeline", stretchQuestion(run, fromNs, toNs));
-              }}
-            >
-              show it on the timeline
-            </button>`
-      }
-    </section>`;
   }
 
   /** Where runs are not named: the two newest; an empty list of references was chosen. */
@@ -310,26 +222,4 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
     this.selected = rank;
     this.context.store.changed();
   }
-}
-
-/** Without a reference: how requests were told apart from each other. */
-function drawClusters({ clusters, hiddenClusters }: LocalizeResult): TemplateResult | typeof nothing {
-  if (clusters.length === 0) return nothing;
-  return html`<details class="pad">
-    <summary class="muted">
-      How unusual requests were told apart: ${count(clusters.length + hiddenClusters, "group")} of one flow
-    </summary>
-    <ul class="facts">
-      ${clusters.map(
-        (one) =>
-          html`<li>
-            ${count(one.requests, "request")} of ${count(one.calls, "call")}: ${thousands(one.anomalous)} unusual
-            <small
-              >(${[one.method, one.why, one.merged > 0 ? `${thousands(one.merged)} merged` : ""].filter(Boolean).join("; ")})</small
-            >
-          </li>`,
-      )}
-      ${hiddenClusters > 0 ? html`<li class="muted">and ${count(hiddenClusters, "smaller one")}</li>` : nothing}
-    </ul>
-  </details>`;
 }
