@@ -23,6 +23,11 @@ export function emptyState(title: string, message: string, command?: string): Te
   </div>`;
 }
 
+/** In place of a view of one run, where there is none. */
+export function noRun(): TemplateResult {
+  return emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND);
+}
+
 export function asking(words: string): TemplateResult {
   return html`<p class="asking" role="status">${words}</p>`;
 }

@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { CriticalPathResult, PathSegment } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
+import { asking, emptyState, noRun, notice } from "../draw/parts";
 import { drawPathLanes, type LaneActions } from "../draw/pathLanes";
 import { pathLanesSvg } from "../draw/pathLanesSvg";
 import { besidePath, byLabel, type TableActions } from "../draw/pathTables";
@@ -125,7 +125,7 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
       return html`<div class="view">
         ${
           runs.length === 0 && runsKnown
-            ? emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)
+            ? noRun()
             : emptyState(result.title || "No path", result.message || "There is no path to show here.")
         }
       </div>`;

@@ -7,7 +7,7 @@
 import { html, nothing, svg, type TemplateResult } from "lit";
 import { brokenName } from "../draw/breaks";
 import type { PatternRow, PatternsParams, PatternsResult } from "../../shared/protocol";
-import { asking, bar, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
+import { asking, bar, emptyState, noRun, notice, placeLink } from "../draw/parts";
 import "../draw/graph";
 import type { GraphElement } from "../draw/graph";
 import { patternSide } from "../draw/patternSide";
@@ -124,9 +124,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
     const answer = this.answer;
     const { busy, runs, runsKnown, place, workspace } = this.context.store.state;
     if (runsKnown && runs.length === 0) {
-      return html`<div class="view">
-        ${emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)}
-      </div>`;
+      return html`<div class="view">${noRun()}</div>`;
     }
     if (!answer) return html`<div class="view">${busy > 0 ? asking("Finding what repeats …") : nothing}</div>`;
     const { result, params } = answer;

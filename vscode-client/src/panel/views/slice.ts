@@ -5,18 +5,19 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
-import type { ChainStep, CriticalPathResult, PathSegment, SliceParams, SliceResult } from "../../shared/protocol";
+import type { ChainStep, SliceParams, SliceResult } from "../../shared/protocol";
+import { drawChain } from "../draw/chain";
+import { directionSwitch } from "../draw/direction";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { asking, emptyState, gapSample, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
-import { segmentLegend, segmentList } from "../draw/segments";
-import { type ChainLine, chainLines } from "../model/chain";
-import { count, duration } from "../model/format";
-import { fromSlice, nodesOf, type PanelGraph, type PanelNode, search } from "../model/graph";
+import { drawNode } from "../draw/graphNode";
+import { asking, emptyState, noRun, notice, sliceLegend } from "../draw/parts";
 import type { SliceQuestion } from "../kinds/slice";
+import { count } from "../model/format";
+import { fromSlice, nodesOf, type PanelGraph, type PanelNode, search } from "../model/graph";
 import type { Place } from "../model/place";
-import { describeTarget } from "../model/question";
 import { everyoneLink } from "./everyone";
+import { SlicePath } from "./slicePath";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
 interface Answer {
@@ -30,11 +31,12 @@ export class SliceView implements View<SliceQuestion, Answer> {
   private asked = 0;
   private selected: readonly string[] = [];
   private step: ChainStep | undefined;
-  private criticalPath: { of: Answer; result?: CriticalPathResult; error?: string } | undefined;
-  private openedRows: ReadonlySet<number> = new Set();
+  private readonly path: SlicePath;
   private match = -1;
 
-  constructor(private readonly context: Context<SliceQuestion>) {}
+  constructor(private readonly context: Context<SliceQuestion>) {
+    this.path = new SlicePath(context);
+  }
 
   async open(question: SliceQuestion): Promise<void> {
     this.asked += 1;
@@ -116,21 +118,9 @@ export class SliceView implements View<SliceQuestion, Answer> {
   controls(): TemplateResult {
     const { question } = this.context;
     const { direction: chosen = "backward", showPath = false } = question;
-    const choice = (direction: "backward" | "forward", word: string, title: string): TemplateResult =>
-      html`<button
-        type="button"
-        aria-pressed=${chosen === direction ? "true" : "false"}
-        title=${title}
-        @click=${() => {
-          if (chosen !== direction) this.context.ask({ ...question, direction });
-        }}
-      >
-        ${word}
-      </button>`;
-    return html`<div class="choice" role="group" aria-label="Direction">
-        ${choice("backward", "Causes", `What led to ${describeTarget(question.target)}`)}
-        ${choice("forward", "Effects", `What came of ${describeTarget(question.target)}`)}
-      </div>
+    return html`${directionSwitch(question.target, chosen, (direction) => {
+        this.context.ask({ ...question, direction });
+      })}
       <vscode-checkbox
         label="Critical path"
         title="Show where the time went (p)"
@@ -148,7 +138,7 @@ export class SliceView implements View<SliceQuestion, Answer> {
     if (!answer) return html`<div class="view">${busy > 0 ? asking("Asking …") : nothing}</div>`;
     const { result, graph } = answer;
     if (graph.nodes.length === 0) return this.drawEmpty(answer);
-    if (showPath) void this.loadPath(answer);
+    if (showPath) void this.path.load(answer.params);
     return html`<div class="view with-side">
       <div class="main">
         ${result.message ? notice("info", result.message) : nothing} ${this.hidden(answer)}
@@ -184,142 +174,52 @@ export class SliceView implements View<SliceQuestion, Answer> {
                 : nothing
             }
           </section>
-          ${showPath ? this.drawPath() : nothing} ${this.drawChain(result, graph)}
+          ${
+            showPath
+              ? this.path.draw({
+                  selected: this.selected,
+                  choose: (nodes) => {
+                    this.choose(nodes);
+                  },
+                })
+              : nothing
+          }
+          ${this.drawChain(answer)}
         </div>
-        ${this.drawNode(graph, workspace)}
+        ${this.drawNode(answer, workspace)}
       </aside>
     </div>`;
   }
 
   private drawEmpty({ result }: Answer): TemplateResult {
-    const noRun = this.context.store.state.runs.length === 0 && this.context.store.state.runsKnown;
+    const hasNone = this.context.store.state.runs.length === 0 && this.context.store.state.runsKnown;
     const message = result.message || "Nothing that was recorded led to this.";
-    return html`<div class="view">
-      ${
-        noRun
-          ? emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)
-          : emptyState(result.title || "Nothing to show", message)
-      }
-    </div>`;
+    return html`<div class="view">${hasNone ? noRun() : emptyState(result.title || "Nothing to show", message)}</div>`;
   }
 
-  private drawChain(result: SliceResult, graph: PanelGraph): TemplateResult | typeof nothing {
-    const lines = chainLines(result.chain, graph.processes);
-    if (lines.length === 0) return nothing;
-    const forward = result.direction === "forward";
-    return html`<section class="chain" aria-labelledby="chain-title">
-      <h3 id="chain-title">${forward ? "What came of it" : "Why, step by step"}</h3>
-      <ol>
-        ${lines.map((line) => this.drawStep(line))}
-      </ol>
-    </section>`;
+  private drawChain({ result, graph }: Answer): TemplateResult | typeof nothing {
+    return drawChain(result, graph, {
+      step: this.step,
+      selected: this.selected,
+      choose: (step) => {
+        this.choose(step.nodeId ? [step.nodeId] : [], step);
+        this.context.reveal(step.location);
+      },
+      ask: (event) => {
+        this.context.ask({ ...this.context.question, target: { event } });
+      },
+    });
   }
 
-  private drawStep(line: ChainLine): TemplateResult {
-    const current = this.step === line.step || (!this.step && this.selected.includes(line.step.nodeId));
-    const others = line.step.otherCauses;
-    return html`<li class="step ${current ? "current" : ""} ${line.crosses ? "crosses" : ""}">
-      <button
-        type="button"
-        class="step-body"
-        aria-current=${current ? "step" : "false"}
-        title=${line.step.location ? `${line.step.location.path}:${line.step.location.line}` : "No source is known"}
-        @click=${() => {
-          this.choose(line.step.nodeId ? [line.step.nodeId] : [], line.step);
-          this.context.reveal(line.step.location);
-        }}
-      >
-        <span class="number">${line.number}</span>
-        <span class="title">${line.title}</span>
-        ${line.detail ? html`<span class="detail">${line.detail}</span>` : nothing}
-        <span class="where"><b>${line.where}</b> ${line.time}</span>
-      </button>
-      ${
-        others > 0
-          ? html`<button
-              type="button"
-              class="link others"
-              title="Ask why from this step"
-              @click=${() => {
-                this.context.ask({ ...this.context.question, target: { event: line.step.event } });
-              }}
-            >
-              + ${count(others, "other cause")}
-            </button>`
-          : nothing
-      }
-      ${line.missing.map((text) => html`<p class="because gone">${gapSample()}<span>here ${text}</span></p>`)}
-      ${
-        line.because
-          ? html`<p class="because ${line.kind}"><span class="edge-mark" aria-hidden="true"></span>${line.because}</p>`
-          : nothing
-      }
-      ${line.clock ? html`<p class="because clock">${line.clock}</p>` : nothing}
-    </li>`;
-  }
-
-  private drawPath(): TemplateResult {
-    const path = this.criticalPath;
-    return html`<section class="path" aria-labelledby="path-title">
-      <h3 id="path-title">
-        Critical path ${path?.result ? html`<small>${duration(path.result.totalNs)}</small>` : nothing}
-      </h3>
-      ${
-        path?.error
-          ? notice("error", path.error)
-          : !path?.result
-            ? html`<p class="muted">Asking …</p>`
-            : path.result.segments.length === 0
-              ? html`<p class="muted">${path.result.message || "There is no path to show."}</p>`
-              : html`${segmentLegend(path.result)}
-                ${segmentList(
-                  path.result,
-                  {
-                    selected: new Set(this.selected),
-                    opened: this.openedRows,
-                    search: "",
-                    open: (row) => {
-                      this.openedRows = new Set([...this.openedRows, row.startNs]);
-                      this.context.store.changed();
-                    },
-                    select: (segment: PathSegment) => {
-                      this.choose(segment.nodeId ? [segment.nodeId] : []);
-                    },
-                    reveal: (location) => {
-                      this.context.reveal(location);
-                    },
-                  },
-                  false,
-                )}`
-      }
-    </section>`;
-  }
-
-  private drawNode(graph: PanelGraph, workspace: string): TemplateResult | typeof nothing {
-    const [id] = this.selected;
-    const node = id === undefined ? undefined : graph.byId.get(id);
-    if (!node) return nothing;
-    const more = this.selected.length - 1;
-    return html`<section class="selected" aria-live="polite" aria-label="Selected">
-      <h3>${node.name}${more > 0 ? html` <small>and ${count(more, "more box")}</small>` : nothing}</h3>
-      ${node.label === node.name ? nothing : html`<p class="label">${node.label}</p>`}
-      ${node.detail ? html`<p class="detail">${node.detail}</p>` : nothing}
-      ${node.gaps.map((gap) => html`<p class="because gone">${gapSample()}<span>${gap.text}</span></p>`)}
-      ${clocksOf(graph, node).map((clock) => html`<p class="detail clock">${clock}</p>`)}
-      <dl>
-        ${node.facts.map(
-          (fact) =>
-            html`<dt>${fact.name}</dt>
-              <dd>${fact.value}</dd>`,
-        )}
-      </dl>
-      <p class="actions">
-        ${placeLink(node.location, workspace, (location) => {
-          this.context.reveal(location);
-        })}
-        ${this.askFrom(node)} ${everyoneLink(this.context, this.shownRun() ?? "", this.timeOf(node))}
-      </p>
-    </section>`;
+  private drawNode({ graph }: Answer, workspace: string): TemplateResult | typeof nothing {
+    return drawNode(graph, this.selected, {
+      workspace,
+      reveal: (location) => {
+        this.context.reveal(location);
+      },
+      more: (node) =>
+        html`${this.askFrom(node)} ${everyoneLink(this.context, this.shownRun() ?? "", this.timeOf(node))}`,
+    });
   }
 
   /** Since the run's start; only of what the chain goes through. */
@@ -347,21 +247,6 @@ export class SliceView implements View<SliceQuestion, Answer> {
         this.context.ask({ ...this.context.question, maxNodes });
       },
     });
-  }
-
-  private async loadPath(answer: Answer): Promise<void> {
-    if (this.criticalPath?.of === answer) return;
-    const loading: NonNullable<typeof this.criticalPath> = { of: answer };
-    this.criticalPath = loading;
-    this.openedRows = new Set();
-    try {
-      const { target, run = "", level } = answer.params;
-      const asked = level === undefined || level === "event" ? { target, run } : { target, run, level };
-      loading.result = await this.context.request("clew/criticalPath", asked);
-    } catch (error) {
-      loading.error = error instanceof Error ? error.message : String(error);
-    }
-    this.context.store.changed();
   }
 
   private togglePath(): void {
@@ -396,12 +281,6 @@ export class SliceView implements View<SliceQuestion, Answer> {
   private get element(): GraphElement | null {
     return document.querySelector<GraphElement>("clew-graph");
   }
-}
-
-/** What the arrows from and to a box say of clocks, each once. */
-function clocksOf(graph: PanelGraph, node: PanelNode): string[] {
-  const edges = [...(graph.incoming.get(node.id) ?? []), ...(graph.outgoing.get(node.id) ?? [])];
-  return [...new Set(edges.map((edge) => edge.clock).filter(Boolean))];
 }
 
 function numbers(result: SliceResult): string {

@@ -7,7 +7,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { ref } from "lit/directives/ref.js";
 import type { TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { asking, emptyState, notice, placeLink, RECORD_COMMAND } from "../draw/parts";
+import { asking, emptyState, noRun, notice, placeLink } from "../draw/parts";
 import { AXIS } from "../draw/scene";
 import { duration, thousands } from "../model/format";
 import { heightOf, seen } from "../model/lanes";
@@ -213,9 +213,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
   draw(): TemplateResult {
     const { busy, runs, runsKnown, place, workspace } = this.context.store.state;
     if (runsKnown && runs.length === 0) {
-      return html`<div class="view">
-        ${emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)}
-      </div>`;
+      return html`<div class="view">${noRun()}</div>`;
     }
     const result = this.answer;
     if (!result) return html`<div class="view">${busy > 0 ? asking("Laying out what ran when …") : nothing}</div>`;

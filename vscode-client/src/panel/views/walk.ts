@@ -8,7 +8,7 @@ import type { WalkCard, WalkEnd, WalkResult } from "../../shared/protocol";
 import { standing, type Walk, type Way } from "../../shared/walk";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { asking, emptyState, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
+import { asking, emptyState, noRun, notice, placeLink, sliceLegend } from "../draw/parts";
 import { WAY_NAMES } from "../draw/walkBar";
 import type { WalkQuestion } from "../kinds/walk";
 import { pinnedLayout } from "../layout/pinned";
@@ -131,7 +131,7 @@ export class WalkView implements View<WalkQuestion, Walk> {
     return html`<div class="view">
       ${
         runsKnown && runs.length === 0
-          ? emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)
+          ? noRun()
           : emptyState("No walk", "Begin one at a log line or a function in the editor, or press w at a box of Why.")
       }
     </div>`;
