@@ -19,6 +19,7 @@ export const MEASURES: Readonly<Record<BoxMeasure, string>> = {
   calls: "calls",
   errors: "errors",
 };
+export const MEASURE_ORDER = Object.keys(MEASURES) as readonly BoxMeasure[];
 const SEPARATOR = "\u001f";
 /** Kinds of edges, the one that says most first. */
 const KINDS: readonly EdgeKind[] = ["use", "sync", "state", "call"];

@@ -5,12 +5,16 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import type { AggregateBox, AggregateParams, AggregateResult } from "../../shared/protocol";
+import { boxesLeftOut } from "../draw/boxesLeftOut";
+import { framesOf } from "../draw/boxFrames";
+import { boxPickers } from "../draw/boxPickers";
+import { boxTable, levelsWay, type Order } from "../draw/boxTable";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { boxTable, levelsWay, type Order } from "../draw/boxTable";
-import { asking, emptyState, notice, placeLink, RECORD_COMMAND, sliceLegend } from "../draw/parts";
+import { asking, emptyState, noRun, sliceLegend } from "../draw/parts";
+import { selectedBox } from "../draw/selectedBox";
 import type { DrawnFrame } from "../draw/shapes";
-import { BOX, nest, type Nested, nestedLayout, rectangle } from "../layout/nested";
+import { nest, type Nested, nestedLayout } from "../layout/nested";
 import type { Layout } from "../layout/types";
 import {
   aggregateGraph,
@@ -18,23 +22,18 @@ import {
   type BoxMeasure,
   boxesOf,
   closing,
-  facts,
   groupsOf,
   idOf,
-  MEASURES,
+  MEASURE_ORDER,
   openedAround,
   opening,
   type Path,
   sorted,
 } from "../model/aggregate";
-import { count, thousands } from "../model/format";
+import { count } from "../model/format";
 import { type PanelGraph, search } from "../model/graph";
 import { isArrow, nearest } from "../model/navigate";
 import type { Context, SelectedEvent, Selection, View } from "./view";
-
-const BOXES = 60;
-const MOST_BOXES = 400;
-const ORDER = Object.keys(MEASURES) as BoxMeasure[];
 
 interface Answer {
   params: AggregateParams;
@@ -140,7 +139,8 @@ export class AggregateView implements View<AggregateParams, Answer> {
       }
     } else if (event.key === "Enter" && this.selected) this.enter(this.selected);
     else if (event.key === "Backspace") this.close(drawn.boxes.get(this.selected)?.path);
-    else if (event.key === "h") this.measureBy(ORDER[(ORDER.indexOf(this.measure) + 1) % ORDER.length] ?? "self");
+    else if (event.key === "h")
+      this.measureBy(MEASURE_ORDER[(MEASURE_ORDER.indexOf(this.measure) + 1) % MEASURE_ORDER.length] ?? "self");
     else if (event.key === "f") this.element?.fit();
     else if (event.key === "+" || event.key === "=") this.element?.zoomBy(1.3);
     else if (event.key === "-") this.element?.zoomBy(1 / 1.3);
@@ -149,57 +149,10 @@ export class AggregateView implements View<AggregateParams, Answer> {
   }
 
   controls(): TemplateResult {
-    const { question } = this.context;
-    const picker = (
-      word: string,
-      label: string,
-      chosen: string,
-      options: readonly (readonly [value: string, words: string])[],
-      pick: (value: string) => void,
-    ): TemplateResult =>
-      html`<label class="picker">
-        <span class="word">${word}</span>
-        <select
-          aria-label=${label}
-          @change=${(event: Event) => {
-            pick((event.target as HTMLSelectElement).value);
-          }}
-        >
-          ${options.map(([value, words]) => html`<option value=${value} .selected=${value === chosen}>${words}</option>`)}
-        </select>
-      </label>`;
-    const result = this.drawn?.answer.result;
-    const levels = (result?.nesting ?? []).map((level) => [level, level] as const);
-    return html`
-      ${
-        result
-          ? picker("From", "Level that boxes begin at", result.level, levels, (level) => {
-              this.ask({ level, opened: [] });
-            })
-          : nothing
-      }
-      ${picker(
-        "Of",
-        "What processes consist of",
-        question.strands ?? "thread",
-        [
-          ["thread", "threads"],
-          ["task", "tasks"],
-        ],
-        (strands) => {
-          this.ask({ strands: strands as "thread" | "task", opened: [] });
-        },
-      )}
-      ${picker(
-        "Heat",
-        "What boxes are compared by",
-        this.measure,
-        ORDER.map((one) => [one, MEASURES[one]] as const),
-        (measure) => {
-          this.measureBy(measure as BoxMeasure);
-        },
-      )}
-    `;
+    const { strands = "thread" } = this.context.question;
+    return boxPickers({ answer: this.drawn?.answer.result, strands, measure: this.measure }, (change) => {
+      this.ask(change);
+    });
   }
 
   draw(): TemplateResult {
@@ -211,7 +164,7 @@ export class AggregateView implements View<AggregateParams, Answer> {
       return html`<div class="view">
         ${
           runs.length === 0 && runsKnown
-            ? emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND)
+            ? noRun()
             : emptyState("No boxes", result.message || "The run recorded no event.")
         }
       </div>`;
@@ -226,7 +179,9 @@ export class AggregateView implements View<AggregateParams, Answer> {
             this.close(path);
           },
         })}
-        ${this.drawNotices(result)}
+        ${boxesLeftOut(result, { maxBoxes: this.context.question.maxBoxes, measure: this.measure }, (maxBoxes) => {
+          this.ask({ maxBoxes });
+        })}
         <clew-graph
           .graph=${drawn.graph}
           .placed=${drawn.layout}
@@ -266,61 +221,18 @@ export class AggregateView implements View<AggregateParams, Answer> {
     </div>`;
   }
 
-  private drawNotices(result: AggregateResult): TemplateResult {
-    const asked = this.context.question.maxBoxes ?? BOXES;
-    const more = Math.min(MOST_BOXES, asked * 2);
-    const words = `${count(result.hiddenBoxes, "lighter box")} not drawn (by ${MEASURES[this.measure]}).`;
-    return html`
-      ${
-        result.hiddenBoxes === 0
-          ? nothing
-          : more > asked
-            ? notice("info", words, {
-                name: `Draw up to ${more}`,
-                run: () => {
-                  this.ask({ maxBoxes: more });
-                },
-              })
-            : notice("info", words)
-      }
-      ${
-        result.countedCalls > 0
-          ? notice("info", `${count(result.countedCalls, "call")} were only counted, and are in no box.`)
-          : nothing
-      }
-    `;
-  }
-
   private drawSelected({ boxes }: Drawn): TemplateResult | typeof nothing {
     const box = boxes.get(this.selected);
     if (!box) return nothing;
-    const { workspace } = this.context.store.state;
-    return html`<section class="selected">
-      <h3>${box.label} <small class="muted">${box.level}</small></h3>
-      <p class="numbers">
-        ${facts(box)
-          .map((fact) => `${fact.name} ${fact.value}`)
-          .join(" · ")}
-      </p>
-      <p class="actions">
-        ${placeLink(box.location, workspace, (location) => {
-          this.context.reveal(location);
-        })}
-        ${
-          box.inside > 0
-            ? html`<button
-                type="button"
-                class="link"
-                @click=${() => {
-                  this.enter(this.selected);
-                }}
-              >
-                ${this.isOpened(box.path) ? "Close it" : `Open it (${thousands(box.inside)})`}
-              </button>`
-            : nothing
-        }
-      </p>
-    </section>`;
+    return selectedBox(box, this.isOpened(box.path), {
+      workspace: this.context.store.state.workspace,
+      reveal: (location) => {
+        this.context.reveal(location);
+      },
+      enter: () => {
+        this.enter(this.selected);
+      },
+    });
   }
 
   private get measure(): BoxMeasure {
@@ -385,15 +297,4 @@ function isSamePicture(before: Answer, after: Answer): boolean {
   const key = ({ params, result }: Answer): string =>
     JSON.stringify([result.run.id, result.level, params.strands ?? "thread", params.target ?? {}]);
   return key(before) === key(after);
-}
-
-function framesOf(groups: readonly BoxGroup[], nested: Nested, layout: Layout): DrawnFrame[] {
-  const boxes = new Map(layout.boxes.map((box) => [box.id, box]));
-  return groups.flatMap((group): DrawnFrame[] => {
-    const frame = nested.get(group.id);
-    const anchor = boxes.get(group.anchor);
-    if (!frame || !anchor) return [];
-    const title = group.hidden > 0 ? `${group.title} · ${thousands(group.hidden)} more` : group.title;
-    return [{ id: group.id, title, ...rectangle(frame), tie: [anchor.x + BOX.width / 2, anchor.y] }];
-  });
 }
