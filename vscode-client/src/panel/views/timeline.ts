@@ -5,24 +5,23 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import { ref } from "lit/directives/ref.js";
-import type { TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
+import type { Location, TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { asking, emptyState, noRun, notice, placeLink } from "../draw/parts";
+import { asking, emptyState, noRun, notice } from "../draw/parts";
 import { AXIS } from "../draw/scene";
-import { duration, thousands } from "../model/format";
+import { brushTools, callCard, type CallActions, type CardPlace, selectedCall } from "../draw/timelineWords";
+import { thousands } from "../model/format";
 import { heightOf, seen } from "../model/lanes";
-import { around, lengthOf, type Span, within } from "../model/span";
-import { callSentence, foundSentence, leftOut, matching, summary } from "../model/timeline";
+import { around, type Span, within } from "../model/span";
+import { foundSentence, leftOut, matching, summary } from "../model/timeline";
 import { Calls } from "./timelineCalls";
+import { pressed } from "./timelineKeys";
 import { Searching } from "./timelineSearch";
 import { type Hands, type Spot, Stage } from "./timelineStage";
 import { everyoneLink } from "./everyone";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
-const STEP = 1.35;
 const MORE_STRANDS = 200;
-/** Of the card beside the pointer, in px. */
-const CARD = 300;
 
 export class TimelineView implements View<TimelineParams, TimelineResult>, Hands {
   private answer: TimelineResult | undefined;
@@ -30,7 +29,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
   private searched = "";
   /** What is selected in the editor, or elsewhere. */
   private lit = "";
-  private card: { call: TimelineCall; x: number; y: number } | undefined;
+  private card: CardPlace | undefined;
   private readonly stage: Stage;
   private readonly calls: Calls;
   private readonly searching: Searching;
@@ -75,7 +74,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
   }
 
   focus(): void {
-    this.stage.focus();
+    this.stage.canvases.focus();
   }
 
   shownRun(): string | undefined {
@@ -134,7 +133,11 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
     this.context.remember({ ...rest, ...part });
   }
 
-  private zoomTo(call: TimelineCall): void {
+  reveal(location: Location | null): void {
+    this.context.reveal(location);
+  }
+
+  zoomTo(call: TimelineCall): void {
     this.stage.show(around(call.fromNs, call.toNs, this.stage.all));
   }
 
@@ -156,62 +159,18 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
   // --- keys ---
 
   key(event: KeyboardEvent): boolean {
-    if (!this.answer) return false;
-    const { stage, calls } = this;
-    const room = stage.width - stage.gutter;
-    const x = stage.mouse && stage.mouse.x > stage.gutter ? stage.mouse.x : stage.gutter + room / 2;
-    const closer = (): void => {
-      stage.zoom(1 / STEP, x);
-    };
-    const farther = (): void => {
-      stage.zoom(STEP, x);
-    };
-    const acts: Record<string, () => void> = {
-      w: closer,
-      "+": closer,
-      "=": closer,
-      s: farther,
-      "-": farther,
-      a: () => {
-        stage.pan(room / 4, 0);
-      },
-      d: () => {
-        stage.pan(-room / 4, 0);
-      },
-      "0": () => {
-        stage.show(stage.all);
-      },
-      f: () => {
-        if (stage.selected) this.zoomTo(stage.selected);
-      },
-      Enter: () => {
-        this.context.reveal(stage.selected?.location ?? null);
-      },
-      Escape: () => {
-        stage.measured(undefined);
-        void calls.choose(undefined);
-      },
-      ArrowLeft: () => void calls.walk("previous"),
-      ArrowRight: () => void calls.walk("next"),
-      ArrowUp: () => void calls.walk("out"),
-      ArrowDown: () => void calls.walk("into"),
-      PageDown: () => void calls.toStrand(1),
-      PageUp: () => void calls.toStrand(-1),
-    };
-    const act = acts[event.key];
-    act?.();
-    return act !== undefined;
+    return this.answer !== undefined && pressed(event, this.stage, this.calls, this);
   }
 
   private readonly attach = (element: Element | undefined): void => {
-    this.stage.attach(element);
+    this.stage.canvases.attach(element);
     if (element) canBeSvg(element, () => this.stage.svg());
   };
 
   // --- what is drawn around the canvases ---
 
   draw(): TemplateResult {
-    const { busy, runs, runsKnown, place, workspace } = this.context.store.state;
+    const { busy, runs, runsKnown, place } = this.context.store.state;
     if (runsKnown && runs.length === 0) {
       return html`<div class="view">${noRun()}</div>`;
     }
@@ -227,7 +186,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
       <div
         class="timeline-scroll"
         ${ref((element) => {
-          this.stage.attachScroller(element);
+          this.stage.canvases.attachScroller(element);
         })}
         @scroll=${() => {
           this.stage.moved();
@@ -255,11 +214,13 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
         class="timeline-overview"
         aria-hidden="true"
         ${ref((element) => {
-          this.stage.attachOverview(element);
+          this.stage.canvases.attachOverview(element);
         })}
       ></canvas>
       <footer class="timeline-foot">
-        <div class="timeline-said" aria-live="polite">${this.drawSelected(workspace)}</div>
+        <div class="timeline-said" aria-live="polite">
+          ${selectedCall(this.stage.selected, this.searching.match, this.callActions(result))}
+        </div>
         <div class="timeline-tools">
           ${this.searching.result ? html`<span>${foundSentence(this.searching.result)}</span>` : nothing}
           ${this.stage.brush ? this.drawBrushTools(this.stage.brush) : nothing}
@@ -293,7 +254,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
         </div>
       </footer>
       <p id="timeline-summary" class="unseen">${this.said(result)}</p>
-      ${this.drawCard()}
+      ${this.card ? callCard(this.card, this.stage.width) : nothing}
     </div>`;
   }
 
@@ -302,76 +263,36 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
     return call && { event: call.event };
   }
 
-  private drawSelected(workspace: string): TemplateResult {
-    const call = this.stage.selected;
-    const { match } = this.searching;
-    const line = match?.text && match.call?.event === call?.event ? match.text : "";
-    if (!call && line) return html`<span>“${line}”</span>`;
-    if (!call)
-      return html`<span class="muted"
-        >Click a call, or use the arrow keys. Wheel: zoom. Shift and drag: measure.</span
-      >`;
-    return html`<span>${line ? `“${line}” · ` : ""}${callSentence(call)}</span>
-      ${placeLink(call.location, workspace, (location) => {
+  private callActions(result: TimelineResult): CallActions {
+    return {
+      workspace: this.context.store.state.workspace,
+      reveal: (location) => {
         this.context.reveal(location);
-      })}
-      <button
-        type="button"
-        class="link"
-        @click=${() => {
-          this.zoomTo(call);
-        }}
-      >
-        Zoom to it
-      </button>
-      <button
-        type="button"
-        class="link"
-        @click=${() => {
-          this.context.go("slice", { run: this.answer?.run.id ?? "", target: { event: call.event } });
-        }}
-      >
-        What led to it
-      </button>
-      ${everyoneLink(this.context, this.answer?.run.id ?? "", call.fromNs)}`;
+      },
+      zoomTo: (call) => {
+        this.zoomTo(call);
+      },
+      why: (event) => {
+        this.context.go("slice", { run: result.run.id, target: { event } });
+      },
+      more: (call) => everyoneLink(this.context, result.run.id, call.fromNs),
+    };
   }
 
   private drawBrushTools(brush: Span): TemplateResult {
-    return html`<span>measured <b>${duration(lengthOf(brush))}</b></span>
-      <button
-        type="button"
-        class="link"
-        @click=${() => {
-          this.stage.show(within(brush, this.stage.all));
-          this.stage.measured(undefined);
-        }}
-      >
-        Zoom in
-      </button>
-      <button
-        type="button"
-        class="link"
-        @click=${() => {
-          this.stage.measured(undefined);
-        }}
-      >
-        Clear
-      </button>`;
-  }
-
-  private drawCard(): TemplateResult | typeof nothing {
-    if (!this.card) return nothing;
-    const { call, x, y } = this.card;
-    const left = Math.max(4, Math.min(x + 14, this.stage.width - CARD));
-    return html`<div class="timeline-card" aria-hidden="true" .style=${`left: ${left}px; top: ${y + 18}px`}>
-      <b>${call.label}</b>${call.resumed ? html` <small>went on after it waited</small>` : nothing}
-      <p>${duration(call.toNs - call.fromNs)}, of that its own ${duration(Math.max(0, call.selfNs))}</p>
-      <p class="muted">${call.strandName} of ${call.process} · event ${call.event}</p>
-    </div>`;
+    return brushTools(brush, {
+      zoomIn: () => {
+        this.stage.show(within(brush, this.stage.all));
+        this.stage.measured(undefined);
+      },
+      clear: () => {
+        this.stage.measured(undefined);
+      },
+    });
   }
 
   private said(result: TimelineResult): string {
-    const { span, lanes, top, bodyHeight } = this.stage;
-    return summary(result, span, seen(lanes, top, bodyHeight));
+    const { span, lanes, top, canvases } = this.stage;
+    return summary(result, span, seen(lanes, top, canvases.bodyHeight));
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The canvases of a timeline: which part of the run they show, what hands do on them, and a frame whenever something changed.
+ * What a timeline shows: which part of the run, what is folded, selected and measured, and a frame whenever something changed.
  *
  * Invariant: a frame is drawn of what is there; what is missing is asked for and drawn when it has come.
  */
@@ -19,7 +19,8 @@ import { type Folded, foldedAtFirst, type Lane, laneAt, lanes, ROW, seen, toggle
 import { lengthOf, panned, type Span, whole, within, zoomed } from "../model/span";
 import { keyOf, nearestScale, scaleFor } from "../model/tiles";
 import { TileStore, type Wanted } from "./tileStore";
-import { listen, listenToOverview, type Wishes } from "./timelineGestures";
+import { Canvases } from "./timelineCanvases";
+import type { Wishes } from "./timelineGestures";
 import type { Context } from "./view";
 
 const GUTTER = 168;
@@ -70,11 +71,7 @@ export class Stage implements Wishes {
   private result: TimelineResult | undefined;
   private folded: Folded = { processes: new Set(), strands: new Set() };
   private colours: Colours | undefined;
-  private canvas: HTMLCanvasElement | undefined;
-  private overview: HTMLCanvasElement | undefined;
-  private scroller: HTMLElement | undefined;
-  private listening: AbortController | undefined;
-  private drawn = 0;
+  readonly canvases: Canvases;
   private rest = 0;
   private pointing = 0;
   private readonly tiles: TileStore;
@@ -83,6 +80,17 @@ export class Stage implements Wishes {
     private readonly context: Context<TimelineParams>,
     private readonly hands: Hands,
   ) {
+    this.canvases = new Canvases(this, {
+      frame: () => {
+        this.frame();
+      },
+      sized: () => {
+        this.moved();
+      },
+      recolour: () => {
+        this.recolour();
+      },
+    });
     this.tiles = new TileStore(
       context,
       (unknown) => {
@@ -125,76 +133,31 @@ export class Stage implements Wishes {
     this.recolour();
   }
 
-  focus(): void {
-    this.canvas?.focus();
-  }
-
-  attachScroller(element: Element | undefined): void {
-    this.scroller = element instanceof HTMLElement ? element : undefined;
-  }
-
-  attach(element: Element | undefined): void {
-    if (element === this.canvas) return;
-    this.listening?.abort();
-    this.canvas = element instanceof HTMLCanvasElement ? element : undefined;
-    if (!this.canvas) return;
-    this.listening = new AbortController();
-    const { signal } = this.listening;
-    listen(this.canvas, this, signal);
-    const sizes = new ResizeObserver(() => {
-      this.moved();
-    });
-    sizes.observe(this.canvas);
-    const themes = new MutationObserver(() => {
-      this.recolour();
-    });
-    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener(
-      "change",
-      () => {
-        this.recolour();
-      },
-      { signal },
-    );
-    signal.addEventListener("abort", () => {
-      sizes.disconnect();
-      themes.disconnect();
-    });
-    this.recolour();
-  }
-
-  attachOverview(element: Element | undefined): void {
-    if (element === this.overview || !this.listening) return;
-    this.overview = element instanceof HTMLCanvasElement ? element : undefined;
-    if (this.overview) listenToOverview(this.overview, this, this.listening.signal);
-    this.invalidate();
-  }
-
   recolour(): void {
     this.colours = undefined;
     this.tiles.repaint();
     this.invalidate();
   }
 
+  invalidate(): void {
+    this.canvases.invalidate();
+  }
+
   get width(): number {
-    return this.canvas?.clientWidth ?? 0;
+    return this.canvases.width;
+  }
+
+  get top(): number {
+    return this.canvases.top;
   }
 
   get gutter(): number {
     return this.width < NARROW ? NARROW_GUTTER : GUTTER;
   }
 
-  get top(): number {
-    return this.scroller?.scrollTop ?? 0;
-  }
-
-  get bodyHeight(): number {
-    return Math.max(0, (this.canvas?.clientHeight ?? 0) - AXIS);
-  }
-
   scene(): Scene | undefined {
-    const { result, canvas } = this;
-    if (!result || !canvas || this.width === 0) return undefined;
+    const { result, canvases } = this;
+    if (!result || this.width === 0) return undefined;
     this.colours ??= coloursOf(document.body);
     const { colours } = this;
     const ratio = window.devicePixelRatio || 1;
@@ -210,7 +173,7 @@ export class Stage implements Wishes {
       strands: new Map(result.strands.map((one) => [one.strand, one])),
       top: this.top,
       width: this.width,
-      height: canvas.clientHeight,
+      height: canvases.height,
       gutter: this.gutter,
       scale: nearestScale(
         scaleFor(lengthOf(this.span) / Math.max(1, (this.width - this.gutter) * ratio)),
@@ -223,30 +186,21 @@ export class Stage implements Wishes {
       selected: boxOf(this.selected),
       hovered: boxOf(this.hovered),
       brush: this.brush,
-      focused: document.activeElement === canvas && canvas.matches(":focus-visible"),
+      focused: canvases.isFocused,
       tile: (lane, scale, number) => this.tiles.tile(lane, scale, number),
       picture: (lane, scale, number) => this.tiles.picture(keyOf(lane, scale, number), colours, names),
     };
   }
 
-  invalidate(): void {
-    if (this.drawn === 0)
-      this.drawn = requestAnimationFrame(() => {
-        this.frame();
-      });
-  }
-
   private frame(): void {
-    this.drawn = 0;
     const scene = this.scene();
-    const context = this.canvas && sized(this.canvas);
-    if (!scene || !context || !this.result) return;
-    drawTimeline(context, scene);
+    const pens = this.canvases.pens();
+    if (!scene || !pens || !this.result) return;
+    drawTimeline(pens.front, scene);
     const wanted = this.wanted(scene);
     this.tiles.want(wanted);
-    this.canvas?.toggleAttribute("data-whole", this.tiles.isWhole(wanted));
-    const strip = this.overview && sized(this.overview);
-    if (strip) this.drawWhole(strip, scene, this.result);
+    this.canvases.isWhole(this.tiles.isWhole(wanted));
+    if (pens.overview) this.drawWhole(pens.overview, scene, this.result);
   }
 
   private drawWhole(pen: TimelinePen, { width, gutter, span, colours }: Scene, result: TimelineResult): void {
@@ -296,7 +250,7 @@ export class Stage implements Wishes {
   }
 
   pan(dx: number, dy: number): void {
-    if (dy !== 0) this.scroller?.scrollBy(0, -dy);
+    if (dy !== 0) this.canvases.scrollBy(-dy);
     this.show(panned(this.span, (-dx / Math.max(1, this.width - this.gutter)) * lengthOf(this.span), this.all));
   }
 
@@ -337,11 +291,7 @@ export class Stage implements Wishes {
       this.layout();
     }
     const lane = this.lanes.find((one) => one.kind === "strand" && one.strand.strand === call.strand);
-    if (lane?.kind === "strand" && this.scroller) {
-      const top = lane.top + call.depth * ROW;
-      if (top < this.top) this.scroller.scrollTop = top;
-      else if (top + ROW > this.top + this.bodyHeight) this.scroller.scrollTop = top + 2 * ROW - this.bodyHeight;
-    }
+    if (lane?.kind === "strand") this.canvases.uncover(lane.top + call.depth * ROW, ROW);
     if (call.toNs < this.span.from || call.fromNs > this.span.to) {
       const half = lengthOf(this.span) / 2;
       this.show(within({ from: call.fromNs - half, to: call.fromNs + half }, this.all));
@@ -356,7 +306,7 @@ export class Stage implements Wishes {
   }
 
   private rested(): void {
-    if (!this.result || !this.canvas) return;
+    if (!this.result || !this.canvases.isThere) return;
     this.hands.rested(this.span, lengthOf(this.span) >= lengthOf(this.all));
     void this.fetchArrows(this.result);
   }
@@ -407,17 +357,4 @@ export class Stage implements Wishes {
     this.folded = toggled(this.folded, at.lane);
     this.layout();
   }
-}
-
-/** A canvas' context with as many pixels as it has on the screen, counted in px. */
-function sized(canvas: HTMLCanvasElement): CanvasRenderingContext2D | undefined {
-  const ratio = window.devicePixelRatio || 1;
-  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-  if (canvas.width !== width || canvas.height !== height) {
-    canvas.width = width;
-    canvas.height = height;
-  }
-  const context = canvas.getContext("2d", { alpha: false }) ?? undefined;
-  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return context;
 }

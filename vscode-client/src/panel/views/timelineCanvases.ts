@@ -1,0 +1,141 @@
+/**
+ * The elements that a timeline is drawn on: its canvas in what scrolls, and the strip of the whole run below.
+ *
+ * Invariant: whoever listens to an element no longer does when another one takes its place; there is one frame for all that changed.
+ */
+import { AXIS } from "../draw/scene";
+import { listen, listenToOverview, type Wishes } from "./timelineGestures";
+
+export interface Changes {
+  /** It is time to draw. */
+  frame(): void;
+  /** There is more room, or less. */
+  sized(): void;
+  /** The theme has other colours. */
+  recolour(): void;
+}
+
+export class Canvases {
+  private canvas: HTMLCanvasElement | undefined;
+  private overview: HTMLCanvasElement | undefined;
+  private scroller: HTMLElement | undefined;
+  private listening: AbortController | undefined;
+  private drawn = 0;
+
+  constructor(
+    private readonly wishes: Wishes,
+    private readonly changes: Changes,
+  ) {}
+
+  get isThere(): boolean {
+    return this.canvas !== undefined;
+  }
+
+  /** In px, 0 where there is none. */
+  get width(): number {
+    return this.canvas?.clientWidth ?? 0;
+  }
+
+  get height(): number {
+    return this.canvas?.clientHeight ?? 0;
+  }
+
+  /** Below the axis. */
+  get bodyHeight(): number {
+    return Math.max(0, this.height - AXIS);
+  }
+
+  /** What is scrolled away above. */
+  get top(): number {
+    return this.scroller?.scrollTop ?? 0;
+  }
+
+  get isFocused(): boolean {
+    const { canvas } = this;
+    return canvas !== undefined && document.activeElement === canvas && canvas.matches(":focus-visible");
+  }
+
+  focus(): void {
+    this.canvas?.focus();
+  }
+
+  scrollBy(dy: number): void {
+    this.scroller?.scrollBy(0, dy);
+  }
+
+  /** Scrolls just so far that a row is seen. */
+  uncover(top: number, height: number): void {
+    if (!this.scroller) return;
+    if (top < this.top) this.scroller.scrollTop = top;
+    else if (top + height > this.top + this.bodyHeight) this.scroller.scrollTop = top + 2 * height - this.bodyHeight;
+  }
+
+  /** Says on the canvas whether all that was wanted is there. */
+  isWhole(whole: boolean): void {
+    this.canvas?.toggleAttribute("data-whole", whole);
+  }
+
+  invalidate(): void {
+    if (this.drawn === 0) {
+      this.drawn = requestAnimationFrame(() => {
+        this.drawn = 0;
+        this.changes.frame();
+      });
+    }
+  }
+
+  pens(): { front: CanvasRenderingContext2D; overview: CanvasRenderingContext2D | undefined } | undefined {
+    const front = this.canvas && sized(this.canvas);
+    return front && { front, overview: this.overview && sized(this.overview) };
+  }
+
+  attachScroller(element: Element | undefined): void {
+    this.scroller = element instanceof HTMLElement ? element : undefined;
+  }
+
+  attach(element: Element | undefined): void {
+    if (element === this.canvas) return;
+    this.listening?.abort();
+    this.canvas = element instanceof HTMLCanvasElement ? element : undefined;
+    if (!this.canvas) return;
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    const { changes } = this;
+    listen(this.canvas, this.wishes, signal);
+    const sizes = new ResizeObserver(() => {
+      changes.sized();
+    });
+    sizes.observe(this.canvas);
+    const recolour = (): void => {
+      changes.recolour();
+    };
+    const themes = new MutationObserver(recolour);
+    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour, { signal });
+    signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      themes.disconnect();
+    });
+    changes.recolour();
+  }
+
+  attachOverview(element: Element | undefined): void {
+    if (element === this.overview || !this.listening) return;
+    this.overview = element instanceof HTMLCanvasElement ? element : undefined;
+    if (this.overview) listenToOverview(this.overview, this.wishes, this.listening.signal);
+    this.invalidate();
+  }
+}
+
+/** A canvas' context with as many pixels as it has on the screen, counted in px. */
+function sized(canvas: HTMLCanvasElement): CanvasRenderingContext2D | undefined {
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
+  const context = canvas.getContext("2d", { alpha: false }) ?? undefined;
+  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
