@@ -4,21 +4,19 @@
  * Invariant: patterns lie within others, so shares are shown beside each other and never added up. One pattern is chosen, in rows, times,
  * diagram and what follows what alike.
  */
-import { html, nothing, svg, type TemplateResult } from "lit";
-import { brokenName } from "../draw/breaks";
+import { html, nothing, type TemplateResult } from "lit";
 import type { PatternRow, PatternsParams, PatternsResult } from "../../shared/protocol";
-import { asking, bar, emptyState, noRun, notice, placeLink } from "../draw/parts";
-import "../draw/graph";
 import type { GraphElement } from "../draw/graph";
+import { drawOccurrence } from "../draw/occurrence";
+import { asking, emptyState, noRun, notice } from "../draw/parts";
+import { drawDiagram } from "../draw/patternDiagram";
 import { patternSide } from "../draw/patternSide";
+import { type PatternActions, patternTable, windowSaid } from "../draw/patternTable";
 import { drawTimes } from "../draw/patternTimes";
-import { oneStop, rowKeys } from "../draw/rows";
 import { CLOSER } from "../draw/zoomControls";
-import { arrows, count, duration, thousands } from "../model/format";
-import { filterPatterns, patternRows, type PatternView, windowed } from "../model/patterns";
-import { search } from "../model/graph";
+import { arrows, count } from "../model/format";
 import { stateId } from "../model/patternDiagram";
-import { clock } from "../model/span";
+import { filterPatterns, patternRows, windowed } from "../model/patterns";
 import { stretchQuestion } from "../model/timeline";
 import { PatternLooks } from "./patternLooks";
 import type { Context, SelectedEvent, Selection, View } from "./view";
@@ -41,6 +39,18 @@ export class PatternsView implements View<PatternsParams, Answer> {
   /** A state of the diagram. */
   private state = "";
   private readonly looks: PatternLooks;
+
+  private readonly act: PatternActions = {
+    choose: (id) => {
+      this.choose(id);
+    },
+    reveal: (location) => {
+      this.context.reveal(location);
+    },
+    showTime: () => {
+      void this.showTime();
+    },
+  };
 
   constructor(private readonly context: Context<PatternsParams>) {
     this.looks = new PatternLooks(context);
@@ -156,36 +166,20 @@ export class PatternsView implements View<PatternsParams, Answer> {
         <section class="summary pad">
           <h2 class="sentence">${arrows(result.sentence)}</h2>
           ${result.message ? notice("info", result.message) : nothing}
-          ${this.drawWindow(result.patterns.length, here.length)}
+          ${
+            this.looks.isWindow && times
+              ? windowSaid(this.looks.span, result.patterns.length, here.length, () => {
+                  this.looks.show(this.looks.all);
+                })
+              : nothing
+          }
           <details>
             <summary>What counts as a pattern?</summary>
             <p class="numbers">${result.explanation}</p>
           </details>
         </section>
         <div class="pattern-table">
-          <table class="diff-rows pattern-rows">
-            <colgroup>
-              <col class="name" />
-              <col class="share" />
-              <col class="when" />
-              <col class="times" />
-              <col class="mean" />
-            </colgroup>
-            <thead>
-              <tr>
-                <th scope="col">Pattern</th>
-                <th scope="col" title="Of the time of all threads and tasks; the darker part is work, the rest waiting">
-                  Share of the time
-                </th>
-                <th scope="col">When</th>
-                <th scope="col" class="number">Times</th>
-                <th scope="col" class="number">Each</th>
-              </tr>
-            </thead>
-            <tbody ${oneStop()}>
-              ${rows.map((one) => this.drawRow(one, one.row.id === chosen?.id))}
-            </tbody>
-          </table>
+          ${patternTable(rows, chosen?.id, this.act)}
           ${rows.length === 0 ? html`<p class="muted pad">${place.search ? "No pattern has that in it." : "No pattern occurs in this window."}</p>` : nothing}
           ${
             result.hiddenPatterns > 0
@@ -201,87 +195,8 @@ export class PatternsView implements View<PatternsParams, Answer> {
         </div>
         ${chosen ? [this.drawTimes(chosen), this.drawDiagram()] : nothing}
       </div>
-      ${
-        chosen
-          ? patternSide(result, chosen, workspace, {
-              choose: (id) => {
-                this.choose(id);
-              },
-              reveal: (location) => {
-                this.context.reveal(location);
-              },
-              showTime: () => {
-                void this.showTime();
-              },
-            })
-          : nothing
-      }
+      ${chosen ? patternSide(result, chosen, workspace, this.act) : nothing}
     </div>`;
-  }
-
-  private drawRow(one: PatternView, isChosen: boolean): TemplateResult {
-    const { row } = one;
-    const keys = rowKeys(() => {
-      this.choose(row.id);
-    });
-    // Once it is chosen, Enter leads to its code.
-    const keydown = (event: KeyboardEvent): void => {
-      if (event.key === "Enter" && isChosen && event.target === event.currentTarget) this.context.reveal(row.location);
-      else keys.keydown(event);
-    };
-    const said = `${one.title}: ${one.percent} of the time, ${one.count} times, ${one.mean} each`;
-    return html`<tr
-      class=${isChosen ? "selected" : ""}
-      tabindex="-1"
-      aria-current=${isChosen ? "true" : "false"}
-      aria-label=${said}
-      @click=${keys.click}
-      @keydown=${keydown}
-      @dblclick=${() => void this.showTime()}
-    >
-      <th scope="row" title=${one.title}>
-        <span class="name">${brokenName(one.title)}</span>
-        <span class="where"
-          >${[one.size, row.raised > 0 ? `${thousands(row.raised)} raise` : ""].filter(Boolean).join(" · ")}</span
-        >
-      </th>
-      <td class="share">
-        <span class="bar-line"
-          ><svg aria-hidden="true">${bar("wait", one.share)}${bar("self", one.work)}</svg
-          ><span>${one.percent}</span></span
-        >
-      </td>
-      <td class="when">
-        <svg aria-hidden="true">
-          <rect class="track" width="100%" height="100%" rx="2" />
-          ${one.spans.map(
-            ({ start, length }) =>
-              svg`<rect class="occurs" x="${100 * start}%" width="${100 * length}%" height="100%" />`,
-          )}
-        </svg>
-      </td>
-      <td class="number">${one.count}</td>
-      <td class="number">${one.mean}</td>
-    </tr>`;
-  }
-
-  /** What the table is of, where that is less than the run. */
-  private drawWindow(all: number, here: number): TemplateResult | typeof nothing {
-    const { isWindow, span, times } = this.looks;
-    if (!isWindow || !times) return nothing;
-    return html`<p class="window-said" role="status">
-      From ${clock(span.from)} to ${clock(span.to)}: ${here} of ${count(all, "pattern")}; shares and times are of this
-      window.
-      <button
-        type="button"
-        class="link"
-        @click=${() => {
-          this.looks.show(this.looks.all);
-        }}
-      >
-        Show the whole run
-      </button>
-    </p>`;
   }
 
   private drawTimes(row: PatternRow): TemplateResult {
@@ -310,30 +225,11 @@ export class PatternsView implements View<PatternsParams, Answer> {
 
   private drawOccurrence(row: PatternRow): TemplateResult {
     const { occurrence, count: all } = this.looks;
-    const step = (by: 1 | -1, name: string, title: string): TemplateResult =>
-      html`<button
-        type="button"
-        class="quiet"
-        title=${title}
-        aria-label=${title}
-        @click=${() => void this.looks.step(by)}
-      >
-        ${name}
-      </button>`;
-    return html`<p class="occurrence" role="status">
-      ${step(-1, "‹", "The occurrence before (N)")} ${step(1, "›", "The next occurrence (n)")}
-      ${
-        occurrence
-          ? html`<b>${thousands(occurrence.number + 1)} of ${thousands(all)}</b>
-              at ${clock(occurrence.fromNs)}, ${duration(occurrence.toNs - occurrence.fromNs)}, in
-              ${[occurrence.process, occurrence.name].filter(Boolean).join(" / ")}
-              ${placeLink(occurrence.location, this.context.store.state.workspace, (location) => {
-                this.context.reveal(location);
-              })}
-              <button type="button" class="link" @click=${() => void this.showTime()}>Show it on the timeline</button>`
-          : html`<span class="muted">${count(row.count, "occurrence")}: go through them with n and N</span>`
-      }
-    </p>`;
+    const step = (by: 1 | -1): void => {
+      void this.looks.step(by);
+    };
+    const { workspace } = this.context.store.state;
+    return drawOccurrence(row, { occurrence, all }, { ...this.act, workspace, step });
   }
 
   private drawDiagram(): TemplateResult | typeof nothing {
@@ -342,39 +238,20 @@ export class PatternsView implements View<PatternsParams, Answer> {
     if (!diagram || !graph) {
       return html`<section class="pattern-part">${asking("Counting what comes right after what …")}</section>`;
     }
-    const hidden = [
-      diagram.hiddenStates > 0 ? count(diagram.hiddenStates, "more state") : "",
-      diagram.hiddenMoves > 0 ? count(diagram.hiddenMoves, "rarer move") : "",
-    ].filter(Boolean);
-    return html`<section class="pattern-part" aria-label="What comes right after what">
-      <h3>What comes right after what</h3>
-      <p class="muted">
-        Boxes are beginnings and ends of functions, the stronger coloured the more time passes until what comes next;
-        lines are as wide as they are often. <b>8 / 10</b>: 10 times in all, 8 of them in this
-        pattern.${hidden.length > 0 ? ` Left out: ${hidden.join(", ")}.` : ""}
-      </p>
-      <clew-graph
-        class="pattern-diagram"
-        .graph=${graph}
-        .selected=${graph.byId.has(this.state) ? [this.state] : []}
-        .found=${search(graph, this.context.store.state.place.search)}
-        .flow=${this.context.store.state.place.flow}
-        .label=${`Diagram of ${count(graph.nodes.length, "state")} and ${count(graph.edges.length, "move")}`}
-        @clew-select=${(event: CustomEvent<string[]>) => {
-          const [id = ""] = event.detail;
-          const node = graph.byId.get(id);
-          if (node) this.select({ label: node.label, location: node.location });
-          this.state = id;
-          this.context.store.changed();
-        }}
-        @clew-open=${(event: CustomEvent<string>) => {
-          this.context.reveal(graph.byId.get(event.detail)?.location ?? null);
-        }}
-        @clew-flow=${(event: CustomEvent<"down" | "right">) => {
-          this.context.look({ flow: event.detail });
-        }}
-      ></clew-graph>
-    </section>`;
+    return drawDiagram(diagram, graph, this.state, this.context.store.state.place, {
+      choose: (id) => {
+        const node = graph.byId.get(id);
+        if (node) this.select({ label: node.label, location: node.location });
+        this.state = id;
+        this.context.store.changed();
+      },
+      reveal: (location) => {
+        this.context.reveal(location);
+      },
+      turn: (flow) => {
+        this.context.look({ flow });
+      },
+    });
   }
 
   /** Where the chosen pattern begins in the diagram. */

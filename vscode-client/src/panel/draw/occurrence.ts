@@ -1,0 +1,56 @@
+/** The occurrence of a pattern that is looked at, and the ways to the one before and the next. */
+import { html, type TemplateResult } from "lit";
+import type { Location, PatternOccurrence, PatternRow } from "../../shared/protocol";
+import { count, duration, thousands } from "../model/format";
+import { clock } from "../model/span";
+import { placeLink } from "./parts";
+
+interface Looked {
+  occurrence: PatternOccurrence | undefined;
+  all: number;
+}
+
+export interface OccurrenceActions {
+  readonly workspace: string;
+  step(by: 1 | -1): void;
+  reveal(location: Location): void;
+  showTime(): void;
+}
+
+/** `all`: how often the pattern of the row occurs in the window. */
+export function drawOccurrence(row: PatternRow, { occurrence, all }: Looked, act: OccurrenceActions): TemplateResult {
+  const step = (by: 1 | -1, name: string, title: string): TemplateResult =>
+    html`<button
+      type="button"
+      class="quiet"
+      title=${title}
+      aria-label=${title}
+      @click=${() => {
+        act.step(by);
+      }}
+    >
+      ${name}
+    </button>`;
+  return html`<p class="occurrence" role="status">
+    ${step(-1, "‹", "The occurrence before (N)")} ${step(1, "›", "The next occurrence (n)")}
+    ${
+      occurrence
+        ? html`<b>${thousands(occurrence.number + 1)} of ${thousands(all)}</b>
+            at ${clock(occurrence.fromNs)}, ${duration(occurrence.toNs - occurrence.fromNs)}, in
+            ${[occurrence.process, occurrence.name].filter(Boolean).join(" / ")}
+            ${placeLink(occurrence.location, act.workspace, (location) => {
+              act.reveal(location);
+            })}
+            <button
+              type="button"
+              class="link"
+              @click=${() => {
+                act.showTime();
+              }}
+            >
+              Show it on the timeline
+            </button>`
+        : html`<span class="muted">${count(row.count, "occurrence")}: go through them with n and N</span>`
+    }
+  </p>`;
+}
