@@ -171,7 +171,7 @@ export class AggregateView implements View<AggregateParams, Answer> {
     }
     return html`<div class="view with-side aggregate">
       <div class="main">
-        ${levelsWay(drawn.answer.result, drawn.answer.params.opened ?? [], drawn.boxes.get(this.selected)?.path ?? [], {
+        ${levelsWay(result, drawn.answer.params.opened ?? [], drawn.boxes.get(this.selected)?.path ?? [], {
           closeAll: () => {
             this.ask({ opened: [] });
           },
