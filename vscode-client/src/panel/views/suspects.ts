@@ -161,8 +161,8 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
         <section class="summary pad">
           <h2 class="sentence">${arrows(result.sentence)}</h2>
           <p class="numbers">
-            ${count(result.requestsSuspect, "request")} beside ${count(result.requestsReference, "request")} of the
-            reference
+            ${count(result.requestsSuspect, "request")} beside ${count(result.requestsReference, "request")}
+            ${result.reference.length ? "of the reference" : "that do not stand out"}
           </p>
           ${result.message ? notice("info", result.message) : nothing}
           <details>
