@@ -69,7 +69,7 @@ class _Runs:
 
 
 def _preorder(size: I64, parent: I64, first: I64, order: I64, src: I64, dst: I64) -> tuple[I64, I64]:
-    """The regions with events in preorder, and where below each ends. Cuts what hangs in circles out of `parent`."""
+    """The regions with events in preorder, and where below each ends. Cuts each circle of `parent` once."""
     found: list[int] = []
     done = np.zeros(len(size), bool)
 
@@ -86,8 +86,14 @@ def _preorder(size: I64, parent: I64, first: I64, order: I64, src: I64, dst: I64
         walk(region)
     for region in np.flatnonzero(size > 0).tolist():
         if not done[region]:
-            parent[region] = -1
-            walk(region)
+            # What hangs below a circle stays below it: the circle is cut, once.
+            passed: set[int] = set()
+            root = region
+            while root not in passed:
+                passed.add(root)
+                root = int(src[parent[root]])
+            parent[root] = -1
+            walk(root)
     rank = {region: place for place, region in enumerate(found)}
     below = [1] * len(found)
     for place in range(len(found) - 1, -1, -1):

@@ -195,6 +195,18 @@ static uint32_t build_tree(Build *b, uint32_t root, uint32_t number, Numbers *st
     return number;
 }
 
+/* The rank of what has none yet and was passed on the way up; a graph has fewer regions. */
+#define PASSED (NONE - 1)
+
+/* A region of the circle that `region` is in or hangs below. All of what is passed is visited from there. */
+static uint32_t build_circle(Build *b, uint32_t region) {
+    while (b->rank[region] != PASSED) {
+        b->rank[region] = PASSED;
+        region = b->src_region[b->parent[region]];
+    }
+    return region;
+}
+
 static bool build_forest(const Input *in, Build *b) {
     if (!(b->rank = numbers(in->numbers)) || !(b->graph_region = numbers(b->regions))) return false;
     memset(b->rank, 0xFF, in->numbers * sizeof *b->rank);
@@ -202,11 +214,12 @@ static bool build_forest(const Input *in, Build *b) {
     uint32_t number = 0;
     for (uint32_t region = 0; region < in->numbers; region++)
         if (b->size[region] && b->parent[region] == NONE) number = build_tree(b, region, number, &stack);
-    /* What is left hangs in circles, each of which is cut somewhere. */
+    /* What is left is in circles or hangs below them: each circle is cut once, and nothing below. */
     for (uint32_t region = 0; region < in->numbers && !stack.failed; region++)
         if (b->size[region] && b->rank[region] == NONE) {
-            b->parent[region] = NONE;
-            number = build_tree(b, region, number, &stack);
+            uint32_t root = build_circle(b, region);
+            b->parent[root] = NONE;
+            number = build_tree(b, root, number, &stack);
         }
     bool done = !stack.failed;
     free(stack.items);

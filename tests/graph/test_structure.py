@@ -118,6 +118,7 @@ def test_both_kernels_build_the_same_bytes(seed):
 
 @settings(max_examples=200, deadline=None)
 @given(SEEDS)
+@example(555796)  # with a region below a circle that comes before it
 def test_regions_are_ranges_of_positions_and_what_hangs_below_one_is_a_range_of_regions(seed):
     graph = Graph(seed)
     structure = graph.structure()
