@@ -15,8 +15,8 @@ export function toolButton(name: Parameters<typeof icon>[0], title: string, run:
   return html`<button type="button" title=${title} aria-label=${title} @click=${run}>${icon(name)}</button>`;
 }
 
-/** `more` stands before the others. */
-export function zoomControls(picture: Zoomable, more: unknown = nothing): TemplateResult {
+/** `more` stands before the others; `all` is the key that shows all. */
+export function zoomControls(picture: Zoomable, more: unknown = nothing, all = "f"): TemplateResult {
   return html`<div class="graph-controls" role="toolbar" aria-label="Zoom">
     ${more}
     ${toolButton("minus", "Zoom out (−)", () => {
@@ -25,7 +25,7 @@ export function zoomControls(picture: Zoomable, more: unknown = nothing): Templa
     ${toolButton("plus", "Zoom in (+)", () => {
       picture.zoomBy(CLOSER);
     })}
-    ${toolButton("fit", "Show all (f)", () => {
+    ${toolButton("fit", `Show all (${all})`, () => {
       picture.fit();
     })}
   </div>`;

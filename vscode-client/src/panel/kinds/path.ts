@@ -16,7 +16,12 @@ registerView<PathQuestion>({
   title: "Critical path",
   hint: "Where the time went",
   key: "c",
-  keys: ROW_KEYS,
+  keys: [
+    ...ROW_KEYS,
+    { keys: "+  −", what: "closer, farther over time (or the wheel with Ctrl)" },
+    { keys: "a  d", what: "earlier, later" },
+    { keys: "f", what: "show all" },
+  ],
   question: question<PathQuestion>(
     { target: {} },
     {

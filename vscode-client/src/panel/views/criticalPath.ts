@@ -6,7 +6,9 @@ import { asking, emptyState, noRun, notice } from "../draw/parts";
 import { drawPathLanes, type LaneActions } from "../draw/pathLanes";
 import { pathLanesSvg } from "../draw/pathLanesSvg";
 import { besidePath, byLabel, type TableActions } from "../draw/pathTables";
+import { PathZoom } from "../draw/pathZoom";
 import { segmentLegend, segmentList } from "../draw/segments";
+import { CLOSER, zoomControls } from "../draw/zoomControls";
 import type { PathQuestion } from "../kinds/path";
 import { count, duration, shortLabel } from "../model/format";
 import { filterGroups, filterSegments, pathGroups, pathLanes, waitsOf } from "../model/path";
@@ -34,6 +36,9 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
   private opened: ReadonlySet<number> = new Set();
 
   private readonly whatIf: WhatIfSlider;
+  private readonly zoom = new PathZoom(() => {
+    this.context.store.changed();
+  });
 
   constructor(private readonly context: Context<PathQuestion>) {
     this.whatIf = new WhatIfSlider(context);
@@ -51,6 +56,7 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     this.answer = answer;
     this.selected = new Set();
     this.opened = new Set();
+    this.zoom.factor = 1;
     this.whatIf.reset(answer.params, answer.result);
     this.context.store.changed();
   }
@@ -108,6 +114,29 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     return filterGroups(pathGroups(result, shown === "beside"), search).map((one) => one.label);
   }
 
+  key(event: KeyboardEvent): boolean {
+    const acts: Record<string, () => void> = {
+      "+": () => {
+        this.zoom.zoomBy(CLOSER);
+      },
+      "-": () => {
+        this.zoom.zoomBy(1 / CLOSER);
+      },
+      f: () => {
+        this.zoom.fit();
+      },
+      a: () => {
+        this.zoom.pan(-1 / 4);
+      },
+      d: () => {
+        this.zoom.pan(1 / 4);
+      },
+    };
+    const act = this.answer && acts[event.key === "=" ? "+" : event.key];
+    act?.();
+    return act !== undefined;
+  }
+
   shownRun(): string | undefined {
     return this.answer?.result.run.id;
   }
@@ -158,7 +187,8 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
         </p>
       </section>
       ${this.whatIf.draw(answer.params, result)} ${drawPathLanes(pathLanes(result), result.totalNs, this.laneActions)}
-      ${this.drawLists()} ${this.drawList(result)}
+      <div class="path-tools">${this.drawLists()} ${zoomControls(this.zoom)}</div>
+      ${this.drawList(result)}
     </div>`;
   }
 
@@ -184,9 +214,10 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
   private get laneActions(): LaneActions {
     return {
       selected: this.selected,
+      zoom: this.zoom,
       attach: this.attachLanes,
       select: (segment) => {
-        this.choose(segment.nodeId);
+        this.choose(segment.nodeId, segment);
         this.context.reveal(segment.location);
       },
     };
@@ -200,9 +231,13 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     });
   };
 
-  private choose(label: string): void {
+  /** Several segments may be of one label; `shown` is the one to be in sight. */
+  private choose(label: string, shown?: PathSegment): void {
     this.selected = new Set([label]);
     this.context.store.changed();
+    const pieces = this.answer ? pathLanes(this.answer.result).lanes.flatMap((lane) => lane.pieces) : [];
+    const piece = pieces.find(({ segment }) => (shown ? segment === shown : segment.nodeId === label));
+    if (piece) this.zoom.reveal(piece.from, piece.to);
   }
 
   private drawList(result: CriticalPathResult): TemplateResult {
@@ -232,7 +267,7 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
           this.context.store.changed();
         },
         select: (segment: PathSegment) => {
-          this.choose(segment.nodeId);
+          this.choose(segment.nodeId, segment);
         },
         reveal: (location) => {
           this.context.reveal(location);

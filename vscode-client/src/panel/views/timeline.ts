@@ -10,6 +10,7 @@ import { canBeSvg } from "../copy";
 import { asking, emptyState, noRun, notice } from "../draw/parts";
 import { AXIS } from "../draw/scene";
 import { brushTools, callCard, type CallActions, type CardPlace, selectedCall } from "../draw/timelineWords";
+import { zoomControls } from "../draw/zoomControls";
 import { thousands } from "../model/format";
 import { heightOf, seen } from "../model/lanes";
 import { around, type Span, within } from "../model/span";
@@ -242,15 +243,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
                   }`
               : nothing
           }
-          <button
-            type="button"
-            class="link"
-            @click=${() => {
-              this.stage.show(this.stage.all);
-            }}
-          >
-            Whole run
-          </button>
+          ${zoomControls(this.stage, nothing, "0")}
         </div>
       </footer>
       <p id="timeline-summary" class="unseen">${this.said(result)}</p>

@@ -244,6 +244,15 @@ export class Stage implements Wishes {
     this.moved();
   }
 
+  /** At the middle of what is seen. */
+  zoomBy(by: number): void {
+    this.zoom(1 / by, (this.gutter + this.width) / 2);
+  }
+
+  fit(): void {
+    this.show(this.all);
+  }
+
   zoom(factor: number, x: number): void {
     const share = (x - this.gutter) / Math.max(1, this.width - this.gutter);
     this.show(zoomed(this.span, factor, Math.min(1, Math.max(0, share)), this.all));
