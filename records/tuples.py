@@ -11,11 +11,11 @@ other base, and that what mypy refuses (a field that begins with an underscore, 
 import sys
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING or sys.version_info >= (
-    3,
-    14,
-):  # from there on a class statement gives its annotations only when asked
-    from typing import NamedTuple as NamedTuple  # noqa: PLC0414  # else mypy lets nobody import it from here
+__all__ = ["NamedTuple"]
+
+# From 3.14 on a class statement gives its annotations only when asked.
+if TYPE_CHECKING or sys.version_info >= (3, 14):
+    from typing import NamedTuple
 else:
     from _collections import _tuplegetter
     from collections.abc import Callable, Iterable

@@ -10,14 +10,14 @@ from clew.compare import patterns_aside
 from clew.compare.occurrences import moments
 from clew.compare.patterns import Thresholds, find_patterns
 from clew.compare.patterns_aside import found_aside
-from clew.graph import aside
 from clew.graph.progress import ALWAYS
 from clew.records.errors import ClewError
 from clew.records.plan import Plan, dump
 from clew.records.run import create_run, finish_run, load_run, save_run
 from tests.graph.conftest import NotWanted, RunFolder, SoonUnwanted
+from tests.marks import needs_own_process
 
-pytestmark = pytest.mark.skipif(not aside.is_possible(), reason="needs glibc and a compiler")
+pytestmark = needs_own_process
 
 
 @pytest.fixture

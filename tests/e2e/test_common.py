@@ -170,11 +170,21 @@ def test_a_drawing_is_zoomed_and_moved_by_the_mouse_and_shown_whole_by_a_key(bro
         assert drawn["y"] <= box["top"] and box["bottom"] <= drawn["y"] + drawn["height"]
 
 
+def held_requests(page):
+    """What the page asks for from now on, and gets no answer to."""
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/rpc", hold)
+    return held
+
+
 def test_what_takes_long_is_stopped_and_asked_again(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator(".step").first).to_be_visible()
-    held = []
-    page.route("**/rpc", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks what it is given
+    held = held_requests(page)
     page.get_by_role("button", name="Effects").click()
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator(".notice.error")).to_contain_text("Stopped")
@@ -188,8 +198,7 @@ def test_what_takes_long_is_stopped_and_asked_again(browse, expect):
 def test_a_walk_is_stopped_as_any_other_question(browse, expect):
     page = browse("view=wizard")
     expect(page.locator(".choice").first).to_be_visible()
-    held = []
-    page.route("**/rpc", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks what it is given
+    held = held_requests(page)
     page.evaluate("location.hash = 'view=walk&text=Write+request+failed'")
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator(".notice.error")).to_contain_text("Stopped")

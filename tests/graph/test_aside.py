@@ -32,8 +32,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from recorded import write_run  # noqa: E402  # benchmarks are scripts, no package
 
 from tests.graph.conftest import NotWanted, SoonUnwanted
+from tests.marks import needs_own_process
 
-pytestmark = pytest.mark.skipif(not aside.is_possible(), reason="needs glibc and a compiler")
+pytestmark = needs_own_process
 
 
 @pytest.fixture

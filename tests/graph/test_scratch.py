@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from clew.graph import aside
+from tests.marks import needs_own_process
 
-pytestmark = pytest.mark.skipif(not aside.is_possible(), reason="needs glibc and a compiler")
+pytestmark = needs_own_process
 
 HEAD = """
 import ctypes, errno, os, random, sys, threading

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.graph import aside, calls, spilled, stored, tables, timeline_files
+from clew.graph import calls, spilled, stored, tables, timeline_files
 from clew.graph.model import Calls
 from clew.graph.ops import condensing
 from clew.graph.ops.aggregate import aggregate
@@ -19,6 +19,7 @@ from clew.graph.spilled import Spilled
 from clew.graph.store import open_graph
 from clew.records.run import load_run
 from tests.graph.conftest import NotWanted, SoonUnwanted
+from tests.marks import needs_own_process
 
 COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle", "owner")
 pytestmark = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room on the disk cannot be reserved here")
@@ -173,7 +174,7 @@ def test_what_was_let_go_is_still_there(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(not aside.is_possible(), reason="needs glibc and a compiler")
+@needs_own_process
 def test_a_timeline_that_another_process_lays_out_is_the_same(new_run, monkeypatch):
     folder = recorded(new_run, [["enter", "send", "leave"] * 9, ["receive", "enter", "leave"] * 9])
     graph, info = open_graph(folder)[0], load_run(folder)

@@ -14,9 +14,10 @@ from clew.records.errors import ClewError
 from clew.server import aside, handlers
 from clew.server.session import Session
 from clew.server.task import Cancelled, Task
+from tests.marks import needs_own_process
 from tests.server.wire import Wire
 
-pytestmark = pytest.mark.skipif(not graph_aside.is_possible(), reason="needs glibc and a compiler")
+pytestmark = needs_own_process
 
 CANCELLED = -32800
 QUESTIONS = [

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from clew.graph import aside as graph_aside
 from clew.records.errors import RunError
 from clew.records.run import save_run
 from clew.server import aside, handlers
@@ -13,6 +12,7 @@ from clew.server.features import log_lines
 from clew.server.panel.log_file import find
 from clew.server.session import Session, Task, is_look
 from tests.graph.torn import empty_run
+from tests.marks import needs_own_process
 
 LINE = "item 17 is sold out"
 
@@ -120,7 +120,7 @@ def test_whatever_tells_of_events_says_of_which_ones(live, program, method, para
     assert timeless(handlers.answer(live, method, asked)) == told
 
 
-@pytest.mark.skipif(not graph_aside.is_possible(), reason="needs glibc and a compiler")
+@needs_own_process
 def test_no_other_process_is_asked_of_what_there_was_only_then(live, program, monkeypatch):
     monkeypatch.setattr(aside, "LARGE", 1)
     first = handlers.answer(live, "clew/slice", {"target": {"line": LINE}})

@@ -9,7 +9,8 @@ import { hueOf, inkOn } from "../model/hue";
 import { HEAD, type Lane, ROW, topOf } from "../model/lanes";
 import { ticks, xOf } from "../model/span";
 import { BUCKETS, tileLength, tilesFor } from "../model/tiles";
-import { asked, type Box, css, fitted, type Scene, type TimelinePen } from "./scene";
+import { asked, type Box, css, fitted, type Scene } from "./scene";
+import type { TimelinePen } from "./pen";
 import { labelAlpha } from "./tiles";
 
 const SMALLEST_NAME = 26;

@@ -5,6 +5,7 @@ import type { AggregateBox, AggregateResult } from "../../shared/protocol";
 import { type Column, idOf, openedAround, type Path } from "../model/aggregate";
 import { duration, thousands } from "../model/format";
 import { oneStop, rowKeys } from "./rows";
+import { linkButton } from "./parts";
 
 const COLUMNS: readonly { column: Column; name: string; title: string }[] = [
   { column: "label", name: "Box", title: "By name" },
@@ -109,16 +110,13 @@ export function levelsWay(
         return html`<li>
           ${
             closes
-              ? html`<button
-                  type="button"
-                  class="link"
-                  title=${`Close ${label}`}
-                  @click=${() => {
+              ? linkButton(
+                  label,
+                  () => {
                     act.close(here);
-                  }}
-                >
-                  ${label}
-                </button>`
+                  },
+                  `Close ${label}`,
+                )
               : html`<span>${label}</span>`
           }
         </li>`;

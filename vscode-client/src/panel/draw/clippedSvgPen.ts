@@ -3,8 +3,8 @@
  *
  * Invariant: each group that is opened after `save` is closed by its `restore`.
  */
-import { SvgPen } from "./entities/svgPen";
-import type { TimelinePen } from "./scene";
+import { SvgPen } from "./svgPen";
+import type { TimelinePen } from "./pen";
 
 type Style = Pick<SvgPen, "fillStyle" | "strokeStyle" | "lineWidth" | "globalAlpha" | "font" | "textBaseline">;
 

@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { EntityBox, EntityHappening, EntityResult, Location } from "../../shared/protocol";
 import { count, duration, thousands } from "../model/format";
-import { placeLink } from "./parts";
+import { placeLink, linkButton } from "./parts";
 
 export interface CardActions {
   readonly workspace: string;
@@ -53,24 +53,24 @@ export function entityCard(
       })}
       ${
         happenings.length > 0
-          ? link("Walk from here", () => {
+          ? linkButton("Walk from here", () => {
               act.follow("walk");
             })
           : nothing
       }
       ${
         happenings.length > 0
-          ? link("What led to it", () => {
+          ? linkButton("What led to it", () => {
               act.follow("slice");
             })
           : nothing
       }
-      ${link("On the timeline", () => {
+      ${linkButton("On the timeline", () => {
         act.timeline();
       })}
       ${
         box && box.holds > 0
-          ? link("Look inside", () => {
+          ? linkButton("Look inside", () => {
               act.enter(entity);
             })
           : nothing
@@ -81,7 +81,7 @@ export function entityCard(
       ${happenings.slice(0, TOLD).map(
         (one) =>
           html`<li>
-            ${link(
+            ${linkButton(
               duration(one.ns - fromNs),
               () => {
                 act.goTo(one.moment);
@@ -116,7 +116,7 @@ export function busiest(
           (box) =>
             html`<tr>
               <th scope="row">
-                ${link(labels.get(box.entity) ?? box.name, () => {
+                ${linkButton(labels.get(box.entity) ?? box.name, () => {
                   act.select(box.entity);
                 })}
               </th>
@@ -129,7 +129,8 @@ export function busiest(
     ${
       more.left > 0
         ? html`<p class="entity-rest">
-            <span class="muted">${count(more.left, "more")} that talked less</span> ${link("Show more", more.show)}
+            <span class="muted">${count(more.left, "more")} that talked less</span>
+            ${linkButton("Show more", more.show)}
           </p>`
         : nothing
     }
@@ -147,7 +148,7 @@ function sentence(
   const named = (id: number, text: string): TemplateResult =>
     id === entity
       ? html`${text}`
-      : link(text, () => {
+      : linkButton(text, () => {
           act.select(id);
         });
   const way = channel ? html` <small>${channel}</small>` : nothing;
@@ -156,10 +157,6 @@ function sentence(
   return other >= 0
     ? html`${named(first, name)} moves into ${named(other, otherName)}`
     : html`${named(first, name)} is there`;
-}
-
-function link(text: string, run: () => void, title = ""): TemplateResult {
-  return html`<button type="button" class="link" title=${title || nothing} @click=${run}>${text}</button>`;
 }
 
 /** How many there are of what, for those who hear the page. */

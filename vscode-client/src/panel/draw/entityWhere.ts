@@ -2,6 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { EntitiesResult } from "../../shared/protocol";
 import { count } from "../model/format";
+import { linkButton } from "./parts";
 
 /** `goTo` is told a container, undefined for all of them. */
 export function entityWhere(
@@ -12,15 +13,9 @@ export function entityWhere(
   const inside = around.at(-1);
   if (!inside && hidden === 0) return nothing;
   const link = (text: string, container: number | undefined): TemplateResult =>
-    html`<button
-      type="button"
-      class="link"
-      @click=${() => {
-        goTo(container);
-      }}
-    >
-      ${text}
-    </button>`;
+    linkButton(text, () => {
+      goTo(container);
+    });
   return html`<nav class="entities-where" aria-label="Which container is shown">
     ${
       inside
@@ -31,7 +26,7 @@ export function entityWhere(
     ${
       hidden > 0
         ? html`<span class="muted">${count(hidden, "more")} that hold least are left out</span>
-            <button type="button" class="link" @click=${showMore}>Show more</button>`
+            ${linkButton("Show more", showMore)}`
         : nothing
     }
   </nav>`;

@@ -9,6 +9,7 @@ import type { View, ViewKind } from "../views/view";
 import { type Choice, copyMenu } from "./copyMenu";
 import { icon } from "./icons";
 import { runOptions } from "./runs";
+import { linkButton } from "./parts";
 
 export interface HeaderActions {
   readonly kinds: readonly ViewKind[];
@@ -124,16 +125,13 @@ function wayBack(actions: HeaderActions): TemplateResult | typeof nothing {
     const said = kind ? `${kind.title}: ${kind.describe(askedOf(place, kind))}` : "";
     const by = from + index - trail.at;
     return html`<li>
-      <button
-        type="button"
-        class="link"
-        title=${said}
-        @click=${() => {
+      ${linkButton(
+        said.length > LONGEST_STEP ? `${said.slice(0, LONGEST_STEP - 1)}…` : said,
+        () => {
           actions.move(by);
-        }}
-      >
-        ${said.length > LONGEST_STEP ? `${said.slice(0, LONGEST_STEP - 1)}…` : said}
-      </button>
+        },
+        said,
+      )}
     </li>`;
   });
   return html`<nav class="way" aria-label="Where you came from">

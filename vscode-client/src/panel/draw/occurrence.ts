@@ -3,7 +3,7 @@ import { html, type TemplateResult } from "lit";
 import type { Location, PatternOccurrence, PatternRow } from "../../shared/protocol";
 import { count, duration, thousands } from "../model/format";
 import { clock } from "../model/span";
-import { placeLink } from "./parts";
+import { placeLink, linkButton } from "./parts";
 
 interface Looked {
   occurrence: PatternOccurrence | undefined;
@@ -35,21 +35,15 @@ export function drawOccurrence(row: PatternRow, { occurrence, all }: Looked, act
     ${step(-1, "‹", "The occurrence before (N)")} ${step(1, "›", "The next occurrence (n)")}
     ${
       occurrence
-        ? html`<b>${thousands(occurrence.number + 1)} of ${thousands(all)}</b>
-            at ${clock(occurrence.fromNs)}, ${duration(occurrence.toNs - occurrence.fromNs)}, in
+        ? html`<b>${thousands(occurrence.number + 1)} of ${thousands(all)}</b> at ${clock(occurrence.fromNs)},
+            ${duration(occurrence.toNs - occurrence.fromNs)}, in
             ${[occurrence.process, occurrence.name].filter(Boolean).join(" / ")}
             ${placeLink(occurrence.location, act.workspace, (location) => {
               act.reveal(location);
             })}
-            <button
-              type="button"
-              class="link"
-              @click=${() => {
-                act.showTime();
-              }}
-            >
-              Show it on the timeline
-            </button>`
+            ${linkButton("Show it on the timeline", () => {
+              act.showTime();
+            })}`
         : html`<span class="muted">${count(row.count, "occurrence")}: go through them with n and N</span>`
     }
   </p>`;

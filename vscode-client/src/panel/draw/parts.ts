@@ -58,6 +58,11 @@ export function notice(
   </div>`;
 }
 
+/** A button that stands in a sentence or among others as a link does. */
+export function linkButton(words: string, run: () => void, title?: string): TemplateResult {
+  return html`<button type="button" class="link" title=${title ?? nothing} @click=${run}>${words}</button>`;
+}
+
 /** A place in source that can be gone to. */
 export function placeLink(
   location: Location | null,

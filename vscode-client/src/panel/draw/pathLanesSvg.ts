@@ -1,7 +1,7 @@
 /** The lanes of a critical path as a file of SVG, with their names, in the colours that the theme has at the moment. */
 import { duration } from "../model/format";
 import type { PathLanes } from "../model/path";
-import { SvgPen } from "./entities/svgPen";
+import { SvgPen } from "./svgPen";
 import { BAR, LANE, SMALLEST } from "./pathLanes";
 
 const NAMES = 240;

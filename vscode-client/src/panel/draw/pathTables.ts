@@ -31,22 +31,19 @@ export function byLabel(result: CriticalPathResult, act: TableActions): Template
           <th scope="col" class="number" title="Time from the cause until this went on">Wait</th>
         </tr>
       </thead>
-      <tbody ${oneStop()}>
-        ${groups.map((group) =>
-          row(
-            group,
-            act,
-            html`<td class="share">
-                <span class="bar-line"
-                  ><svg aria-hidden="true">${bar("self", group.share)}</svg
-                  ><span>${Math.round(100 * group.share)} %</span></span
-                >
-              </td>
-              <td class="number">${group.count}</td>
-              ${time(group.selfNs)} ${time(group.waitNs)}`,
-          ),
-        )}
-      </tbody>
+      ${body(
+        groups,
+        act,
+        (group) =>
+          html`<td class="share">
+              <span class="bar-line"
+                ><svg aria-hidden="true">${bar("self", group.share)}</svg
+                ><span>${Math.round(100 * group.share)} %</span></span
+              >
+            </td>
+            <td class="number">${group.count}</td>
+            ${time(group.selfNs)} ${time(group.waitNs)}`,
+      )}
     </table>
     ${groups.length === 0 ? html`<p class="pad muted">Nothing on the path is called that.</p>` : nothing}`;
 }
@@ -73,18 +70,15 @@ export function besidePath(result: CriticalPathResult, act: TableActions): Templ
                   </th>
                 </tr>
               </thead>
-              <tbody ${oneStop()}>
-                ${groups.map((group) =>
-                  row(
-                    group,
-                    act,
-                    html`${time(group.workNs)}
-                      <td class="number">
-                        ${group.slackNs === null ? html`<span title="Nothing on the path waits for it">not waited for</span>` : group.slackNs > 0 ? duration(group.slackNs) : "none"}
-                      </td>`,
-                  ),
-                )}
-              </tbody>
+              ${body(
+                groups,
+                act,
+                (group) =>
+                  html`${time(group.workNs)}
+                    <td class="number">
+                      ${group.slackNs === null ? html`<span title="Nothing on the path waits for it">not waited for</span>` : group.slackNs > 0 ? duration(group.slackNs) : "none"}
+                    </td>`,
+              )}
             </table>`
     }
     ${result.hiddenBeside > 0 ? html`<p class="pad muted">And ${count(result.hiddenBeside, "more label")} with more slack.</p>` : nothing}
@@ -118,6 +112,17 @@ function branchRow(branch: PathBranch, result: CriticalPathResult, act: TableAct
     ${time(branch.endNs - begin)}
     <td class="number">${branch.slackNs > 0 ? duration(branch.slackNs) : "none"}</td>
   </tr>`;
+}
+
+/** `cells` are those after the name. */
+function body(
+  groups: readonly PathGroup[],
+  act: TableActions,
+  cells: (group: PathGroup) => TemplateResult,
+): TemplateResult {
+  return html`<tbody ${oneStop()}>
+    ${groups.map((group) => row(group, act, cells(group)))}
+  </tbody>`;
 }
 
 function row(group: PathGroup, act: TableActions, cells: TemplateResult): TemplateResult {

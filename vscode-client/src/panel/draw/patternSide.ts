@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Location, PatternLine, PatternRow, PatternsResult } from "../../shared/protocol";
 import { count, duration, thousands } from "../model/format";
 import { type Neighbour, neighbours, outlineLine, percent } from "../model/patterns";
-import { placeLink } from "./parts";
+import { placeLink, linkButton } from "./parts";
 
 /** Patterns that are named as what follows, before the rest is counted. */
 const NAMED = 5;
@@ -32,15 +32,9 @@ export function patternSide(
           ${row.strands === 1 ? "one thread or task" : `${thousands(row.strands)} threads and tasks`}
         </p>
         <p>
-          <button
-            type="button"
-            class="link"
-            @click=${() => {
-              act.showTime();
-            }}
-          >
-            Show it on the timeline
-          </button>
+          ${linkButton("Show it on the timeline", () => {
+            act.showTime();
+          })}
         </p>
         <ol class="outline" aria-label="What it calls">
           ${row.outline.map((line) => outlineItem(line, workspace, act))}
@@ -76,15 +70,9 @@ function neighbourList(
       ${found.slice(0, NAMED).map(
         (one) =>
           html`<li>
-            <button
-              type="button"
-              class="link"
-              @click=${() => {
-                act.choose(one.id);
-              }}
-            >
-              ${one.title}
-            </button>
+            ${linkButton(one.title, () => {
+              act.choose(one.id);
+            })}
             <small>${thousands(one.count)}×, ${percent(one.share)}</small>
           </li>`,
       )}

@@ -5,7 +5,7 @@ import { count, thousands } from "../model/format";
 import type { PatternView } from "../model/patterns";
 import { clock, type Span } from "../model/span";
 import { brokenName } from "./breaks";
-import { bar } from "./parts";
+import { bar, linkButton } from "./parts";
 import { oneStop, rowKeys } from "./rows";
 
 export interface PatternActions {
@@ -99,14 +99,8 @@ export function windowSaid(span: Span, all: number, here: number, showAll: () =>
   return html`<p class="window-said" role="status">
     From ${clock(span.from)} to ${clock(span.to)}: ${here} of ${count(all, "pattern")}; shares and times are of this
     window.
-    <button
-      type="button"
-      class="link"
-      @click=${() => {
-        showAll();
-      }}
-    >
-      Show the whole run
-    </button>
+    ${linkButton("Show the whole run", () => {
+      showAll();
+    })}
   </p>`;
 }

@@ -9,6 +9,7 @@ import { between, dragged, type Grip, gripAt, isWhole, timeOf } from "../model/b
 import { barsPath, relativeShares, shares } from "../model/density";
 import { count, duration, thousands } from "../model/format";
 import { clock, lengthOf, nsAt, type Span, stepOf, ticks } from "../model/span";
+import { linkButton } from "./parts";
 
 export interface TimesActions {
   /** Another window. */
@@ -173,15 +174,9 @@ function drawEnds(span: Span, all: Span, width: number, act: TimesActions): Temp
     ${
       isWhole(span, all)
         ? nothing
-        : html`<button
-            type="button"
-            class="link"
-            @click=${() => {
-              act.show(all);
-            }}
-          >
-            Show the whole run
-          </button>`
+        : linkButton("Show the whole run", () => {
+            act.show(all);
+          })
     }
   </p>`;
 }

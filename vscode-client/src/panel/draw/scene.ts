@@ -9,37 +9,10 @@ import { type Lane, ROW } from "../model/lanes";
 import type { Span } from "../model/span";
 import type { Tile } from "../model/tiles";
 import type { Colours, Names } from "./tiles";
+import type { TimelinePen } from "./pen";
 
 export const AXIS = 24;
 export const FONT = "11px";
-
-/** What a frame is drawn with: a canvas' context, or what writes the same into a file. */
-export type TimelinePen = Pick<
-  CanvasRenderingContext2D,
-  | "beginPath"
-  | "bezierCurveTo"
-  | "clip"
-  | "drawImage"
-  | "fill"
-  | "fillRect"
-  | "fillStyle"
-  | "fillText"
-  | "font"
-  | "globalAlpha"
-  | "imageSmoothingEnabled"
-  | "lineTo"
-  | "lineWidth"
-  | "measureText"
-  | "moveTo"
-  | "rect"
-  | "restore"
-  | "save"
-  | "stroke"
-  | "strokeRect"
-  | "strokeStyle"
-  | "textBaseline"
-  | "translate"
->;
 
 export interface Box {
   strand: number;

@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { AggregateBox, Location } from "../../shared/protocol";
 import { facts } from "../model/aggregate";
 import { thousands } from "../model/format";
-import { placeLink } from "./parts";
+import { placeLink, linkButton } from "./parts";
 
 export interface BoxActions {
   readonly workspace: string;
@@ -27,15 +27,9 @@ export function selectedBox(box: AggregateBox, isOpened: boolean, act: BoxAction
       })}
       ${
         box.inside > 0
-          ? html`<button
-              type="button"
-              class="link"
-              @click=${() => {
-                act.enter();
-              }}
-            >
-              ${isOpened ? "Close it" : `Open it (${thousands(box.inside)})`}
-            </button>`
+          ? linkButton(isOpened ? "Close it" : `Open it (${thousands(box.inside)})`, () => {
+              act.enter();
+            })
           : nothing
       }
     </p>

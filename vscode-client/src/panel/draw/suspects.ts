@@ -6,7 +6,7 @@ import { probability } from "../model/probability";
 import { bits, evidenceNumbers, evidenceWord, placeName, samples, type SuspectLine } from "../model/suspects";
 import { stretchQuestion } from "../model/timeline";
 import { brokenName } from "./breaks";
-import { bar, placeLink } from "./parts";
+import { bar, placeLink, linkButton } from "./parts";
 import { rowKeys } from "./rows";
 
 export interface SuspectActions {
@@ -79,28 +79,16 @@ function drawEvidence(piece: LocalizeEvidence, act: SuspectActions): TemplateRes
     ${
       event === null
         ? nothing
-        : html`<button
-            type="button"
-            class="link"
-            @click=${() => {
-              act.go("slice", { target: { event }, run });
-            }}
-          >
-            what led to an example
-          </button>`
+        : linkButton("what led to an example", () => {
+            act.go("slice", { target: { event }, run });
+          })
     }
     ${
       fromNs === null || toNs === null
         ? nothing
-        : html`<button
-            type="button"
-            class="link"
-            @click=${() => {
-              act.go("timeline", stretchQuestion(run, fromNs, toNs));
-            }}
-          >
-            show it on the timeline
-          </button>`
+        : linkButton("show it on the timeline", () => {
+            act.go("timeline", stretchQuestion(run, fromNs, toNs));
+          })
     }
   </section>`;
 }

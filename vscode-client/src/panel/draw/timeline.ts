@@ -8,7 +8,8 @@ import { inkOn } from "../model/hue";
 import { HEAD, type Lane, ROW, seen } from "../model/lanes";
 import { lengthOf, nsAt, type Span, ticks, xOf } from "../model/span";
 import { drawArrows, drawBox, drawGaps, drawGrid, drawLane, drawNames } from "./bars";
-import { AXIS, css, fitted, FONT, fontFamily, type Scene, type TimelinePen } from "./scene";
+import { AXIS, css, fitted, FONT, fontFamily, type Scene } from "./scene";
+import type { TimelinePen } from "./pen";
 import { type Colours, rgb } from "./tiles";
 
 export function drawTimeline(context: TimelinePen, scene: Scene): void {

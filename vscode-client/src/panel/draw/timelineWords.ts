@@ -4,7 +4,7 @@ import type { Location, TimelineCall, TimelineMatch } from "../../shared/protoco
 import { duration } from "../model/format";
 import { lengthOf, type Span } from "../model/span";
 import { callSentence } from "../model/timeline";
-import { placeLink } from "./parts";
+import { placeLink, linkButton } from "./parts";
 
 /** Of the card, in px. */
 const CARD = 300;
@@ -36,52 +36,30 @@ export function selectedCall(
   if (!call && line) return html`<span>“${line}”</span>`;
   if (!call)
     return html`<span class="muted">Click a call, or use the arrow keys. Wheel: zoom. Shift and drag: measure.</span>`;
-  return html`<span>${line ? `“${line}” · ` : ""}${callSentence(call)}</span>
-    ${placeLink(call.location, act.workspace, (location) => {
-      act.reveal(location);
+  return html`<span>${line ? `“${line}” · ` : ""}${callSentence(call)}</span> ${placeLink(
+      call.location,
+      act.workspace,
+      (location) => {
+        act.reveal(location);
+      },
+    )}
+    ${linkButton("Zoom to it", () => {
+      act.zoomTo(call);
     })}
-    <button
-      type="button"
-      class="link"
-      @click=${() => {
-        act.zoomTo(call);
-      }}
-    >
-      Zoom to it
-    </button>
-    <button
-      type="button"
-      class="link"
-      @click=${() => {
-        act.why(call.event);
-      }}
-    >
-      What led to it
-    </button>
+    ${linkButton("What led to it", () => {
+      act.why(call.event);
+    })}
     ${act.more(call)}`;
 }
 
 /** What is measured: closer to it, or no longer. */
 export function brushTools(brush: Span, act: { zoomIn(): void; clear(): void }): TemplateResult {
-  return html`<span>measured <b>${duration(lengthOf(brush))}</b></span>
-    <button
-      type="button"
-      class="link"
-      @click=${() => {
-        act.zoomIn();
-      }}
-    >
-      Zoom in
-    </button>
-    <button
-      type="button"
-      class="link"
-      @click=${() => {
-        act.clear();
-      }}
-    >
-      Clear
-    </button>`;
+  return html`<span>measured <b>${duration(lengthOf(brush))}</b></span> ${linkButton("Zoom in", () => {
+      act.zoomIn();
+    })}
+    ${linkButton("Clear", () => {
+      act.clear();
+    })}`;
 }
 
 /** Beside the pointer, within `width` px. */

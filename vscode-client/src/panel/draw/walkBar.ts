@@ -4,7 +4,7 @@ import { count, offset } from "../model/format";
 import { type Step, type Walk, WAYS } from "../../shared/walk";
 import type { Walker } from "../walker";
 import { icon } from "./icons";
-import { gapSample } from "./parts";
+import { gapSample, linkButton } from "./parts";
 
 export const WAY_NAMES: Record<(typeof WAYS)[number], { mark: string; name: string; key: string }> = {
   cause: { mark: "←", name: "Cause", key: "←" },
@@ -43,7 +43,7 @@ export function walkBar(walk: Walk, walker: Walker, isShown: boolean, show: () =
     </div>
     <nav class="walk-crumbs" aria-label="Visited">${crumbs(walk, walker)}</nav>
     <div class="walk-end">
-      ${isShown ? nothing : html`<button type="button" class="link" @click=${show}>Show the walk</button>`}
+      ${isShown ? nothing : linkButton("Show the walk", show)}
       <button
         type="button"
         class="quiet"

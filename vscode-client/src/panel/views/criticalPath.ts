@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { CriticalPathResult, PathSegment } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { asking, emptyState, noRun, notice } from "../draw/parts";
+import { asking, emptyState, noRun, notice, linkButton } from "../draw/parts";
 import { drawPathLanes, type LaneActions } from "../draw/pathLanes";
 import { pathLanesSvg } from "../draw/pathLanesSvg";
 import { besidePath, byLabel, type TableActions } from "../draw/pathTables";
@@ -165,25 +165,13 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
         <p class="sentence">${sentence(result)}</p>
         ${result.message ? notice("info", result.message) : nothing} ${segmentLegend(result)}
         <p class="path-links">
-          <button
-            type="button"
-            class="link"
-            @click=${() => {
-              const from = Math.min(...result.segments.map((segment) => segment.startNs));
-              this.context.go("timeline", stretchQuestion(result.run.id, from, from + result.totalNs));
-            }}
-          >
-            Show it on the timeline
-          </button>
-          <button
-            type="button"
-            class="link"
-            @click=${() => {
-              this.context.go("slice", { target: { event: result.endEvent }, run: result.run.id });
-            }}
-          >
-            Why did it end then?
-          </button>
+          ${linkButton("Show it on the timeline", () => {
+            const from = Math.min(...result.segments.map((segment) => segment.startNs));
+            this.context.go("timeline", stretchQuestion(result.run.id, from, from + result.totalNs));
+          })}
+          ${linkButton("Why did it end then?", () => {
+            this.context.go("slice", { target: { event: result.endEvent }, run: result.run.id });
+          })}
         </p>
       </section>
       ${this.whatIf.draw(answer.params, result)} ${drawPathLanes(pathLanes(result), result.totalNs, this.laneActions)}

@@ -1,7 +1,8 @@
 /** From an event to everyone's picture at its time, wherever entities can be seen. */
-import { html, nothing, type TemplateResult } from "lit";
+import { nothing, type TemplateResult } from "lit";
 import { everyoneAt } from "../model/entities/moment";
 import type { Context } from "./view";
+import { linkButton } from "../draw/parts";
 
 /** `ns` since the run's start; undefined where no time is known. */
 export function everyoneLink(
@@ -10,14 +11,11 @@ export function everyoneLink(
   ns: number | undefined,
 ): TemplateResult | typeof nothing {
   if (ns === undefined || !has("entities")) return nothing;
-  return html`<button
-    type="button"
-    class="link"
-    title="Who was where, and talked to whom, at this moment"
-    @click=${() => {
+  return linkButton(
+    "Everyone then",
+    () => {
       go("entities", everyoneAt(run, ns));
-    }}
-  >
-    Everyone then
-  </button>`;
+    },
+    "Who was where, and talked to whom, at this moment",
+  );
 }

@@ -11,8 +11,9 @@ import type {
   TimelineResult,
 } from "../../shared/protocol";
 import { ClippedSvgPen } from "../draw/clippedSvgPen";
-import { SvgPen } from "../draw/entities/svgPen";
-import { asked, AXIS, type Box, css, isSeen, type Scene, type TimelinePen } from "../draw/scene";
+import { SvgPen } from "../draw/svgPen";
+import { asked, AXIS, type Box, css, isSeen, type Scene } from "../draw/scene";
+import type { TimelinePen } from "../draw/pen";
 import { type Colours, coloursOf, type Names } from "../draw/tiles";
 import { drawOverview, drawTimeline, timeAt } from "../draw/timeline";
 import { type Folded, foldedAtFirst, type Lane, laneAt, lanes, ROW, seen, toggled } from "../model/lanes";

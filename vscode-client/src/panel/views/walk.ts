@@ -8,7 +8,7 @@ import type { WalkCard, WalkEnd, WalkResult } from "../../shared/protocol";
 import { standing, type Walk, type Way } from "../../shared/walk";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { asking, emptyState, noRun, notice, placeLink, sliceLegend } from "../draw/parts";
+import { asking, emptyState, noRun, notice, placeLink, sliceLegend, linkButton } from "../draw/parts";
 import { WAY_NAMES } from "../draw/walkBar";
 import type { WalkQuestion } from "../kinds/walk";
 import { pinnedLayout } from "../layout/pinned";
@@ -161,15 +161,9 @@ export class WalkView implements View<WalkQuestion, Walk> {
         ${placeLink(card.location, workspace, (location) => {
           this.context.reveal(location);
         })}
-        <button
-          type="button"
-          class="link"
-          @click=${() => {
-            this.context.go("slice", { target: { event: card.event }, run: this.shownRun() ?? "" });
-          }}
-        >
-          Why this?
-        </button>
+        ${linkButton("Why this?", () => {
+          this.context.go("slice", { target: { event: card.event }, run: this.shownRun() ?? "" });
+        })}
         ${everyoneLink(this.context, this.shownRun() ?? "", card.timeNs)}
       </p>
     </section>`;

@@ -5,7 +5,7 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import type { WizardParams, WizardQuestion, WizardResult, WizardRow, WizardStep } from "../../shared/protocol";
-import { asking, commandLine, emptyState, placeLink } from "../draw/parts";
+import { asking, commandLine, emptyState, placeLink, linkButton } from "../draw/parts";
 import { oneStop, rowKeys } from "../draw/rows";
 import { count } from "../model/format";
 import { ANALYSES, backTo, type Found, type Guided, nextStep, withStep } from "../model/wizard";
@@ -164,15 +164,9 @@ export class WizardView implements View<Guided, WizardResult> {
       <div class="actions">
         ${
           view
-            ? html`<button
-                type="button"
-                class="link"
-                @click=${() => {
-                  this.context.go(view, typeof params === "object" && params !== null ? params : {});
-                }}
-              >
-                Show it in the panel
-              </button>`
+            ? linkButton("Show it in the panel", () => {
+                this.context.go(view, typeof params === "object" && params !== null ? params : {});
+              })
             : nothing
         }
         ${

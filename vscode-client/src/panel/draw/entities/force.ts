@@ -3,7 +3,8 @@ import type { Spot } from "../../layout/entities/clarity";
 import { hull } from "../../layout/entities/hull";
 import { css } from "../scene";
 import { arranged } from "./arrangement";
-import type { DrawingKind, EntityDrawing, EntityScene, Frame, Pen, Seen } from "./module";
+import type { Pen } from "../pen";
+import type { DrawingKind, EntityDrawing, EntityScene, Frame, Seen } from "./module";
 import { holdsSeen, paintEntities, paintNames, paintSelected } from "./paint";
 
 const APART = 9;

@@ -5,7 +5,8 @@ import type { Camera } from "../../model/entities/camera";
 import { fontFamily } from "../scene";
 import type { Board } from "./board";
 import type { EntityColours } from "./colours";
-import type { Frame, Pen, Seen } from "./module";
+import type { Pen } from "../pen";
+import type { Frame, Seen } from "./module";
 
 /** A hand that points at nothing means what is so near, in px. */
 const NEAR = 5;

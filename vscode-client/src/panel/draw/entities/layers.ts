@@ -9,7 +9,7 @@ import { KnownLines } from "./known";
 import type { EntityDrawing, Frame } from "./module";
 import { paintKnown } from "./paint";
 import { Pulses } from "./pulses";
-import { SvgPen } from "./svgPen";
+import { SvgPen } from "../svgPen";
 import { Trails } from "./trails";
 
 /** Lines that are all painted anew while entities move; of more the old ones fade where they were. */

@@ -9,36 +9,9 @@ import type { ArrangeAnswer } from "../../layout/entities/arranging";
 import type { EntityInput, Place } from "../../layout/entities/types";
 import type { Talk } from "../../model/entities/activity";
 import type { Step } from "../../model/entities/state";
+import type { Pen } from "../pen";
 import type { Shape } from "./board";
 import type { EntityColours } from "./colours";
-
-/** What a canvas' context has that a file of SVG can have, too. */
-export type Pen = Pick<
-  CanvasRenderingContext2D,
-  | "arc"
-  | "beginPath"
-  | "closePath"
-  | "fill"
-  | "fillRect"
-  | "fillStyle"
-  | "fillText"
-  | "font"
-  | "globalAlpha"
-  | "lineCap"
-  | "lineJoin"
-  | "lineTo"
-  | "lineWidth"
-  | "measureText"
-  | "moveTo"
-  | "quadraticCurveTo"
-  | "roundRect"
-  | "setLineDash"
-  | "stroke"
-  | "strokeStyle"
-  | "strokeText"
-  | "textAlign"
-  | "textBaseline"
->;
 
 /** Where something is on the screen, in px. */
 export interface Seen extends Spot {

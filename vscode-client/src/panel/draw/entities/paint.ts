@@ -2,7 +2,8 @@
 import { placeNames } from "../../layout/entities/names";
 import type { Talk } from "../../model/entities/activity";
 import { SHADES } from "./colours";
-import type { Frame, Pen, Seen } from "./module";
+import type { Pen } from "../pen";
+import type { Frame, Seen } from "./module";
 
 const ROUND = 2 * Math.PI;
 const DIMMED = 0.22;

@@ -1,7 +1,8 @@
 /** Points that run along lines, from who sends to who receives: only for as long as one lasts, and only so many. */
 import type { Talk } from "../../model/entities/activity";
 import { ends } from "./paint";
-import type { Frame, Pen } from "./module";
+import type { Pen } from "../pen";
+import type { Frame } from "./module";
 
 const LASTS = 450;
 const MOST = 160;

@@ -6,7 +6,8 @@
  */
 import { type Activity, FADE_MS, FAINT, type Talk, widthOf } from "../../model/entities/activity";
 import { shareOf, tracedLine } from "./paint";
-import type { Frame, Pen } from "./module";
+import type { Pen } from "../pen";
+import type { Frame } from "./module";
 
 /** Between two fadings, in ms: a layer of bytes cannot fade in smaller steps. */
 const PART_MS = 80;

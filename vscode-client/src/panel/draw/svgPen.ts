@@ -3,7 +3,7 @@
  *
  * Invariant: it draws what a canvas' context draws, as far as `Pen` goes.
  */
-import type { Pen } from "./module";
+import type { Pen } from "./pen";
 
 export class SvgPen implements Pen {
   fillStyle = "#000";
