@@ -208,7 +208,7 @@ class Session:
                 self._growing.pop(one).close()
         return None if ref.finished else Growing(folder, ref, found)
 
-    def hold(self, which: str, task: Task, *, anew: bool) -> Run:
+    def hold(self, which: str, task: Task, *, anew: bool = False) -> Run:
         """A run as it is now, `kept`. `anew`: what was read a few seconds ago will not do."""
         return self.kept(self._opened(which, task, anew=anew).run)
 
@@ -218,8 +218,11 @@ class Session:
         if is_look(run) or self.ref(run).finished:
             return run
         events = len(run.graph)
-        until = wording.duration(float(run.graph.ts.max())) if events else "no time"
-        info = run.info._replace(id=_look_id(run), name=f"{run.info.name}, its first {until}")
+        last = int(run.graph.ts.max()) if events else 0
+        until = wording.duration(float(last)) if events else "no time"
+        # The number of events alone is not enough: at its quota a run loses as many as it gains.
+        which = f"{run.folder.name}@{events}-{last}"
+        info = run.info._replace(id=which, name=f"{run.info.name}, its first {until}")
         with self._lock:
             held = self._held.setdefault(info.id, _Open((), replace(run, info=info), good_until=0.0))
             self._held.move_to_end(info.id)
@@ -419,12 +422,6 @@ class Session:
 def is_look(run: Run) -> bool:
     """Is it what was recorded by some time of a run that went on then? Another process cannot open it."""
     return run.info.id.startswith(f"{run.folder.name}@")
-
-
-def _look_id(run: Run) -> str:
-    """Of what was recorded by then: how many events, until when. At its quota a run loses as many as it gains."""
-    events = len(run.graph)
-    return f"{run.folder.name}@{events}-{int(run.graph.ts.max()) if events else 0}"
 
 
 def which_of(run: Run) -> str:

@@ -39,7 +39,7 @@ def aggregate_view(session: Session, params: AggregateParams, task: Task) -> Agg
         found = None if params.target == Target() else find_kept(session, params.run, params.target, task)
     except NothingFound as nothing:
         return _nothing(session, params, task, str(nothing))
-    run = found.run if found else session.kept(session.open(params.run, task))
+    run = found.run if found else session.hold(params.run, task)
     graph = run.graph
     if not len(graph):
         return _nothing(session, params, task, f"run {run.info.name} recorded no event")

@@ -160,7 +160,7 @@ def pattern_diagram(session: Session, params: PatternsParams, task: Task) -> Pat
 
 
 def _asked(session: Session, params: PatternsParams, task: Task) -> tuple[Run, Patterns, Pattern | None]:
-    run = session.kept(session.open(params.run, task))
+    run = session.hold(params.run, task)
     found = patterns_of(run, params, task)
     return run, found, chosen_of(found, params.pattern)
 

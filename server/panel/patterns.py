@@ -41,7 +41,7 @@ _LAST: WeakKeyDictionary[Run, tuple[_Question, Patterns]] = WeakKeyDictionary()
 
 def patterns_view(session: Session, params: PatternsParams, task: Task) -> PatternsResult:
     """Raises `ClewError` for a strand, a pattern or a level that is not there."""
-    run = session.kept(session.open(params.run, task))
+    run = session.hold(params.run, task)
     found = patterns_of(run, params, task)
     task.phase("looking at when")
     graph, of = run.graph, found.activations

@@ -198,7 +198,7 @@ def longest_calls(
 
 
 def open_timeline(session: Session, which: str, task: Task) -> tuple[Run, Timeline]:
-    run = session.kept(session.open(which, task))
+    run = session.hold(which, task)
     made = _MADE.get(run)
     if made is None:
         task.phase("laying out what ran when")
