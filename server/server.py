@@ -115,25 +115,22 @@ class ClewServer(LanguageServer):
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         self.window_show_message(types.ShowMessageParams(type=kind, message=message))
 
-    async def show_recorded(self, place: protocol.Location, run: str) -> None:
-        """Moves the editor to where a place of a run stands now, where the client can; says so where it is gone."""
-        if not self._shows:
-            return
-        params = protocol.PresentParams(place, run)
-        now = await self.work("clew", lambda _: present(self.session, params))
-        if now.state == "stale" and now.message:
-            self.tell(now.message)
-        await self.show(types.Location(uri_of(place.path), line_range(now.location.line, 0, 0)))
-
     async def tell_place(self, said: str, place: protocol.Location | None, run: str) -> None:
-        """Tells something, and shows the place in the code that it is about; who cannot be moved there is told it, too."""
-        if place is not None and not self._shows:
-            now = await self.work("clew", lambda _: present(self.session, protocol.PresentParams(place, run)))
-            said += f"\nat {now.location.path}:{now.location.line}"
-            said += f" ({now.message})" if now.state == "stale" and now.message else ""
+        """Tells something, and moves the editor to where the place of a run that it is about stands now; a client that cannot
+        be moved is told where that is. Says so where it is gone."""
+        if place is None:
+            self.tell(said)
+            return
+        now = await self.work("clew", lambda _: present(self.session, protocol.PresentParams(place, run)))
+        gone = now.message if now.state == "stale" else ""
+        if not self._shows:
+            where = f"{now.location.path}:{now.location.line}"
+            self.tell(f"{said}\nat {where} ({gone})" if gone else f"{said}\nat {where}")
+            return
         self.tell(said)
-        if place is not None:
-            await self.show_recorded(place, run)
+        if gone:
+            self.tell(gone)
+        await self.show(types.Location(uri_of(place.path), line_range(now.location.line, 0, 0)))
 
     async def show(self, place: types.Location) -> None:
         """Moves the editor to a place, where the client can."""
