@@ -116,20 +116,18 @@ def is_imported(folder: Path, info: RunInfo) -> bool:
     return info.imported > 0 and (folder / IMPORT_FILE).exists()
 
 
-def finish_import(folder: Path, file: Path) -> RunInfo:
+def finish_import(folder: Path, file: Path) -> None:
     """Makes an imported run of one that was begun for a foreign file, which is full now. What cannot be imported is over all
     the same, with a note that says why. Raises `RunError` and `OSError` where the run cannot be written at all."""
-    info = load_run(folder)
-    why = ""
+    info, notes = load_run(folder), []
     if file.stat().st_size:
         try:
             _made(folder, info, Foreign((file,), "otlp", ""), nobody)
+            return
         except (ClewError, OSError, ValueError, OverflowError, RecursionError, pa.ArrowException) as error:
-            why = f"what came cannot be imported: {error}"
-    if not file.stat().st_size or why:
-        over = load_run(folder)
-        save_run(folder, over._replace(finished=time.time_ns(), launcher=0, notes=[*over.notes, *filter(None, [why])]))
-    return load_run(folder)
+            notes = [f"what came cannot be imported: {error}"]
+    over = load_run(folder)
+    save_run(folder, over._replace(finished=time.time_ns(), launcher=0, notes=[*over.notes, *notes]))
 
 
 def _make_aside(

@@ -60,10 +60,10 @@ class EdgeColumns:
 
 def joined(parts: Iterable[EdgeColumns]) -> EdgeColumns:
     """The edges of all parts, merged."""
-    nothing = [np.zeros(0, np.int64)]
-    lists = [[getattr(part, column.name) for column in fields(EdgeColumns)] for part in parts]
-    columns = zip(*lists, strict=True) if lists else [nothing] * len(fields(EdgeColumns))
-    return EdgeColumns(*(np.concatenate(column) for column in columns)).merged()
+    every, nothing = list(parts), np.zeros(0, np.int64)
+    names = [column.name for column in fields(EdgeColumns)]
+    columns = (np.concatenate([nothing, *(getattr(part, name) for part in every)]) for name in names)
+    return EdgeColumns(*columns).merged()
 
 
 def _sorted_apart(columns: list[I64]) -> tuple[I64, I64]:
