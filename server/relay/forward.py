@@ -28,7 +28,6 @@ from clew.records.errors import ClewError
 from clew.records.header import HEADER_SIZE
 from clew.records.tail import Place, ProcessTail, Stretch
 from clew.server.relay import wire
-from clew.server.relay.intake import MOST_SPANS
 from clew.server.relay.lifetime import Address
 from clew.server.relay.mirror import own_origin
 from clew.server.relay.refused import reason
@@ -248,8 +247,8 @@ class _Reading:
             data, _ = lines_from(self._folder, self._spans)
         begin, self._spans = self._spans, self._spans + len(data)
         return [
-            {"kind": "spans", "offset": begin + at, "data": wire.packed(data[at : at + MOST_SPANS])}
-            for at in range(0, len(data), MOST_SPANS)
+            {"kind": "spans", "offset": begin + at, "data": wire.packed(data[at : at + wire.MOST_SPANS])}
+            for at in range(0, len(data), wire.MOST_SPANS)
         ]
 
     def last(self) -> list[dict[str, Any]]:

@@ -24,8 +24,6 @@ from clew.server.relay import wire
 from clew.server.relay.mirror import Mirror, MirrorError
 
 KINDS = ("mirror", "page", "piece", "spans", "sources", "text", "info", "sync")
-MOST_SPANS = 1 << 20
-"""Bytes of a message that brings what came by OTLP."""
 
 MARK_EVERY = STAYS_AWAY / 6
 
@@ -128,7 +126,7 @@ class Intake:
         elif kind == "spans":
             if known.spans is None:
                 raise MirrorError(f"run {run} is no run of what comes by OTLP")
-            known.spans.add(int(message["offset"]), wire.unpacked(message["data"], MOST_SPANS))
+            known.spans.add(int(message["offset"]), wire.unpacked(message["data"], wire.MOST_SPANS))
         elif kind == "sources":
             return {"type": "wanted", "run": run, "digests": known.sources(message["files"])}
         elif kind == "text":

@@ -19,6 +19,8 @@ from clew.records.errors import ClewError
 
 VERSION = 1
 MOST_MESSAGE = 64 << 20
+MOST_SPANS = 1 << 20
+"""Bytes of a message that brings what came by OTLP."""
 _UNKNOWN = Standing()
 _HEAD = struct.Struct("<I")
 _ALIGNED = 8
