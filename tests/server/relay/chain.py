@@ -57,8 +57,7 @@ class Chain:
             self.otlp = told[0].split('"')[3] if told else ""
 
     def kill(self, number):
-        self.processes[number].kill()
-        self.processes[number].wait()
+        self.stop(number)
         self.start(number)
 
     def stop(self, number):

@@ -134,10 +134,10 @@ def _documents(folder):
     return [json.loads(line) for line in (folder / "otlp.jsonl").read_text().splitlines()]
 
 
-def _killed(folder, **more):
+def _killed(folder):
     """As its relay left it that was killed."""
     info = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps(info | {"launcher": 4_000_000} | more))
+    (folder / "run.json").write_text(json.dumps(info | {"launcher": 4_000_000}))
 
 
 def test_a_request_whose_answer_was_lost_is_kept_once_also_over_a_kill(tmp_path):
