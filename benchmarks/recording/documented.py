@@ -32,17 +32,22 @@ Runs = Mapping[str, Sequence[Row]]
 def rewrite(document: Path, runs: Runs, machine: str) -> None:
     """Raises `SystemExit` where a table has no place."""
     text = document.read_text(encoding="utf-8")
-    for name, table in tables(runs, machine).items():
+    for name, now in _found(runs, machine).items():
         place = re.compile(rf"(<!-- measured: {name} -->\n)(.*?)(<!-- end -->)", re.DOTALL)
         found = [*place.finditer(text)]
         if len(found) != 1:
             raise SystemExit(f"{document}: `<!-- measured: {name} -->` is there {len(found)} times, not once")
-        text = text[: found[0].start(2)] + merged(found[0][2], table) + "\n" + text[found[0].end(2) :]
+        shown = now if isinstance(now, str) else _table(merged(_cells(found[0][2]), now))
+        text = text[: found[0].start(2)] + shown + "\n" + text[found[0].end(2) :]
     document.write_text(text, encoding="utf-8")
 
 
 def tables(runs: Runs, machine: str) -> dict[str, str]:
     """Each table's Markdown, by its name."""
+    return {name: now if isinstance(now, str) else _table(now) for name, now in _found(runs, machine).items()}
+
+
+def _found(runs: Runs, machine: str) -> dict[str, str | Cells]:
     return {
         "machine": f"Measured on {machine}.",
         "added": _programs(runs, ADDED, (OURS, PEER, OTHER), ()),
@@ -51,30 +56,31 @@ def tables(runs: Runs, machine: str) -> dict[str, str]:
     }
 
 
-def merged(before: str, now: str) -> str:
-    """The table of now, and in the places that it has nothing for, what stood there before."""
-    old, new = _cells(before), _cells(now)
-    if not old:
-        return now
-    if not new:
-        return before.rstrip("\n")
+def merged(before: Cells, now: Cells) -> Cells:
+    """What is now, and in the places that it has nothing for, what there was before."""
     columns: list[Column] = []
-    for version in dict.fromkeys(version for table in (new, old) for version, _ in _columns(table)):
-        columns += dict.fromkeys(column for table in (new, old) for column in _columns(table) if column[0] == version)
-    lines = [line(["", *(version if tracer == OURS else tracer for version, tracer in columns)])]
-    lines.append(line(["---"] * (1 + len(columns))))
-    for name in dict.fromkeys([*old, *new]):
-        values = {**old.get(name, {}), **{at: cell for at, cell in new.get(name, {}).items() if cell != NOTHING}}
-        lines.append(line([name, *(values.get(column, NOTHING) for column in columns)]))
-    return "\n".join(lines)
+    for version in dict.fromkeys(version for table in (now, before) for version, _ in _columns(table)):
+        columns += [column for table in (now, before) for column in _columns(table) if column[0] == version]
+    found: Cells = {}
+    for name in dict.fromkeys([*before, *now]):
+        measured = {column: cell for column, cell in now.get(name, {}).items() if cell != NOTHING}
+        found[name] = dict.fromkeys(columns, NOTHING) | before.get(name, {}) | measured
+    return found
 
 
 def _columns(table: Cells) -> list[Column]:
-    return [*next(iter(table.values()))]
+    return [*next(iter(table.values()), ())]
+
+
+def _table(cells: Cells) -> str:
+    columns = _columns(cells)
+    lines = [line(["", *(version if tracer == OURS else tracer for version, tracer in columns)])]
+    lines.append(line(["---"] * (1 + len(columns))))
+    return "\n".join([*lines, *(line([name, *of_row.values()]) for name, of_row in cells.items())])
 
 
 def _cells(table: str) -> Cells:
-    """Of each row by its name; none of what is no table."""
+    """Those of what `_table` wrote; none of what is no table."""
     lines = [[cell.strip() for cell in text.strip("|").split("|")] for text in table.splitlines() if text[:1] == "|"]
     if len(lines) < 3:
         return {}
@@ -89,40 +95,31 @@ def _cells(table: str) -> Cells:
     return {name: dict(zip(columns, cells, strict=True)) for name, *cells in lines[2:]}
 
 
-def _programs(runs: Runs, what: str, shown: Sequence[str], first_only: Sequence[str]) -> str:
+def _programs(runs: Runs, what: str, shown: Sequence[str], first_only: Sequence[str]) -> Cells:
     """A row for each program, a column for each interpreter and tracer that has a figure."""
-    cells: dict[str, dict[tuple[str, str], str]] = {}
-    columns: dict[tuple[str, str], None] = {}
+    cells: Cells = {}
+    columns: dict[Column, str] = {}
     for place, (version, rows) in enumerate(runs.items()):
         for tracer in (*shown, *(() if place else first_only)):
             for row in rows:
                 if row["name"].endswith(what) and tracer in (OURS, row["peer"]):
-                    columns[version, tracer] = None
+                    columns[version, tracer] = NOTHING
                     value = row["ours"] if tracer == OURS else row["peer_value"]
                     missed = "" if tracer != OURS or row["met"] is not False else f" (asked {number(row['asked'])})"
                     of_program = cells.setdefault(row["name"].removesuffix(what), {})
                     if row["asked"] is not None or (version, tracer) not in of_program:
                         of_program[version, tracer] = number(value) + missed
-    head = [f"{version}" if tracer == OURS else f"{tracer}" for version, tracer in columns]
-    lines = [line(["", *head]), line(["---"] * (1 + len(columns)))]
-    lines += [line([name, *(found.get(column, NOTHING) for column in columns)]) for name, found in cells.items()]
-    return "\n".join(lines)
+    return {name: columns | found for name, found in cells.items()}
 
 
-def _around(runs: Runs) -> str:
+def _around(runs: Runs) -> Cells:
     """All that is not the cost of a call: a row for each figure, ours and VizTracer's of each interpreter."""
-    cells: dict[str, dict[str, tuple[str, str]]] = {}
-    asked: dict[str, str] = {}
+    cells: Cells = {}
+    columns = {(ASKED, OURS): NOTHING, **{(version, tracer): NOTHING for version in runs for tracer in (OURS, PEER)}}
     for version, rows in runs.items():
         for row in rows:
             if not row["name"].endswith((ADDED, RATIO)):
                 name = f"{re.sub(r'[0-9,]{4,} ', '', row['name'])}, {row['unit']}"
-                cells.setdefault(name, {})[version] = number(row["ours"]), number(row["peer_value"])
-                asked.setdefault(name, NOTHING if row["asked"] is None else number(row["asked"]))
-    head = [cell for version in runs for cell in (version, PEER)]
-    lines = [line(["", ASKED, *head]), line(["---"] * (2 + len(head)))]
-    for name, found in cells.items():
-        lines.append(
-            line([name, asked[name], *(cell for version in runs for cell in found.get(version, (NOTHING, NOTHING)))])
-        )
-    return "\n".join(lines)
+                of_row = cells.setdefault(name, {**columns, (ASKED, OURS): number(row["asked"])})
+                of_row |= {(version, OURS): number(row["ours"]), (version, PEER): number(row["peer_value"])}
+    return cells
