@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-_SHOWN = (str, int, float)
-"""Types whose text runs nobody's code, and is what stood in the path if the path has it."""
+_SHOWN = (str, int)
+"""Types whose text runs nobody's code and is what stood in the path; 1.0 may have been `1`, while another part is `1.0`."""
 
 
 def with_names(path: Any, values: Any, many: Any) -> str:

@@ -20,6 +20,7 @@ from clew.instrument.probes.routes import with_names
         # What is not there as it is written, and what only code of somebody would write.
         ("/by/007", {"number": 7}, 1, ""),
         ("/at/3", {"time": 3.0}, 1, ""),
+        ("/1.0/1", {"version": 1.0}, 1, ""),
         ("/by/x", {"name": object()}, 1, ""),
         ("/by/somebody", {"name": "some"}, 1, ""),
         ("/by/x", {"name": "x"}, 2, ""),
