@@ -217,7 +217,7 @@ export class EntitiesStage implements EntityScene, Due, Touched {
     this.canvases.focus();
   }
 
-  resized(): void {
+  sized(): void {
     this.seenAnew();
   }
 

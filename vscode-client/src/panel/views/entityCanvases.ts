@@ -4,14 +4,11 @@
  * Invariant: a frame is due once, however often it was asked for, and only while the canvases are on the page.
  */
 import type { Pens } from "../draw/entities/layers";
+import { type CanvasChanges, fine, watchCanvas } from "./canvas";
 import { type EntityHands, listenToEntities } from "./entityGestures";
 
-export interface Due {
+export interface Due extends CanvasChanges {
   frame(now: number): void;
-  /** They have another size, */
-  resized(): void;
-  /** or the theme has other colours. */
-  recoloured(): void;
 }
 
 export class EntityCanvases {
@@ -36,24 +33,18 @@ export class EntityCanvases {
     this.listening = new AbortController();
     const { signal } = this.listening;
     listenToEntities(front, hands, signal);
-    const sizes = new ResizeObserver(() => {
-      for (const canvas of this.canvases) sized(canvas);
-      this.due.resized();
-    });
-    sizes.observe(front);
-    const recolour = (): void => {
-      this.due.recoloured();
+    const { due } = this;
+    const changes: CanvasChanges = {
+      sized: () => {
+        for (const canvas of this.canvases) fine(canvas);
+        due.sized();
+      },
+      recoloured: () => {
+        due.recoloured();
+      },
     };
-    const themes = new MutationObserver(recolour);
-    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
-    for (const media of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
-      matchMedia(media).addEventListener("change", recolour, { signal });
-    }
-    signal.addEventListener("abort", () => {
-      sizes.disconnect();
-      themes.disconnect();
-    });
-    recolour();
+    watchCanvas(front, changes, signal);
+    due.recoloured();
   }
 
   private get front(): HTMLCanvasElement | undefined {
@@ -93,12 +84,4 @@ export class EntityCanvases {
   still(isStill: boolean): void {
     this.front?.toggleAttribute("data-still", isStill);
   }
-}
-
-/** As many pixels as it has on the screen. */
-function sized(canvas: HTMLCanvasElement): void {
-  const ratio = window.devicePixelRatio || 1;
-  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
-  canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
 }

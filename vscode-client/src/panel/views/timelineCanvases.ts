@@ -4,15 +4,15 @@
  * Invariant: whoever listens to an element no longer does when another one takes its place; there is one frame for all that changed.
  */
 import { AXIS } from "../draw/scene";
+import { type CanvasChanges, fine, watchCanvas } from "./canvas";
 import { listen, listenToOverview, type Wishes } from "./timelineGestures";
 
-export interface Changes {
+/** Nothing lies below. */
+const OPAQUE = { alpha: false };
+
+export interface Changes extends CanvasChanges {
   /** It is time to draw. */
   frame(): void;
-  /** There is more room, or less. */
-  sized(): void;
-  /** The theme has other colours. */
-  recolour(): void;
 }
 
 export class Canvases {
@@ -85,8 +85,8 @@ export class Canvases {
   }
 
   pens(): { front: CanvasRenderingContext2D; overview: CanvasRenderingContext2D | undefined } | undefined {
-    const front = this.canvas && sized(this.canvas);
-    return front && { front, overview: this.overview && sized(this.overview) };
+    const front = this.canvas && fine(this.canvas, OPAQUE);
+    return front && { front, overview: this.overview && fine(this.overview, OPAQUE) };
   }
 
   attachScroller(element: Element | undefined): void {
@@ -102,21 +102,8 @@ export class Canvases {
     const { signal } = this.listening;
     const { changes } = this;
     listen(this.canvas, this.wishes, signal);
-    const sizes = new ResizeObserver(() => {
-      changes.sized();
-    });
-    sizes.observe(this.canvas);
-    const recolour = (): void => {
-      changes.recolour();
-    };
-    const themes = new MutationObserver(recolour);
-    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour, { signal });
-    signal.addEventListener("abort", () => {
-      sizes.disconnect();
-      themes.disconnect();
-    });
-    changes.recolour();
+    watchCanvas(this.canvas, changes, signal);
+    changes.recoloured();
   }
 
   attachOverview(element: Element | undefined): void {
@@ -125,17 +112,4 @@ export class Canvases {
     if (this.overview) listenToOverview(this.overview, this.wishes, this.listening.signal);
     this.invalidate();
   }
-}
-
-/** A canvas' context with as many pixels as it has on the screen, counted in px. */
-function sized(canvas: HTMLCanvasElement): CanvasRenderingContext2D | undefined {
-  const ratio = window.devicePixelRatio || 1;
-  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-  if (canvas.width !== width || canvas.height !== height) {
-    canvas.width = width;
-    canvas.height = height;
-  }
-  const context = canvas.getContext("2d", { alpha: false }) ?? undefined;
-  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return context;
 }

@@ -88,7 +88,7 @@ export class Stage implements Wishes {
       sized: () => {
         this.moved();
       },
-      recolour: () => {
+      recoloured: () => {
         this.recolour();
       },
     });
