@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { EntityBox, EntityHappening, EntityResult, Location } from "../../shared/protocol";
 import { count, duration, thousands } from "../model/format";
-import { placeLink, linkButton } from "./parts";
+import { linkButton, placeLink } from "./parts";
 
 export interface CardActions {
   readonly workspace: string;

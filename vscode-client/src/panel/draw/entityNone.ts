@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { EntitiesResult } from "../../shared/protocol";
 import type { Shared } from "../store";
-import { asking, emptyState, RECORD_COMMAND } from "./parts";
+import { asking, emptyState, noRun } from "./parts";
 
 export function nobodyToShow(
   answer: EntitiesResult | undefined,
@@ -16,8 +16,4 @@ export function nobodyToShow(
 
 function nobody({ message }: EntitiesResult): TemplateResult {
   return emptyState("Nobody to show", message || "Nothing of entities, threads or tasks was recorded.");
-}
-
-function noRun(): TemplateResult {
-  return emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND);
 }

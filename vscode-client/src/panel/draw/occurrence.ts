@@ -3,7 +3,7 @@ import { html, type TemplateResult } from "lit";
 import type { Location, PatternOccurrence, PatternRow } from "../../shared/protocol";
 import { count, duration, thousands } from "../model/format";
 import { clock } from "../model/span";
-import { placeLink, linkButton } from "./parts";
+import { linkButton, placeLink } from "./parts";
 
 interface Looked {
   occurrence: PatternOccurrence | undefined;

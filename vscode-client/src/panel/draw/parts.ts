@@ -54,7 +54,7 @@ export function notice(
 ): TemplateResult {
   return html`<div class="notice ${kind}" role=${kind === "error" ? "alert" : "status"}>
     <span>${text}</span>
-    ${action ? html`<button type="button" class="link" @click=${action.run}>${action.name}</button>` : nothing}
+    ${action ? linkButton(action.name, action.run) : nothing}
   </div>`;
 }
 

@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Location, PatternLine, PatternRow, PatternsResult } from "../../shared/protocol";
 import { count, duration, thousands } from "../model/format";
 import { type Neighbour, neighbours, outlineLine, percent } from "../model/patterns";
-import { placeLink, linkButton } from "./parts";
+import { linkButton, placeLink } from "./parts";
 
 /** Patterns that are named as what follows, before the rest is counted. */
 const NAMED = 5;

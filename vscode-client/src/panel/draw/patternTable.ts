@@ -98,9 +98,6 @@ function patternRow(one: PatternView, isChosen: boolean, act: PatternActions): T
 export function windowSaid(span: Span, all: number, here: number, showAll: () => void): TemplateResult {
   return html`<p class="window-said" role="status">
     From ${clock(span.from)} to ${clock(span.to)}: ${here} of ${count(all, "pattern")}; shares and times are of this
-    window.
-    ${linkButton("Show the whole run", () => {
-      showAll();
-    })}
+    window. ${linkButton("Show the whole run", showAll)}
   </p>`;
 }

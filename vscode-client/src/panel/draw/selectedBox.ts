@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { AggregateBox, Location } from "../../shared/protocol";
 import { facts } from "../model/aggregate";
 import { thousands } from "../model/format";
-import { placeLink, linkButton } from "./parts";
+import { linkButton, placeLink } from "./parts";
 
 export interface BoxActions {
   readonly workspace: string;

@@ -6,7 +6,7 @@ import { probability } from "../model/probability";
 import { bits, evidenceNumbers, evidenceWord, placeName, samples, type SuspectLine } from "../model/suspects";
 import { stretchQuestion } from "../model/timeline";
 import { brokenName } from "./breaks";
-import { bar, placeLink, linkButton } from "./parts";
+import { bar, linkButton, placeLink } from "./parts";
 import { rowKeys } from "./rows";
 
 export interface SuspectActions {

@@ -4,7 +4,7 @@ import type { Location, TimelineCall, TimelineMatch } from "../../shared/protoco
 import { duration } from "../model/format";
 import { lengthOf, type Span } from "../model/span";
 import { callSentence } from "../model/timeline";
-import { placeLink, linkButton } from "./parts";
+import { linkButton, placeLink } from "./parts";
 
 /** Of the card, in px. */
 const CARD = 300;

@@ -1,8 +1,10 @@
 /** What a report has answers to, and what was left out of it. */
 import { html, nothing, type TemplateResult } from "lit";
+import { linkButton } from "../draw/parts";
 import { runTitle } from "../draw/runs";
 import { thousands } from "../model/format";
 import type { ReportData, ReportEntry } from "../model/report";
+import { matcher } from "../model/words";
 import type { Context, View } from "./view";
 
 export class ContentsView implements View {
@@ -78,21 +80,15 @@ export class ContentsView implements View {
   }
 
   private get matching(): readonly ReportEntry[] {
-    const words = this.context.store.state.place.search.toLowerCase();
-    return this.data.entries.filter((entry) => entry.title.toLowerCase().includes(words));
+    const matches = matcher(this.context.store.state.place.search);
+    return this.data.entries.filter((entry) => matches(entry.title));
   }
 
   private drawEntry({ title, view, question, message }: ReportEntry): TemplateResult {
     return html`<li>
-      <button
-        type="button"
-        class="link"
-        @click=${() => {
-          this.context.go(view, question);
-        }}
-      >
-        ${title}
-      </button>
+      ${linkButton(title, () => {
+        this.context.go(view, question);
+      })}
       ${message ? html`<small>${message}</small>` : nothing}
     </li>`;
   }

@@ -11,7 +11,8 @@ import { directionSwitch } from "../draw/direction";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
 import { drawNode } from "../draw/graphNode";
-import { asking, emptyState, noRun, notice, sliceLegend } from "../draw/parts";
+import { asking, emptyState, linkButton, noRun, notice, sliceLegend } from "../draw/parts";
+import { CLOSER } from "../draw/zoomControls";
 import type { SliceQuestion } from "../kinds/slice";
 import { count } from "../model/format";
 import { fromSlice, nodesOf, type PanelGraph, type PanelNode, search } from "../model/graph";
@@ -76,10 +77,10 @@ export class SliceView implements View<SliceQuestion, Answer> {
         return true;
       case "+":
       case "=":
-        this.element?.zoomBy(1.3);
+        this.element?.zoomBy(CLOSER);
         return true;
       case "-":
-        this.element?.zoomBy(1 / 1.3);
+        this.element?.zoomBy(1 / CLOSER);
         return true;
       case "p":
         this.togglePath();
@@ -233,8 +234,7 @@ export class SliceView implements View<SliceQuestion, Answer> {
     const go = (direction: "backward" | "forward") => (): void => {
       this.context.ask({ ...this.context.question, target: { event: node.firstEvent }, direction });
     };
-    return html`<button type="button" class="link" @click=${go("backward")}>Why this?</button>
-      <button type="button" class="link" @click=${go("forward")}>What came of it?</button>`;
+    return html`${linkButton("Why this?", go("backward"))} ${linkButton("What came of it?", go("forward"))}`;
   }
 
   private hidden({ params, result }: Answer): TemplateResult | typeof nothing {

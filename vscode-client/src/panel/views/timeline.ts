@@ -7,7 +7,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { ref } from "lit/directives/ref.js";
 import type { Location, TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { asking, emptyState, noRun, notice, linkButton } from "../draw/parts";
+import { asking, emptyState, linkButton, noRun, notice } from "../draw/parts";
 import { AXIS } from "../draw/scene";
 import { brushTools, callCard, type CallActions, type CardPlace, selectedCall } from "../draw/timelineWords";
 import { zoomControls } from "../draw/zoomControls";

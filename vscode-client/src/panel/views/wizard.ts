@@ -5,7 +5,7 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import type { WizardParams, WizardQuestion, WizardResult, WizardRow, WizardStep } from "../../shared/protocol";
-import { asking, commandLine, emptyState, placeLink, linkButton } from "../draw/parts";
+import { asking, commandLine, emptyState, linkButton, placeLink } from "../draw/parts";
 import { oneStop, rowKeys } from "../draw/rows";
 import { count } from "../model/format";
 import { ANALYSES, backTo, type Found, type Guided, nextStep, withStep } from "../model/wizard";
@@ -119,28 +119,19 @@ export class WizardView implements View<Guided, WizardResult> {
         ({ question, title }, number) =>
           html`<li>
             <span class="quiet">${question}</span>
-            <button
-              type="button"
-              class="link"
-              title="Answer this again"
-              @click=${() => {
+            ${linkButton(
+              title,
+              () => {
                 this.context.ask(backTo(this.context.question, number));
-              }}
-            >
-              ${title}
-            </button>
+              },
+              "Answer this again",
+            )}
           </li>`,
       )}
       <li>
-        <button
-          type="button"
-          class="link"
-          @click=${() => {
-            this.back();
-          }}
-        >
-          ← ${asked.length > 0 ? "The question before" : "Another analysis"}
-        </button>
+        ${linkButton(`← ${asked.length > 0 ? "The question before" : "Another analysis"}`, () => {
+          this.back();
+        })}
       </li>
     </ul>`;
   }
