@@ -3,13 +3,14 @@ import { describe, expect, test } from "vitest";
 import type { EntitiesResult, EntityBox, EntityEventsResult, EntityLine, RunRef } from "../src/shared/protocol";
 import { Activity, FADE_MS, loadShare, widthOf } from "../src/panel/model/entities/activity";
 import { labelsOf } from "../src/panel/model/entities/labels";
-import { busiestFirst, inOrder, neighbourOf } from "../src/panel/model/entities/order";
+import { busiestFirst, inOrder, named } from "../src/panel/model/entities/order";
 import { addOwnDrawing } from "../src/panel/model/entities/own";
 import { Playback, SPEEDS } from "../src/panel/model/entities/playback";
 import type { EntitySource, Goal } from "../src/panel/model/entities/source";
 import { EntityAnswers } from "../src/panel/model/reportEntities";
 import { EntityState, type Step } from "../src/panel/model/entities/state";
 import { boxWords, clarityWords, stepWords } from "../src/panel/model/entities/words";
+import { neighbourOf } from "../src/panel/model/neighbour";
 import { EntityPlayer } from "../src/panel/views/entityPlayer";
 import { everyoneAt, untimed } from "../src/panel/model/entities/moment";
 import { registerOwn } from "../src/panel/kinds/own";
@@ -321,6 +322,13 @@ describe("lists of entities", () => {
     expect([9, 1, 4].map((one) => neighbourOf([1, 3, 4], one, 1))).toEqual([1, 3, 1]);
     expect([9, 1, 4].map((one) => neighbourOf([1, 3, 4], one, -1))).toEqual([4, 4, 3]);
     expect(neighbourOf([], 1, 1)).toBeUndefined();
+  });
+
+  test("are searched word by word, as all tables are", () => {
+    const queue = box(6, -1, { name: "order queue" });
+    const both = new Map([queue, box(7, -1, { name: "orders" })].map((one) => [one.entity, one]));
+    expect([...named(both, "Queue  order")]).toEqual([6]);
+    expect([...named(both, "order ")]).toEqual([6, 7]);
   });
 
   test("begin with who talks most, without containers that are silent", () => {

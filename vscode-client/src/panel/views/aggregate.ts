@@ -14,6 +14,7 @@ import "../draw/graph";
 import { asking, emptyState, noRun, sliceLegend } from "../draw/parts";
 import { selectedBox } from "../draw/selectedBox";
 import type { DrawnFrame } from "../draw/shapes";
+import { CLOSER } from "../draw/zoomControls";
 import { nest, type Nested, nestedLayout } from "../layout/nested";
 import type { Layout } from "../layout/types";
 import {
@@ -33,6 +34,7 @@ import {
 import { count } from "../model/format";
 import { type PanelGraph, search } from "../model/graph";
 import { isArrow, nearest } from "../model/navigate";
+import { neighbourOf } from "../model/neighbour";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 
 interface Answer {
@@ -139,11 +141,10 @@ export class AggregateView implements View<AggregateParams, Answer> {
       }
     } else if (event.key === "Enter" && this.selected) this.enter(this.selected);
     else if (event.key === "Backspace") this.close(drawn.boxes.get(this.selected)?.path);
-    else if (event.key === "h")
-      this.measureBy(MEASURE_ORDER[(MEASURE_ORDER.indexOf(this.measure) + 1) % MEASURE_ORDER.length] ?? "self");
+    else if (event.key === "h") this.ask({ measure: neighbourOf(MEASURE_ORDER, this.measure, 1) ?? "self" });
     else if (event.key === "f") this.element?.fit();
-    else if (event.key === "+" || event.key === "=") this.element?.zoomBy(1.3);
-    else if (event.key === "-") this.element?.zoomBy(1 / 1.3);
+    else if (event.key === "+" || event.key === "=") this.element?.zoomBy(CLOSER);
+    else if (event.key === "-") this.element?.zoomBy(1 / CLOSER);
     else return false;
     return true;
   }
@@ -258,10 +259,6 @@ export class AggregateView implements View<AggregateParams, Answer> {
     if (!around) return;
     this.selected = idOf(around);
     this.ask({ opened: closing(opened, around) });
-  }
-
-  private measureBy(measure: BoxMeasure): void {
-    this.ask({ measure });
   }
 
   private ask(change: Partial<AggregateParams>): void {

@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { CriticalPathResult, PathSegment } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
-import { asking, emptyState, noRun, notice, linkButton } from "../draw/parts";
+import { asking, emptyState, linkButton, noRun, notice } from "../draw/parts";
 import { drawPathLanes, type LaneActions } from "../draw/pathLanes";
 import { pathLanesSvg } from "../draw/pathLanesSvg";
 import { besidePath, byLabel, type TableActions } from "../draw/pathTables";
@@ -11,6 +11,7 @@ import { segmentLegend, segmentList } from "../draw/segments";
 import { CLOSER, zoomControls } from "../draw/zoomControls";
 import type { PathQuestion } from "../kinds/path";
 import { count, duration, shortLabel } from "../model/format";
+import { neighbourOf } from "../model/neighbour";
 import { filterGroups, filterSegments, pathGroups, pathLanes, waitsOf } from "../model/path";
 import { stretchQuestion } from "../model/timeline";
 import type { Context, SelectedEvent, Selection, View } from "./view";
@@ -92,8 +93,11 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
 
   nextMatch(by: 1 | -1): void {
     const matches = [...new Set(this.matches())];
-    const at = matches.findIndex((one) => this.selected.has(one));
-    const next = matches[(Math.max(at, by === 1 ? -1 : 0) + by + matches.length) % Math.max(matches.length, 1)];
+    const next = neighbourOf(
+      matches,
+      matches.find((one) => this.selected.has(one)),
+      by,
+    );
     if (next === undefined) return;
     this.choose(next);
     void Promise.resolve().then(() => {

@@ -7,6 +7,7 @@ import { nothing, type TemplateResult } from "lit";
 import type { FlowElement } from "../draw/flow/element";
 import type { GraphElement } from "../draw/graph";
 import { asking, emptyState } from "../draw/parts";
+import { CLOSER } from "../draw/zoomControls";
 import { nodesOf, search, type Searchable } from "../model/graph";
 import type { Context, Selection, View } from "./view";
 
@@ -52,8 +53,8 @@ export abstract class PairView<Q extends object, Answer extends { graph: Searcha
   key(event: KeyboardEvent): boolean {
     const graph = document.querySelector<GraphElement | FlowElement>("clew-graph, clew-flow");
     if (event.key === "f") graph?.fit();
-    else if (event.key === "+" || event.key === "=") graph?.zoomBy(1.3);
-    else if (event.key === "-") graph?.zoomBy(1 / 1.3);
+    else if (event.key === "+" || event.key === "=") graph?.zoomBy(CLOSER);
+    else if (event.key === "-") graph?.zoomBy(1 / CLOSER);
     else if (event.key === "Escape" && this.selected.length > 0) this.choose([]);
     else return false;
     return true;

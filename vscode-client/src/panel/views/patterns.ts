@@ -15,6 +15,7 @@ import { type PatternActions, patternTable, windowSaid } from "../draw/patternTa
 import { drawTimes } from "../draw/patternTimes";
 import { CLOSER } from "../draw/zoomControls";
 import { arrows, count } from "../model/format";
+import { neighbourOf } from "../model/neighbour";
 import { stateId } from "../model/patternDiagram";
 import { filterPatterns, patternRows, windowed } from "../model/patterns";
 import { stretchQuestion } from "../model/timeline";
@@ -124,10 +125,9 @@ export class PatternsView implements View<PatternsParams, Answer> {
       void this.looks.step(by);
       return;
     }
-    const rows = filterPatterns(this.answer?.result.patterns ?? [], wanted);
-    const at = rows.findIndex((row) => row.id === this.selected);
-    const next = rows[(Math.max(at, by === 1 ? -1 : 0) + by + rows.length) % Math.max(rows.length, 1)];
-    if (next) this.choose(next.id);
+    const rows = filterPatterns(this.answer?.result.patterns ?? [], wanted).map(({ id }) => id);
+    const next = neighbourOf(rows, this.selected, by);
+    if (next !== undefined) this.choose(next);
   }
 
   draw(): TemplateResult {

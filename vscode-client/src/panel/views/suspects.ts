@@ -10,6 +10,7 @@ import { oneStop } from "../draw/rows";
 import { runOptions } from "../draw/runs";
 import { drawClusters, type SuspectActions, suspectRow, suspectSide } from "../draw/suspects";
 import { arrows, count } from "../model/format";
+import { neighbourOf } from "../model/neighbour";
 import { completePair } from "../model/pair";
 import { filterSuspects, suspectLines } from "../model/suspects";
 import type { Context, SelectedEvent, Selection, View } from "./view";
@@ -76,10 +77,9 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
 
   nextMatch(by: 1 | -1): void {
     const all = this.answer?.result.suspects ?? [];
-    const matches = filterSuspects(all, this.context.store.state.place.search);
-    const at = matches.findIndex((one) => one.rank === this.selected);
-    const next = matches[(Math.max(at, by === 1 ? -1 : 0) + by + matches.length) % Math.max(matches.length, 1)];
-    if (next) this.choose(next.rank);
+    const matches = filterSuspects(all, this.context.store.state.place.search).map(({ rank }) => rank);
+    const next = neighbourOf(matches, this.selected, by);
+    if (next !== undefined) this.choose(next);
   }
 
   draw(): TemplateResult {

@@ -8,8 +8,9 @@ import type { WalkCard, WalkEnd, WalkResult } from "../../shared/protocol";
 import { standing, type Walk, type Way } from "../../shared/walk";
 import type { GraphElement } from "../draw/graph";
 import "../draw/graph";
-import { asking, emptyState, noRun, notice, placeLink, sliceLegend, linkButton } from "../draw/parts";
+import { asking, emptyState, linkButton, noRun, notice, placeLink, sliceLegend } from "../draw/parts";
 import { WAY_NAMES } from "../draw/walkBar";
+import { CLOSER } from "../draw/zoomControls";
 import type { WalkQuestion } from "../kinds/walk";
 import { pinnedLayout } from "../layout/pinned";
 import { count, duration } from "../model/format";
@@ -73,8 +74,8 @@ export class WalkView implements View<WalkQuestion, Walk> {
     if (step) walker.step(step === "back" && event.shiftKey ? "forward" : step);
     else if (digit) walker.step(event.shiftKey ? "effect" : "cause", Number(digit) - 1);
     else if (event.key === "f") this.element?.fit();
-    else if (event.key === "+" || event.key === "=") this.element?.zoomBy(1.3);
-    else if (event.key === "-") this.element?.zoomBy(1 / 1.3);
+    else if (event.key === "+" || event.key === "=") this.element?.zoomBy(CLOSER);
+    else if (event.key === "-") this.element?.zoomBy(1 / CLOSER);
     else return false;
     return true;
   }

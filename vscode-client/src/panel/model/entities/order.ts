@@ -1,5 +1,6 @@
 /** Entities in the orders in which they are listed. */
 import type { EntityBox } from "../../../shared/protocol";
+import { matcher } from "../words";
 
 /** Each container before what is in it. */
 export function inOrder(boxes: ReadonlyMap<number, EntityBox>): number[] {
@@ -35,16 +36,8 @@ export function isSame(box: EntityBox, other: EntityBox | undefined): boolean {
   return box.name === other?.name && box.kind === other.kind;
 }
 
-/** Those in whose name a text is found. */
+/** Those whose name has every word of a text. */
 export function named(boxes: ReadonlyMap<number, EntityBox>, text: string): Set<number> {
-  const wanted = text.trim().toLowerCase();
-  return new Set(
-    [...boxes.values()].filter(({ name }) => name.toLowerCase().includes(wanted)).map((box) => box.entity),
-  );
-}
-
-/** The one after (1) or before (-1) another, all around; of one that is not among them the first or the last. */
-export function neighbourOf(among: readonly number[], one: number, by: 1 | -1): number | undefined {
-  const at = among.indexOf(one);
-  return among.at(at < 0 ? (by > 0 ? 0 : -1) : (at + by) % among.length);
+  const matches = matcher(text);
+  return new Set([...boxes.values()].filter(({ name }) => matches(name)).map((box) => box.entity));
 }
