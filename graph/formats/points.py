@@ -257,7 +257,9 @@ def add_calls(draft: Draft) -> I64:
     until = np.minimum(_settled(forest, family, collector.resolution)[child], forest.end[parent])
     # Whoever gave up a span gave up all that it waited for then; the span itself went on waiting.
     given_up = _given_up(forest, child, draft.is_inline)[parent]
-    then = np.flatnonzero((given_up < until) & (given_up > forest.start[child]))
+    # Or before it waited at all: whoever began after that was never waited for.
+    began = np.maximum(forest.start[child], forest.start[parent])
+    then = np.flatnonzero((given_up < until) & (given_up > began))
     child, parent, channel = (np.concatenate((part, part[then])) for part in (child, parent, channel))
     until = np.concatenate((until, given_up[then]))
     at_end = until >= forest.end[child]

@@ -65,6 +65,22 @@ def test_spans_parents_times_and_lines_come_back(look, format_, nested):
     check()
 
 
+def test_nobody_gives_up_before_it_began(look):
+    """What is around `s1` ends at 2, so all below was given up then, and `s2` begins later still."""
+
+    def span(name, start, end, parent, service):
+        return writers.Span(name, BASE + start, BASE + end, parent, service, "internal", False, logs=[])
+
+    spans = [
+        span("s0", 1, 2, None, "shop"),
+        span("s1", 1, 3, 0, "bank"),
+        span("s2", 3, 3, 1, "shop"),
+        span("s3", 1, 3, 2, "shop"),
+    ]
+    found = look(writers.jaeger(spans))
+    assert found.spans() == sorted((span.name, span.start * 1000, span.end * 1000) for span in spans)
+
+
 @QUICK
 @given(forests(nested=True))
 def test_a_span_waits_for_every_child_that_it_outlives(look, spans):
