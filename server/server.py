@@ -86,11 +86,15 @@ class ClewServer(LanguageServer):
         """Under way."""
         self.may_exit = False
         """The client has said that it will end the server."""
+        self._given_up = False
+        self._reporting = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def work(self, title: str, function: Callable[[Task], T], *, apart: bool = False) -> T:
         """`function(task)` in a worker, or `apart` from them in a thread of its own, where it takes for as long as the user
-        likes. Raises what it raises; when the request is cancelled, so is the task."""
+        likes. Raises what it raises; when the request is cancelled, so is the task. Cancelled from the start once nobody waits."""
+        if self._given_up:
+            raise Cancelled
         loop = asyncio.get_running_loop()
         task = Task(lambda what: _from_thread(loop, progress.phase, what))
         self._tasks.add(task)
@@ -222,8 +226,20 @@ class ClewServer(LanguageServer):
         """Done once the client has taken note; None where it can't be asked."""
         return asyncio.wrap_future(self.workspace_code_lens_refresh(None)) if self.asks_again_for_lenses else None
 
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Tells the user of an error outside of requests. One of telling is in the log alone: whoever reads no more would be
+        told of that, which fails again."""
+        if self._reporting:
+            return
+        self._reporting = True
+        try:
+            super().report_server_error(error, source)
+        finally:
+            self._reporting = False
+
     def give_up(self) -> None:
         """Nobody waits for anything any more."""
+        self._given_up = True
         for task in list(self._tasks):
             task.cancel()
 

@@ -1,9 +1,14 @@
 """What a client may do wrong, or do a lot of: the server answers as the protocol says, goes on, and ends when it is told to."""
 
+import asyncio
+import io
 import sys
 
 import pytest
+from pygls.io_ import StdoutWriter
 
+from clew.server.server import make_server
+from clew.server.session import Cancelled
 from tests.server.wire import Wire
 
 METHOD_NOT_FOUND, CANCELLED, FAILED = -32601, -32800, -32803
@@ -194,6 +199,26 @@ def test_a_client_that_is_gone_ends_the_server(wire):
     wire.begin("clew/patterns", {})
     wire.process.stdin.close()
     wire.process.wait(30)
+
+
+def test_who_reads_no_more_is_not_told_of_that_over_and_over(caplog):
+    """The output is closed while work ends: one message fails, and the report of that, and no report of that report."""
+    server = make_server()
+    out = io.BytesIO()
+    server.protocol.set_writer(StdoutWriter(out))
+    server.tell("read")
+    assert out.getvalue()
+    out.close()
+    server.tell("not read")
+    failed = [record for record in caplog.records if record.message == "Error sending data"]
+    assert len(failed) == 2
+
+
+def test_no_work_begins_once_nobody_waits():
+    server = make_server()
+    server.give_up()
+    with pytest.raises(Cancelled):
+        asyncio.run(server.work("clew", lambda task: task))
 
 
 def test_of_several_folders_that_with_runs_is_the_workspace(shop, tmp_path):
