@@ -92,7 +92,8 @@ class ClewServer(LanguageServer):
 
     async def work(self, title: str, function: Callable[[Task], T], *, apart: bool = False) -> T:
         """`function(task)` in a worker, or `apart` from them in a thread of its own, where it takes for as long as the user
-        likes. Raises what it raises; when the request is cancelled, so is the task. Cancelled from the start once nobody waits."""
+        likes. Raises what it raises; when the request is cancelled, so is the task. Raises `Cancelled` once nobody
+        waits any more."""
         if self._given_up:
             raise Cancelled
         loop = asyncio.get_running_loop()
