@@ -10,11 +10,12 @@ Invariant: an edge leads from the release that let the waiter go on, not from an
 from __future__ import annotations
 
 import contextlib
-from types import FunctionType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, rename_in, when_imported
 from clew.instrument.context import fresh_key
+from clew.instrument.probes.quiet import Quiet
 from clew.instrument.probes.sites import note
 from clew.instrument.recorder.select import core, native
 from clew.instrument.recorder.strings import intern
@@ -50,7 +51,7 @@ def _patch(threading: Any) -> None:
         "Thread.start": _MUTED,
     }
     rows = tuple((intern(name), adapter_site(wait), adapter_site(release)) for name, wait, release in mechanisms)
-    if native is None or not native.trace_locks(threading._allocate_lock, lock, rlock, rows, callers):
+    if native is None or not native.trace_locks(vars(threading), lock, rlock, rows, callers):
         note(
             "who waited for a lock, a condition, an event, a semaphore or a barrier is not recorded: the C recorder is needed"
         )
@@ -66,8 +67,15 @@ def _patch_event(threading: Any, event: Any) -> None:
     channel = intern("event")
     event._clew_key = 0
     # A thread has an event of its own, which everybody who asks whether it is alive looks at.
-    event._clew_set_unseen = FunctionType(event.set.__code__, event.set.__globals__, "set")
-    rename_in(threading.Thread._bootstrap_inner, "set", "_clew_set_unseen")
+    seen, unseen = event.set, FunctionType(event.set.__code__, event.set.__globals__, "set")
+
+    def started(thread: Any) -> Any:
+        # It may be of a class that the program has put in the place of `threading.Event`, as gevent does.
+        own = thread._started
+        return SimpleNamespace(set=MethodType(unseen, own)) if getattr(type(own), "set", None) is seen else own
+
+    threading.Thread._clew_started = property(Quiet(started))
+    rename_in(threading.Thread._bootstrap_inner, "_started", "_clew_started")
     set_site = adapter_site(event.set)
     event._clew_set_flag = core.Latch("_flag", (True,), channel, _RELEASE, set_site, 0, 0)
     rename_in(event.set, "_flag", "_clew_set_flag")

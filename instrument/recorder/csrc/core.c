@@ -322,7 +322,7 @@ static PyMethodDef methods[] = {
     {"watch_futures", core_watch_futures, METH_VARARGS, "watch_futures(type, site): record outcomes of the C futures."},
     {"watch_tasks", core_watch_tasks, METH_VARARGS, "watch_tasks(type, site): record outcomes of the C tasks."},
     {"trace_locks", core_trace_locks, METH_VARARGS,
-     "trace_locks(allocate, lock_type, rlock_type, mechanisms, callers): record who lets whom go on; False when the types\n"
+     "trace_locks(threading, lock_type, rlock_type, mechanisms, callers): record who lets whom go on; False when the types\n"
      "are not of the shape that is known. Mechanisms are (channel, site of the acquire, site of the release)."},
     {"watch_collector", core_watch_collector, METH_VARARGS,
      "watch_collector(gc.callbacks, site, channel): what the garbage collector runs is a scope of its own."},

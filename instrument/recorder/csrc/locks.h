@@ -38,9 +38,10 @@ static struct {
 } mechanisms[MECHANISMS];
 
 static struct {
-    PyObject *allocate; /* Owned: `_thread.allocate_lock` */
-    PyObject *callers;  /* Owned: {qualified name in threading.py: mechanism, or -1 for "as its caller"} */
-    PyObject *at_once;  /* Owned: the arguments (False,) */
+    PyObject *threading; /* Owned: the module's namespace */
+    PyTypeObject *type;  /* Owned: of a lock */
+    PyObject *callers;   /* Owned: {qualified name in threading.py: mechanism, or -1 for "as its caller"} */
+    PyObject *at_once;   /* Owned: the arguments (False,) */
     struct method lock[6], rlock[6]; /* in the order of `lock_methods` and `rlock_methods` */
     PyCFunction is_owned;            /* of RLock */
     destructor dealloc;              /* of a lock */
@@ -308,10 +309,14 @@ static uint8_t mechanism_of_wait(void) {
     return mechanism;
 }
 
-/* The lock of a condition's wait that begins. */
+/* The lock of a condition's wait that begins. A program may have put locks of another type into `threading`. */
 static PyObject *core_waiter(PyObject *module, PyObject *ignored) {
-    PyObject *lock = PyObject_CallNoArgs(locks.allocate);
-    if (lock && store.active) {
+    PyObject *allocate = Py_XNewRef(PyDict_GetItemString(locks.threading, "_allocate_lock"));
+    if (!allocate)
+        return PyErr_Format(PyExc_NameError, "name '_allocate_lock' is not defined");
+    PyObject *lock = PyObject_CallNoArgs(allocate);
+    Py_DECREF(allocate);
+    if (lock && store.active && Py_IS_TYPE(lock, locks.type)) {
         uint8_t mechanism = mechanism_of_wait();
         struct awaited *place = awaited_add(lock);
         if (place)
@@ -321,10 +326,10 @@ static PyObject *core_waiter(PyObject *module, PyObject *ignored) {
 }
 
 static PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
-    PyObject *allocate, *rows, *callers;
+    PyObject *threading, *rows, *callers;
     PyTypeObject *lock_type, *rlock_type;
-    if (!PyArg_ParseTuple(arguments, "OO!O!O!O!:trace_locks", &allocate, &PyType_Type, &lock_type, &PyType_Type,
-                          &rlock_type, &PyTuple_Type, &rows, &PyDict_Type, &callers))
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!:trace_locks", &PyDict_Type, &threading, &PyType_Type, &lock_type,
+                          &PyType_Type, &rlock_type, &PyTuple_Type, &rows, &PyDict_Type, &callers))
         return NULL;
     if (locks.ours)
         Py_RETURN_TRUE;
@@ -342,7 +347,8 @@ static PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
     locks.at_once = Py_BuildValue("(O)", Py_False);
     if (!locks.at_once)
         return NULL;
-    locks.allocate = Py_NewRef(allocate);
+    locks.threading = Py_NewRef(threading);
+    locks.type = (PyTypeObject *)Py_NewRef((PyObject *)lock_type);
     locks.callers = Py_NewRef(callers);
     locks.is_owned = is_owned->ml_meth;
     locks.ours = true;
