@@ -51,10 +51,8 @@ def control() -> bool:
     except Exception:
         _give_back_signal()
     if _signal_number:
-        from clew.instrument.probes import originals
         from clew.instrument.recorder.select import core
 
-        originals.keep_from_now_on()
         atexit.register(core.to_the_end(_remove_entry))
         os.register_at_fork(after_in_child=_forked)
     return bool(_signal_number)

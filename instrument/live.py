@@ -16,7 +16,7 @@ from typing import Any
 
 from clew.instrument import bootstrap, control, startup
 from clew.instrument.adapters.patching import is_placed, resume_hooks, suspend_hooks
-from clew.instrument.probes import import_hook, originals
+from clew.instrument.probes import import_hook
 from clew.instrument.probes.running import Switched
 from clew.instrument.probes.sites import note
 from clew.instrument.recorder import lifecycle
@@ -45,7 +45,6 @@ def start(run: str) -> dict[str, Any]:
     if core.active():
         raise LiveError(f"it is recorded already, into {lifecycle.run_folder()}")
     began = time.perf_counter()
-    originals.keep_from_now_on()
     plan = _plan_of(run)
     switched = import_hook.switch(plan, is_placed)
     resume_hooks()

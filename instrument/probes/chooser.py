@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from clew.instrument.probes import annotated, originals, sites
+from clew.instrument.probes import annotated, sites
 from clew.instrument.probes.bytecode import Probes, is_function, parameters
 from clew.instrument.probes.instructions import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from clew.instrument.recorder import redaction
@@ -130,8 +130,7 @@ class ModuleChooser:
             self._module, code.co_qualname, self._file, code.co_firstlineno, last_line(code), kind_of(code), rule,
             self._state,
         )  # fmt: skip
-        if originals.keeping():
-            _sites[id(code)] = code, site
+        _sites[id(code)] = code, site
         return site
 
 

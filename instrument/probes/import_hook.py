@@ -17,7 +17,7 @@ from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from clew.instrument.probes import bytecode, form, instructions, originals, running, sites
+from clew.instrument.probes import bytecode, form, instructions, originals, readers, running, sites
 from clew.instrument.probes.bytecode import Chooser
 from clew.instrument.probes.chooser import PlanChooser
 from clew.instrument.probes.loaded import loaded_modules, rewrite_loaded
@@ -42,6 +42,7 @@ def install(plan: Plan) -> bool:
     _hook_imports()
     _wait_for_classes(_chooser)
     _rewrite_loaded(_chooser)
+    readers.prepare_loaded()
     return True
 
 
@@ -70,6 +71,7 @@ def switch(plan: Plan | None, leave: Callable[[CodeType], bool]) -> running.Swit
     if _chooser is not None:
         _hook_imports()
         _wait_for_classes(_chooser)
+        readers.prepare_loaded()
     return running.switch(_chooser, previous, rewrite, _site_in, leave)
 
 
@@ -94,8 +96,8 @@ def rewrite(code: CodeType, choose: Chooser) -> CodeType:
 
 
 def names(module: str) -> bool:
-    """Could the plan choose functions of this module, judging by its name alone?"""
-    return _chooser is not None and _chooser.names(module)
+    """Could the plan choose functions of this module, judging by its name alone? Those that read bytecode are changed, too."""
+    return _chooser is not None and (_chooser.names(module) or module in readers.READERS)
 
 
 def rewrite_module(code: CodeType, module: str) -> CodeType:
@@ -103,6 +105,7 @@ def rewrite_module(code: CodeType, module: str) -> CodeType:
     if _chooser is None or not names(module):
         return code
     try:
+        code = readers.prepared(code, module)
         choose = _chooser.of_module(module, code.co_filename, just_loaded=True)
         return code if choose is None else rewrite(code, choose)
     except Exception as error:

@@ -1,29 +1,18 @@
-"""Remembers what rewritten code was made of, so that recording can be taken out of a running program again.
-
-Invariant: nothing is remembered in a process that cannot be attached to.
+"""Remembers what rewritten code was made of: for taking the recording out of a running program again, and for libraries that
+read bytecode.
 """
 
 from __future__ import annotations
 
 from types import CodeType
 
-_keeping = False
 _made: dict[int, tuple[CodeType, CodeType]] = {}
 """(rewritten, original) by the rewritten code's id. Both are held: an id must not become another object's."""
 
 
-def keep_from_now_on() -> None:
-    global _keeping
-    _keeping = True
-
-
-def keeping() -> bool:
-    return _keeping
-
-
 def remember(rewritten: CodeType, original: CodeType) -> None:
     """For both, and for the code nested in them, whose constants are in the same places."""
-    if not _keeping or rewritten is original or id(rewritten) in _made:
+    if rewritten is original or id(rewritten) in _made:
         return
     _made[id(rewritten)] = rewritten, original
     for new, old in zip(rewritten.co_consts, original.co_consts, strict=False):
