@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import namedtuple
 from collections.abc import Callable
+from itertools import islice
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
 
@@ -48,6 +49,12 @@ def names_of(kind: type) -> tuple[str, str]:
 def has_method(value: object, name: str) -> bool:
     """Do the classes of `value` say something of `name`?"""
     return _find(type(value), name) is not _MISSING
+
+
+def method(value: object, name: str) -> object:
+    """What the classes of `value` say of `name`, unbound; None when they say nothing."""
+    found = _find(type(value), name)
+    return None if found is _MISSING else found
 
 
 def _find(kind: type, name: str) -> Any:
@@ -142,13 +149,31 @@ def _nothing(_name: object) -> bool:
 
 
 def _items(values: Any, limit: int, depth: int, hides: Hides) -> str:
+    return _listed(_first(values), limit, lambda value, left: _nested(value, left, depth, hides))
+
+
+def _pairs(values: dict[Any, Any], limit: int, depth: int, hides: Hides) -> str:
+    def pair(item: tuple[Any, Any], left: int) -> str:
+        key, value = item
+        name = _nested(key, left, depth, hides)
+        return f"{name}: {redaction.HIDDEN if hides(key) else _nested(value, left - len(name), depth, hides)}"
+
+    return _listed(_first(values.items()), limit, pair)
+
+
+def _first(values: Any) -> list[Any]:
+    """As many as are shown, and one more: a large container is not copied."""
+    return list(islice(values, _MAX_ITEMS + 1))
+
+
+def _listed(values: list[Any], limit: int, shown: Callable[[Any, int], str]) -> str:
     out = []
     left = limit
-    for count, value in enumerate(list(values)):
+    for count, value in enumerate(values):
         if count == _MAX_ITEMS or left <= 0:
             out.append("…")
             break
-        out.append(_nested(value, left, depth, hides))
+        out.append(shown(value, left))
         left -= len(out[-1]) + 2
     return ", ".join(out)
 
@@ -168,12 +193,7 @@ def _nested(value: Any, limit: int, depth: int, hides: Hides) -> str:
             inside = f"{{{_items(value, limit, depth + 1, hides)}}}" if value else ""
             return inside if value and kind is set else f"{kind.__name__}({inside})"
         if kind is dict:
-            pairs = [
-                f"{_nested(key, limit, depth + 1, hides)}: "
-                + (redaction.HIDDEN if hides(key) else _nested(item, limit, depth + 1, hides))
-                for key, item in list(value.items())[:_MAX_ITEMS]
-            ]
-            return "{" + ", ".join(pairs + ["…"] * (len(value) > _MAX_ITEMS)) + "}"
+            return f"{{{_pairs(value, limit, depth + 1, hides)}}}"
         if issubclass(kind, BaseException):
             return f"{_NAME(kind)}({_items(_ARGUMENTS(value), limit, depth + 1, hides)})"
     return f"<{_NAME(kind)} at {id(value):#x}>"

@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import tracemalloc
 import typing
 
 import pytest
@@ -222,6 +223,24 @@ def test_text_is_bounded_however_large_the_value():
     ):
         text, cut = render(value, 50)
         assert len(text) == 50 and cut
+
+
+MANY = range(200_000)
+NESTED = {i: {j: dict.fromkeys(range(20), "x" * 5000) for j in range(20)} for i in range(20)}
+
+
+@pytest.mark.parametrize(
+    "value", [list(MANY), tuple(MANY), set(MANY), frozenset(MANY), dict.fromkeys(MANY), ValueError(*MANY), NESTED]
+)
+def test_rendering_takes_memory_for_what_is_shown_only(value):
+    render(value, 1000)
+    tracemalloc.start()
+    try:
+        render(value, 1000)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 200_000
 
 
 def test_a_list_that_holds_itself_is_rendered():
