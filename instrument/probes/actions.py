@@ -19,6 +19,7 @@ from clew.instrument import context
 from clew.instrument.probes import expressions, identities, sites, values
 from clew.instrument.probes.bytecode import Call, Parameter, Probes
 from clew.instrument.probes.expressions import UNKNOWN, Arguments, Evaluate
+from clew.instrument.probes.interrupts import is_interrupt
 from clew.instrument.probes.meter import Meter, meter_of, now
 from clew.instrument.probes.quiet import Quiet
 from clew.instrument.probes.rates import Rate, rate_of
@@ -219,8 +220,8 @@ def _step(site: int, action: Action, slots: dict[str, int], origin: str) -> Step
         try:
             if (condition is None or values.truth(condition(arguments))) and (rate is None or rate.admits(site)):
                 record(arguments)
-        except Exception as error:
-            if not runs_user_code and _is_interrupt(error):
+        except BaseException as error:
+            if is_interrupt(error, runs_user_code=runs_user_code):
                 raise
             core.emit(kind, site, 0, channel, values.class_name(error).encode("utf-8", "replace"), FLAG_FAILED)
 
@@ -238,17 +239,6 @@ def _rate(action: Action, origin: str) -> Rate | None:
 
 def _has_unsafe(expression: Expr) -> bool:
     return expression[:1] == ["unsafe"] or any(_has_unsafe(part) for part in expression if isinstance(part, list))
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Did a function that is not ours raise it? Then it was called by a signal."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return False
-    module = traceback.tb_frame.f_globals.get("__name__", "")
-    return not (type(module) is str and module.startswith("clew."))
 
 
 def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, channel: int) -> Step:

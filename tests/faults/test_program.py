@@ -149,6 +149,8 @@ def test_memory_runs_out_again_and_again(both):
 
 def test_what_expressions_of_the_plan_raise_is_recorded_and_nothing_else(both, tmp_path):
     program = """
+        import sys
+
         class Odd:
             def __init__(self, name):
                 self.name = name
@@ -165,6 +167,17 @@ def test_what_expressions_of_the_plan_raise_is_recorded_and_nothing_else(both, t
             def full(self):
                 raise MemoryError
 
+            @property
+            def interrupted(self):
+                raise KeyboardInterrupt
+
+            @property
+            def closed(self):
+                raise GeneratorExit
+
+            def leave(self):
+                sys.exit(5)
+
         def work(odd):
             return odd.name
 
@@ -179,6 +192,9 @@ def test_what_expressions_of_the_plan_raise_is_recorded_and_nothing_else(both, t
         ["unsafe", ["attr", odd, "broken"]],
         ["unsafe", ["attr", odd, "recursive"]],
         ["unsafe", ["attr", odd, "full"]],
+        ["unsafe", ["attr", odd, "interrupted"]],
+        ["unsafe", ["attr", odd, "closed"]],
+        ["unsafe", ["method", odd, "leave", []]],
     ]
     actions = tuple(
         Action(kind, when, channel=f"c{number}", key=expression)
@@ -198,6 +214,7 @@ def test_what_expressions_of_the_plan_raise_is_recorded_and_nothing_else(both, t
     names = {process.strings[extension.channel]: extension.text for extension in failed}
     assert set(names) == {f"c{number}" for number in range(len(expressions))}
     assert "ZeroDivisionError" in names["c1"] and "ZeroDivisionError" in names["c4"]
+    assert [names[f"c{number}"] for number in (7, 8, 9)] == ["KeyboardInterrupt", "GeneratorExit", "SystemExit"]
 
 
 FORKING = """

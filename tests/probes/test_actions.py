@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import sys
@@ -314,6 +315,62 @@ def test_a_signal_handlers_exception_reaches_the_program(recorder, monkeypatch):
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert recorder.shown() == ["ENTER", "UNWIND"]
+
+
+class Ringing:
+    """A handler that is an object, whose hash nobody may ask for."""
+
+    __hash__ = None
+
+    def __call__(self, *arguments):
+        self.ring(*arguments)
+
+    def ring(self, number, frame):
+        raise SystemExit(number)
+
+
+def raising(number, frame):
+    raise TimeoutError
+
+
+@pytest.mark.parametrize(
+    "handler, error",
+    [
+        (signal.default_int_handler, KeyboardInterrupt),
+        (raising, TimeoutError),
+        (functools.partial(raising), TimeoutError),
+        (Ringing().ring, SystemExit),
+        (Ringing(), SystemExit),
+    ],
+)
+def test_an_interrupt_while_code_of_the_program_tells_a_value_reaches_the_program(recorder, handler, error):
+    class Slow:
+        def key(self):
+            return signal.raise_signal(signal.SIGINT)
+
+    run = recorder.load("def f(x): return x", Action("send", "start", "m", key=["unsafe", ["method", X, "key", []]]))[
+        "f"
+    ]
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(error):
+            run(Slow())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert recorder.shown() == ["ENTER", "UNWIND"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, TimeoutError, BaseException])
+def test_what_code_of_the_program_raises_to_tell_a_value_is_no_interrupt(recorder, error):
+    class Odd:
+        def key(self):
+            raise error
+
+    run = recorder.load("def f(x): return x", Action("send", "start", "m", key=["unsafe", ["method", X, "key", []]]))[
+        "f"
+    ]
+    run(Odd())
+    assert recorder.shown() == ["ENTER", f"SEND m {error.__name__}!", "EXIT"]
 
 
 def test_running_out_of_stack_in_an_action_is_not_the_programs(recorder):
