@@ -60,6 +60,7 @@ def record(options: Options) -> int:
         folder, name=name, command=Redaction(plan.redact).arguments(command),
         spec=str(spec.resolve()) if spec else "", plan=dump(plan),
     )  # fmt: skip
+    made = os.stat(run_folder)
     told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
     if options.sample is not None and samples_nothing(plan):
         told_later(SAMPLES_NOTHING)
@@ -79,7 +80,7 @@ def record(options: Options) -> int:
         raise CommandError(f"{program}: cannot be started ({error.strerror})", NOT_EXECUTABLE) from None
     if not wait_until_packed(attendant, quiet=quiet or as_json):
         say("the rest is packed meanwhile; the run can be read already")
-    _conclude(run_folder, info, code, quiet=quiet, as_json=as_json)
+    _conclude(run_folder, info, code, _why_lost(run_folder, info, made), quiet=quiet, as_json=as_json)
     return code
 
 
@@ -124,17 +125,29 @@ def _described(run_folder: Path, info: RunInfo) -> RunInfo:
         return info
 
 
-def _conclude(run_folder: Path, info: RunInfo, code: int, *, quiet: bool, as_json: bool) -> None:
-    """Ends the run's description and says what there is. The program has run: nothing here may change its exit code."""
-    missing = _why_nothing(run_folder, info)
+def _why_lost(run_folder: Path, info: RunInfo, made: os.stat_result) -> str:
+    """Says so when the folder is not the one that was `made`: in its place may be somebody else's."""
+    try:
+        if os.path.samestat(made, os.stat(run_folder)):
+            return ""
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError:
+        return ""
+    return f"run {info.id} is lost: its folder {run_folder} was moved or removed while it was recorded"
+
+
+def _conclude(run_folder: Path, info: RunInfo, code: int, lost: str, *, quiet: bool, as_json: bool) -> None:
+    """Ends the run's description and says what there is, or why it is `lost`. The program has run: nothing here may change
+    its exit code."""
+    missing = lost or _why_nothing(run_folder, info)
     try:
         from clew.records.ended import conclude  # it is for the end only
 
-        info = finish_run(
-            run_folder, _described(run_folder, info), code, [missing] if missing else conclude(run_folder)
-        )
-    except FileNotFoundError:
-        missing = f"run {info.id} is lost: its folder {run_folder} was removed while it was recorded"
+        if not lost:
+            info = finish_run(
+                run_folder, _described(run_folder, info), code, [missing] if missing else conclude(run_folder)
+            )
     except OSError as error:
         say(f"{run_folder}: the run's end cannot be noted there ({error.strerror}); it will look as if it still ran")
     if quiet and not as_json and not missing:

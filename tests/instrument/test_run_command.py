@@ -16,6 +16,7 @@ import pytest
 from clew.cli.chosen_plan import parse_share, parse_size
 from clew.cli.recording import program_name
 from clew.cli.summary import quoted
+from clew.records.reader import read_run
 from clew.records.run import find_run, list_runs, load_run, trace_files
 
 PYTHON = sys.executable
@@ -120,11 +121,34 @@ def test_a_run_whose_folder_the_program_removes_is_said_to_be_lost(workspace):
     assert (done.returncode, done.stdout) == (3, "out\n")
     _, stopped, lost = done.stderr.splitlines()
     assert "stopped: " in stopped and "was moved or removed" in stopped
-    assert lost.startswith("clew: run ") and lost.endswith(" was removed while it was recorded")
+    assert lost.startswith("clew: run ") and lost.endswith(" was moved or removed while it was recorded")
     done = clew(workspace, "run", "--json", "--", PYTHON, "clean.py")
     found = json.loads(done.stderr.splitlines()[-1])
     assert (found["exitCode"], found["processes"], found["notes"][0].split(" is ")[1][:4]) == (3, 0, "lost")
     assert not (workspace / ".clew").exists()
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        "open(folder, 'w').write('theirs')",
+        "os.mkdir('theirs'); os.symlink(os.path.abspath('theirs'), folder)",
+        "os.mkdir(folder); open(folder + '/run.json', 'w').write('theirs')",
+    ],
+    ids=["a file", "a symlink", "another folder"],
+)
+def test_what_takes_the_place_of_a_runs_folder_is_left_alone(workspace, instead):
+    (workspace / "replace.py").write_text(
+        f"import os, sys\nfolder = os.environ['CLEW_RUN']\nos.rename(folder, 'moved')\n{instead}\nsys.exit(3)\n"
+    )
+    done = clew(workspace, "run", "--quiet", "--", PYTHON, "replace.py")
+    folder = next((workspace / ".clew" / "runs").iterdir())
+    said = f"clew: run {folder.name} is lost: its folder {folder} was moved or removed while it was recorded\n"
+    assert (done.returncode, done.stderr) == (3, said)
+    found = [path for path in (folder, folder / "run.json") if path.is_file()]
+    assert [path.read_text() for path in found] == ["theirs"] * ("write" in instead)
+    (process,) = read_run(workspace / "moved").processes
+    assert process.problems == []
 
 
 def test_a_wrong_spec_stops_before_anything_starts(workspace):
