@@ -67,13 +67,13 @@ def _patch_atexit(atexit: Any) -> None:
     scoped: list[tuple[Any, Any]] = []
     unregister_original = atexit.unregister
 
-    def registering(function: Any, *arguments: Any) -> tuple[Any, ...] | None:
+    def registering(function: Any, *arguments: Any, **options: Any) -> list[Any] | None:
         if not callable(function) or not core.active() or getattr(function, "__module__", "") in _HOUSEKEEPING:
             return None
         key = fresh_key()
         core.emit(_SEND, site, key, channel)
-        scoped.append((function, _scoped(function, site, channel, lambda *_arguments: key)))
-        return scoped[-1][1], *arguments
+        scoped.append((function, _scoped(function, site, channel, lambda *_arguments, **_options: key)))
+        return [(scoped[-1][1], *arguments), options]
 
     def registered(result: Any, function: Any, *_arguments: Any, **_options: Any) -> Any:
         return function if result is not None else None
@@ -83,8 +83,7 @@ def _patch_atexit(atexit: Any) -> None:
             unregister_original(pair[1])
             scoped.remove(pair)
 
-    # Keywords make a call of `functools.partial`, which `Around` can't change arguments of: such a function runs unscoped.
-    surround(atexit, "register", lambda *given, **options: None if options else registering(*given), registered)
+    surround(atexit, "register", registering, registered)
     surround(atexit, "unregister", unregistering)
 
 

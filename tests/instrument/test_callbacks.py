@@ -86,11 +86,11 @@ def test_an_exit_function_is_caused_by_who_registered_it(callbacks):
         """
         import atexit
 
-        def bye(word): print(word)
+        def bye(word, *, by=""): print(word + by)
         def gone(): print("never")
         def setup():
             assert atexit.register(bye, "first") is bye
-            assert atexit.register(bye, word="second") is bye
+            assert atexit.register(bye, "second", by="-named") is bye
 
         @atexit.register
         def decorated(): print("decorated")
@@ -103,11 +103,11 @@ def test_an_exit_function_is_caused_by_who_registered_it(callbacks):
         setup(); cleanup()
         """
     )
-    assert run.stdout.split() == ["second", "first", "decorated"]
+    assert run.stdout.split() == ["second-named", "first", "decorated"]
     assert run.edges() == Counter(
-        {("atexit", "MainThread/setup", "MainThread"): 1, ("atexit", "MainThread", "MainThread"): 1}
+        {("atexit", "MainThread/setup", "MainThread"): 2, ("atexit", "MainThread", "MainThread"): 1}
     )
-    assert scopes(run) == [("atexit", ["bye"]), ("atexit", ["decorated"])]
+    assert scopes(run) == [("atexit", ["bye"]), ("atexit", ["bye"]), ("atexit", ["decorated"])]
 
 
 def test_a_failing_exit_function_is_reported_as_ever(record):
