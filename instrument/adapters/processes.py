@@ -23,7 +23,7 @@ from clew.instrument.adapters.children import (
     note_flags,
     starting,
 )
-from clew.instrument.adapters.patching import adapter_site, hook, when_imported
+from clew.instrument.adapters.patching import adapter_site, hook, hook_end, when_imported
 from clew.instrument.recorder.lifecycle import will_exec
 from clew.instrument.recorder.select import core
 
@@ -111,7 +111,23 @@ def _program(arguments: Any, executable: Any) -> Any:
 
 
 def _patch_asyncio(module: Any) -> None:
-    """The event loop waits for its children itself, and tells the transport."""
+    """The event loop waits for its children itself, and tells the transport.
+
+    Whoever waits for that is woken by the last of the child's end and the ends of its pipes.
+    """
     transport_class = module.BaseSubprocessTransport
     found = joining(adapter_site(transport_class._process_exited))
-    hook(transport_class._process_exited, lambda transport: running(transport._proc), found)
+    wait_site = adapter_site(transport_class._wait)
+
+    def exiting(transport: Any) -> Any:
+        popen = running(transport._proc)
+        if popen is not None:
+            transport._clew_start = popen._clew_start
+        return popen
+
+    def waited(transport: Any, raised: bool) -> None:
+        if not raised and hasattr(transport, "_clew_start"):
+            ended(transport._clew_start, wait_site)
+
+    hook(transport_class._process_exited, exiting, found)
+    hook_end(transport_class._wait, waited)

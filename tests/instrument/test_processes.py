@@ -87,15 +87,22 @@ def test_asyncio_subprocesses_go_the_same_way(record):
             await child.wait()
             shell = await asyncio.create_subprocess_shell(f"{sys.executable} child.py")
             await shell.wait()
+            await asyncio.create_task(wait_again(shell), name="late")
+            piped = await asyncio.create_subprocess_exec(sys.executable, "child.py", stdout=asyncio.subprocess.PIPE)
+            await communicate(piped)
+
+        async def wait_again(child): await child.wait()
+        async def communicate(child): await child.communicate()
 
         asyncio.run(main())
         """,
         files={"child.py": CHILD},
     )
     assert run.code == 0, run.stderr
-    assert run.edges("process.start") == Counter({("process.start", "Task-1/main", "MainThread"): 2})
-    # The loop takes the end of a child in a callback of its own, which wakes whoever waits.
-    assert run.edges("process.end") == Counter({("process.end", "MainThread", "MainThread"): 2})
+    assert run.edges("process.start") == Counter({("process.start", "Task-1/main", "MainThread"): 3})
+    # The loop takes the end of a child in a callback of its own. What wakes whoever waits may be the end of its output.
+    ends = Counter({"MainThread": 3, "Task-1/main": 2, "late/wait_again": 1, "Task-1/communicate": 1})
+    assert run.edges("process.end") == Counter({("process.end", "MainThread", who): n for who, n in ends.items()})
 
 
 def test_an_environment_of_the_programs_own_stays_as_it_is(record):
