@@ -23,7 +23,7 @@ PROGRAM = """
     seed, WORKERS, POOL, ROUNDS, OPERATIONS = int(sys.argv[1]), 4, 2, 3, 14
     SIZE = 1 + WORKERS + POOL
     here = threading.local()
-    clocks, expected = {}, []
+    clocks, expected, gave_up = {}, [], []
     numbers = iter(range(WORKERS + 1, SIZE))
 
     class Shared:
@@ -99,7 +99,7 @@ PROGRAM = """
         # Up to 3.12 a SimpleQueue waits forever, recorded or not, when it finds the item that woke it gone and its time over.
         waiting = {"block": False} if isinstance(shared.thing, queue.SimpleQueue) else {"timeout": 0.002}
         try: clock, source = shared.thing.get(**waiting)
-        except queue.Empty: pass
+        except queue.Empty: gave_up.append((here.me, tick))
         else:
             merge(clock)
             expect(tick, "queue", source)
@@ -196,7 +196,7 @@ PROGRAM = """
     pool.shutdown()
     for clock in list(clocks.values()): merge(clock)
     end()
-    print(json.dumps(expected))
+    print(json.dumps([expected, gave_up]))
     """
 SYNCS = ({Kind.RELEASE}, {Kind.ACQUIRE})
 
@@ -206,6 +206,7 @@ def test_no_edge_is_false_and_no_promised_one_is_missing(record, seed):
     adapters = ("threads", "locks", "executors", "queues", "callbacks")
     run = record(PROGRAM, str(seed), adapters=adapters, rules=False)
     assert run.code == 0, run.stderr
+    expected, gave_up = json.loads(run.stdout)
     begun, clock_after = {}, {}
     threads = defaultdict(list)
     for placed in run.events:
@@ -227,10 +228,11 @@ def test_no_edge_is_false_and_no_promised_one_is_missing(record, seed):
         if before is None or after is None:
             continue  # the pool's beginning, the program's end
         (thread, tick), (other, *clock) = before, after
+        if target.channel == "condition" and [other, clock[other]] in gave_up:
+            continue  # a put had woken it, whose item another one took: it went on, and got no clock
         assert clock[thread] >= tick, f"{target.channel}: {source} was not before {target}"
         found[other, clock[other], target.channel].append([thread, tick])
 
-    expected = json.loads(run.stdout)
     assert len(expected) > 30
     assert {channel for _, _, channel, _, _ in expected} > {"barrier", "executor.submit", "executor.result"}
     for thread, tick, channel, source, count in expected:
