@@ -1,19 +1,24 @@
 """Causality of queues: `put` to the `get` that takes the same item, `task_done` to the `join` that waited for it, for the
 queue and asyncio.Queue families.
 
-Channels: "queue", "asyncio.queue", "queue.done". Invariant: an edge joins the put and the get of one item, whatever the item
-is (None, a small number, equal ones, the same object twice), whatever the order of the queue, and whatever a subclass makes
-of `_put` and `_get`; where that cannot be known there is no edge, or the edge is marked ambiguous. The hooks are written in
-C (`recorder/csrc/queues.h`), or in Python where the recorder is.
+Channels: "queue", "asyncio.queue", "queue.done", "queue.shutdown". Invariant: an edge joins the put and the get of one item,
+whatever the item is (None, a small number, equal ones, the same object twice), whatever the order of the queue, and whatever
+a subclass makes of `_put` and `_get`; where that cannot be known there is no edge, or the edge is marked ambiguous. The hooks
+are written in C (`recorder/csrc/queues.h`), or in Python where the recorder is.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
-from clew.instrument.adapters.patching import adapter_site, hook, operate, when_imported
-from clew.instrument.recorder.select import native
+from clew.instrument.adapters.patching import adapter_site, hook, operate, rename_in, when_imported
+from clew.instrument.recorder.select import core, native
 from clew.instrument.recorder.strings import intern
+from clew.records.event import Kind
+
+_RELEASE, _ACQUIRE = int(Kind.RELEASE), int(Kind.ACQUIRE)
 
 
 def install() -> None:
@@ -22,9 +27,11 @@ def install() -> None:
 
         when_imported("queue", queues_reference.patch_queue)
         when_imported("asyncio.queues", queues_reference.patch_asyncio)
+        when_imported("asyncio.tasks", patch_completed)
         return
     when_imported("queue", _patch_queue)
     when_imported("asyncio.queues", _patch_asyncio)
+    when_imported("asyncio.tasks", patch_completed)
     when_imported("concurrent.futures.thread", _patch_pool)
 
 
@@ -32,6 +39,7 @@ def _patch_queue(module: Any) -> None:
     queue = module.Queue
     # The names of attributes: what holds the items, their number, the number of those that are not done.
     _watch(module, (queue.put, queue.get), ("queue", "_qsize", "unfinished_tasks"), "queue")
+    watch_shutdown(queue, "is_shutdown", ("put", "get"))
     if module.SimpleQueue is not module._PySimpleQueue:
         simple = module.SimpleQueue
         native.watch_simple_queues(simple, intern("queue"), adapter_site(simple.put), adapter_site(simple.get))
@@ -40,6 +48,32 @@ def _patch_queue(module: Any) -> None:
 def _patch_asyncio(module: Any) -> None:
     queue = module.Queue
     _watch(module, (queue.put_nowait, queue.get_nowait), ("_queue", "qsize", "_unfinished_tasks"), "asyncio.queue")
+    watch_shutdown(queue, "_is_shutdown", ("put", "put_nowait", "get", "get_nowait"))
+    joined_queues(module, native.join_items)
+
+
+def joined_queues(module: Any, join_items: Callable[[Any], None]) -> None:
+    """Gives asyncio.queues a `_clew_joined` that makes a queue whose gets, as `join_items` has it, open no scope."""
+
+    def joined(*arguments: Any) -> Any:
+        made = module.Queue(*arguments)
+        join_items(made)
+        return made
+
+    module._clew_joined = joined
+    patch_completed(module)
+
+
+def patch_completed(_module: Any) -> None:
+    """`asyncio.as_completed` has a queue of its own: whoever takes from it goes on with what it was doing.
+
+    For both modules that it takes, of which either may come first.
+    """
+    queues: Any = sys.modules.get("asyncio.queues")
+    tasks: Any = sys.modules.get("asyncio.tasks")
+    if hasattr(queues, "_clew_joined") and hasattr(tasks, "as_completed"):
+        iterator = getattr(tasks, "_AsCompletedIterator", None)
+        rename_in(iterator.__init__ if iterator else tasks.as_completed, "Queue", "_clew_joined")
 
 
 def _watch(module: Any, functions: tuple[Any, Any], names: tuple[str, str, str], channel: str) -> None:
@@ -54,6 +88,22 @@ def _watch(module: Any, functions: tuple[Any, Any], names: tuple[str, str, str],
     operate(get_function, stores={"item": (get, ("self", "item"))})
     operate(queue.task_done, stores={unfinished: (done, ("self",))})
     operate(queue.join, exit=joined)
+    if hasattr(queue, "shutdown"):  # which may drop what is in the queue, as if it were done
+        operate(queue.shutdown, stores={unfinished: (done, ("self",))})
+
+
+def watch_shutdown(queue: Any, flag: str, lookers: tuple[str, ...]) -> None:
+    """Who shut a queue down lets those go on who find it so; `flag` is the attribute that they find it by. From 3.13 on."""
+    if not hasattr(queue, "shutdown"):
+        return
+    channel = intern("queue.shutdown")
+    queue._clew_key = 0
+    queue._clew_shutdown = core.Latch(flag, (True,), channel, _RELEASE, adapter_site(queue.shutdown), 0, 0)
+    rename_in(queue.shutdown, flag, "_clew_shutdown")
+    for name in lookers:
+        function = getattr(queue, name)
+        setattr(queue, f"_clew_{name}_shut", core.Latch(flag, (True,), channel, 0, 0, _ACQUIRE, adapter_site(function)))
+        rename_in(function, flag, f"_clew_{name}_shut")
 
 
 def _patch_pool(module: Any) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, around, rename_in
+from clew.instrument.adapters.queues import joined_queues, watch_shutdown
 from clew.instrument.context import fresh_key
 from clew.instrument.probes.quiet import Around
 from clew.instrument.recorder.select import core
@@ -18,7 +19,7 @@ from clew.instrument.recorder.strings import intern
 from clew.records.event import FLAG_AMBIGUOUS, Kind
 from clew.records.tuples import NamedTuple
 
-_SEND, _RECEIVE = int(Kind.SEND), int(Kind.RECEIVE)
+_SEND, _RECEIVE, _JOIN = int(Kind.SEND), int(Kind.RECEIVE), int(Kind.JOIN)
 _FIFO, _LIFO, _OTHER = range(3)
 
 
@@ -28,6 +29,7 @@ def patch_queue(module: Any) -> None:
         return
     orders = {_methods(queue_class): _FIFO, _methods(module.LifoQueue): _LIFO}
     _hook(queue_class, queue_class.put, queue_class.get, "queue", orders, lambda queue: queue._qsize())
+    watch_shutdown(queue_class, "is_shutdown", ("put", "get"))
     if module.SimpleQueue is not module._PySimpleQueue:
         module.SimpleQueue = _simple_queue(module.SimpleQueue)
 
@@ -46,6 +48,14 @@ def patch_asyncio(module: Any) -> None:
         lambda queue: queue.qsize(),
     )
 
+    watch_shutdown(queue_class, "_is_shutdown", ("put", "put_nowait", "get", "get_nowait"))
+
+    def join_items(queue: Any) -> None:
+        queue._clew_ledger = ledger = _Ledger(0, _FIFO)
+        ledger.kind = _JOIN
+
+    joined_queues(module, join_items)
+
 
 def _methods(queue_class: Any) -> tuple[object, object]:
     """What makes the order of a queue."""
@@ -55,10 +65,11 @@ def _methods(queue_class: Any) -> tuple[object, object]:
 class _Ledger:
     """The keys of the items in one queue, by the items' identity: an item in a queue lives, so its address is its own."""
 
-    __slots__ = ("count", "keys", "order", "strangers")
+    __slots__ = ("count", "keys", "kind", "order", "strangers")
 
     def __init__(self, count: int, order: int) -> None:
         self.order = order
+        self.kind = _RECEIVE
         self.reset(count)
 
     def reset(self, count: int) -> None:
@@ -126,7 +137,7 @@ def _hook(  # noqa: PLR0917 - called twice, in this file
         if size(queue) == before - 1:
             key, flags = ledger.take(item)
             if key:
-                emit(_RECEIVE, get_site, key, channel, b"", flags)
+                emit(ledger.kind, get_site, key, channel, b"", flags)
         return item
 
     queue_class._clew_put = _Watched("_put", size, added)

@@ -9,10 +9,11 @@ recorder is.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters import asyncio_locks, asyncio_streams
-from clew.instrument.adapters.patching import adapter_site, inner_code, operate, when_imported
+from clew.instrument.adapters.patching import adapter_site, hook_return, inner_code, operate, when_imported
 from clew.instrument.context import fresh_key
 from clew.instrument.recorder.select import core, native
 from clew.instrument.recorder.strings import intern
@@ -70,9 +71,22 @@ def _patch_futures(module: Any) -> None:
 def _patch_tasks(module: Any) -> None:
     python_task = module._PyTask
     _python_steps.extend(python_task.__dict__[name] for name in ("_Task__step", "_Task__wakeup"))
+    watch_wait(module, native.outcome_taken)
     _collectors.extend(inner_code(module._wait, "_on_completion"))
     if module.Task is not python_task:
         native.watch_tasks(module.Task, adapter_site(module.Task))
+
+
+def watch_wait(module: Any, taken: Callable[[Any], None]) -> None:
+    """Has `taken` called with each future that `asyncio.wait` says is done, unless the count of all of them has woken it."""
+
+    def waited(outcome: tuple[set[Any], set[Any]], _futures: Any, timeout: float | None) -> None:
+        done, pending = outcome
+        if pending or timeout is not None:
+            for future in done:
+                taken(future)
+
+    hook_return(module._wait, waited, 2)
 
 
 def _patch_groups(module: Any) -> None:

@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorTyp
 from typing import Any
 
 from clew.instrument.adapters.patching import Tokens, adapter_site, around, hook, inner_code, object_keys
+from clew.instrument.adapters.tasks import watch_wait
 from clew.instrument.context import fresh_key
 from clew.instrument.probes.quiet import Around
 from clew.instrument.recorder.lifecycle import at_start
@@ -173,6 +174,7 @@ def patch_tasks(module: Any) -> None:
         return
     python_task = module._PyTask
     _python_steps.update(python_task.__dict__[name] for name in ("_Task__step", "_Task__wakeup"))
+    watch_wait(module, _taker(adapter_site(module.Task), intern("asyncio.future")))
     _collectors.update(inner_code(module._wait, "_on_completion"))
     at_start(lambda: _define_strands(module))
     if module.Task is python_task:
@@ -209,6 +211,14 @@ def _traced_task(original: Any, future: Any) -> Any:
     return _subclass(
         original, (original, future), methods, slots=("_clew_cancelled", "_clew_coroutine", "_clew_strand")
     )
+
+
+def _taker(site: int, channel: int) -> Callable[[Any], None]:
+    def taken(future: Any) -> None:
+        if getattr(future, "__clew__", False):
+            _emit(_JOIN, site, _outcome_key(future), channel)
+
+    return taken
 
 
 class _Taking:

@@ -12,10 +12,9 @@ import random
 
 import pytest
 
-from clew.graph.build import build
 from clew.instrument.recorder.select import native
-from clew.records.event import Kind
 from tests.instrument.clock_programs import COMMON, PROCESSES, TASKS, THREADS
+from tests.instrument.pasts import bits, graphs_pasts
 
 
 def replayed(logs):
@@ -48,35 +47,6 @@ def replayed(logs):
                 del left[name]
         assert (sum(map(len, left.values())), len(left)) != before, "the logs are in no order"
     return pasts
-
-
-def graphs_pasts(folder, numbers=int):
-    """Number of each marked event -> bits of those that are before it: by edges and the order inside each region."""
-    graph, problems = build(folder)
-    assert not [problem.what for problem in problems if "no send of the same key" in problem.what]
-    incoming, outgoing = {}, set()
-    for source, target in zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True):
-        incoming.setdefault(target, []).append(source)
-        outgoing.add(source)
-    rows = sorted(range(len(graph.ts)), key=lambda row: (int(graph.ts[row]), row))
-    regions, sent, pasts = {}, {}, {}
-    for row in rows:
-        region = int(graph.region[row])
-        seen = regions.get(region, 0)
-        for source in incoming.get(row, ()):
-            seen |= sent[source]
-        if int(graph.kind[row]) == Kind.MARK:
-            number = numbers(graph.text(row))
-            seen |= 1 << number
-            pasts[number] = seen
-        regions[region] = seen
-        if row in outgoing:
-            sent[row] = seen
-    return pasts
-
-
-def bits(mask):
-    return {number for number in range(mask.bit_length()) if mask >> number & 1}
 
 
 _more = int(os.environ.get("CLEW_RANDOM_PROGRAMS", "0"))

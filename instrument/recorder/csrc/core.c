@@ -316,10 +316,12 @@ static PyMethodDef methods[] = {
     {"to_the_end", core_to_the_end, METH_O, "to_the_end(function): what calls it, to its end, without any exception."},
     {"watch_queues", core_watch_queues, METH_VARARGS, "watch_queues(...): operands for a family of queues."},
     {"watch_simple_queues", core_watch_simple_queues, METH_VARARGS, "watch_simple_queues(type, channel, put, get)."},
+    {"join_items", core_join_items, METH_O, "join_items(queue): what it hands out opens no scope."},
     {"ignore_simple_queue", core_ignore_simple_queue, METH_O, "ignore_simple_queue(queue): record nothing of it."},
     {"key_space", core_key_space, METH_NOARGS, "key_space(): of one mechanism, for the keys of its objects."},
     {"watch_handles", core_watch_handles, METH_VARARGS, "watch_handles(...): operands for asyncio's handles."},
     {"watch_futures", core_watch_futures, METH_VARARGS, "watch_futures(type, site): record outcomes of the C futures."},
+    {"outcome_taken", core_outcome_taken, METH_O, "outcome_taken(future): record who learnt that it is done."},
     {"watch_tasks", core_watch_tasks, METH_VARARGS, "watch_tasks(type, site): record outcomes of the C tasks."},
     {"trace_locks", core_trace_locks, METH_VARARGS,
      "trace_locks(threading, lock_type, rlock_type, mechanisms, callers): record who lets whom go on; False when the types\n"

@@ -37,6 +37,7 @@ struct ledger {
     PyObject *store; /* Owned: what held the items when it was last asked */
     enum order order;
     bool direct;     /* the number of items is `len(store)` */
+    bool joins;      /* a get goes on with what it did before */
     Py_ssize_t count, strangers; /* items in the queue; those of them that nothing is known of */
     struct entry *entry;
     size_t room, first, used;    /* a ring; for any other order a list of free entries starts at `first` (from 1) */
@@ -313,7 +314,7 @@ static int act_queue_get(struct operand *operand, PyObject *queue, PyObject *ite
     }
     uint64_t key = ledger_take(ledger, item, &flags);
     if (key)
-        put_keyed(operand->word, key, operand->channel, flags);
+        put_keyed(ledger->joins ? keyed_word(KIND_JOIN, family->get_site) : operand->word, key, operand->channel, flags);
     return 0;
 }
 
@@ -347,6 +348,17 @@ static int act_queue_join(struct operand *operand, PyObject *queue, PyObject *ot
     if (ledger && ledger->done)
         put_keyed(operand->word, ledger->done, operand->channel, 0);
     return 0;
+}
+
+/* join_items(queue): a new queue that only hands over what its one reader asked for, so that a get opens no scope. */
+static PyObject *core_join_items(PyObject *module, PyObject *queue) {
+    for (uint32_t i = 0; i < family_count; i++)
+        if (PyObject_TypeCheck(queue, (PyTypeObject *)families[i].fifo)) {
+            struct ledger *ledger = ledger_make(&families[i], queue);
+            if (ledger)
+                ledger->joins = true;
+        }
+    Py_RETURN_NONE;
 }
 
 /* watch_queues(fifo, lifo, heap, store, size, unfinished, channel, done_channel, (put, get, done, join sites)) */

@@ -204,6 +204,13 @@ static bool patch_await(PyTypeObject *type, PyAsyncMethods *table, unaryfunc *or
     return true;
 }
 
+/* outcome_taken(future): somebody was told that it is done. Nothing for what is not one of the C types. */
+static PyObject *core_outcome_taken(PyObject *module, PyObject *future) {
+    if ((aio.future && PyObject_TypeCheck(future, aio.future)) || (aio.task && PyObject_TypeCheck(future, aio.task)))
+        outcome_taken(future);
+    Py_RETURN_NONE;
+}
+
 /* watch_futures(future, site): the C type. */
 static PyObject *core_watch_futures(PyObject *module, PyObject *arguments) {
     PyObject *object;
