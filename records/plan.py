@@ -5,9 +5,10 @@ and compiled once by whoever reads it.
 """
 
 import json
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from clew.records.errors import PlanError
+from clew.records.fields import FIELDS, Check, all_in
 from clew.records.tuples import NamedTuple
 
 PLAN_VERSION = 2
@@ -35,6 +36,7 @@ ActionKind = Literal[
     "payload", "entity",
 ]  # fmt: skip
 When = Literal["start", "finish"]
+Keep = Literal["oldest", "newest"]
 
 
 class Target(NamedTuple):
@@ -149,7 +151,7 @@ class Plan(NamedTuple):
     version: int = PLAN_VERSION
     sample: float | None = None
     """Share of request flows that is recorded, each whole or not at all, 0.1 for 10 %; None for all."""
-    keep: Literal["oldest", "newest"] = "oldest"
+    keep: Keep = "oldest"
     """What stays when the quota is reached: the oldest, and recording stops, or the newest, and the oldest is dropped."""
     entities: tuple[EntityKind, ...] = ()
     redact: Redact | None = None
@@ -187,27 +189,29 @@ def load(text: str, where: str) -> Plan:
         return _plan(data)
     except PlanError:
         raise
-    except (ValueError, TypeError, KeyError) as error:
+    except RecursionError:
+        raise PlanError(f"{where}: not a probe plan (nested too deeply); compile the spec again") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise PlanError(f"{where}: not a probe plan ({error}); compile the spec again") from None
 
 
 def _plan(data: dict[str, Any]) -> Plan:
     logs = data["logs"]
-    return Plan(
+    return _checked(Plan(
         rules=tuple(
-            Rule(
+            _checked(Rule(
                 target=target_from(rule["target"]),
                 excepts=tuple(map(target_from, rule["excepts"])),
-                actions=tuple(_action(action) for action in rule["actions"]),
+                actions=tuple(map(_action, rule["actions"])),
                 origin=rule["origin"],
                 types=tuple((name, annotation) for name, annotation in rule.get("types", ())),
-            )
+            ))
             for rule in data["rules"]
         ),
         adapters=tuple(data["adapters"]),
-        logs=None if logs is None else LogCapture(**{**logs, "loggers": tuple(logs["loggers"])}),
+        logs=None if logs is None else _checked(LogCapture(**{**logs, "loggers": tuple(logs["loggers"])})),
         levels=tuple(
-            Level(level["name"], tuple((label, target_from(target)) for label, target in level["labels"]))
+            _checked(Level(level["name"], tuple((label, target_from(target)) for label, target in level["labels"])))
             for level in data["levels"]
         ),
         budget=data["budget"],
@@ -218,24 +222,60 @@ def _plan(data: dict[str, Any]) -> Plan:
         keep="newest" if data.get("keep") == "newest" else "oldest",
         entities=tuple(map(_entity, data.get("entities", ()))),
         redact=_redact(data.get("redact")),
-    )
+    ))  # fmt: skip
 
 
 def _entity(data: dict[str, Any]) -> EntityKind:
-    return EntityKind(data["name"], target_from(data["target"]), data["unique"], tuple(data["contains"]))
+    return _checked(EntityKind(data["name"], target_from(data["target"]), data["unique"], tuple(data["contains"])))
 
 
 def _redact(data: dict[str, Any] | None) -> Redact | None:
-    return Redact(tuple(data["names"]), tuple(data["patterns"])) if data else None
+    return _checked(Redact(tuple(data["names"]), tuple(data["patterns"]))) if data else None
 
 
 def target_from(data: dict[str, Any]) -> Target:
-    """As it was written as JSON."""
+    """As it was written as JSON. Raises `TypeError` and `ValueError` when it is damaged."""
     lists = {name: tuple(data.get(name, ())) for name in ("decorators", "classes")}
-    return Target(**{**data, **lists})
+    return _checked(Target(**{**data, **lists}))
 
 
 def _action(data: dict[str, Any]) -> Action:
     if data["kind"] not in get_args(ActionKind):
         raise ValueError(f"unknown action {data['kind']!r}")
-    return Action(**{**data, "values": tuple(data["values"])})
+    return _checked(Action(**{**data, "values": tuple(data["values"])}))
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def _is_expression(value: object) -> bool:
+    return type(value) is list and bool(value) and _is_string(value[0])
+
+
+def _is_string(value: object) -> bool:
+    # Paths may hold what is no text.
+    return type(value) is str
+
+
+_FIELDS: dict[object, Check] = FIELDS | {
+    str: ("a string", _is_string),
+    When: ("start or finish", lambda value: value in get_args(When)),
+    float | None: ("a share or null", lambda value: value is None or _is_share(value)),
+    Expr | None: ("an expression or null", lambda value: value is None or _is_expression(value)),
+    tuple[str, ...]: ("a list of strings", all_in(tuple, _is_string)),
+    tuple[Expr, ...]: ("a list of expressions", all_in(tuple, _is_expression)),
+    tuple[tuple[str, str], ...]: ("a list of pairs of strings", all_in(tuple, all_in(tuple, _is_string))),
+    tuple[tuple[str, Target], ...]: ("a list of labels", all_in(tuple, lambda label: _is_string(label[0]))),
+}
+"""By a field's annotation; parts of a plan that are fields of others are not among them."""
+_Part = TypeVar("_Part", bound=tuple[Any, ...])
+
+
+def _checked(part: _Part) -> _Part:
+    """A part of a plan whose fields are what they have to be; parts within it are checked before. Raises `ValueError`."""
+    for (name, known_as), value in zip(type(part).__annotations__.items(), part, strict=True):
+        what, fits = _FIELDS.get(known_as, ("", None))
+        if fits and not fits(value):
+            raise ValueError(f"{name!r} of a {type(part).__name__} is not {what}")
+    return part

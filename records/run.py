@@ -8,10 +8,10 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from clew.records.errors import RunError
+from clew.records.fields import FIELDS, is_number
 from clew.records.tuples import NamedTuple
 
 if TYPE_CHECKING:  # loaded where a path is made: a recorded process only needs the names here
@@ -226,7 +226,7 @@ def load_run(folder: "Path") -> RunInfo:
         raise RunError(f"{file}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:
         raise RunError(f"{file}: half-written or damaged ({error}); record the run again") from None
-    if not isinstance(data, dict) or not _is_number(data.get("format")):
+    if not isinstance(data, dict) or not is_number(data.get("format")):
         raise RunError(f"{file}: not a run's description; record the run again")
     if data["format"] > RUN_FORMAT:
         raise RunError(
@@ -249,31 +249,12 @@ def _checked(file: "Path", data: dict[Any, Any]) -> dict[str, Any]:
             if name not in RunInfo._field_defaults:
                 raise RunError(f"{file}: damaged, it has no field {name!r}; record the run again")
             continue
-        what, fits = _FIELDS[known_as]
+        what, fits = FIELDS[known_as]
         value = data[name]
         if not fits(value):
             raise RunError(f"{file}: damaged, its field {name!r} is not {what}; record the run again")
         known[name] = value
     return known
-
-
-def _is_text(value: object) -> bool:
-    # A lone surrogate is no text: it could not be printed.
-    return type(value) is str and not any("\ud800" <= character <= "\udfff" for character in value)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) is int and abs(value) < 1 << 62
-
-
-_FIELDS: dict[object, tuple[str, Callable[[Any], bool]]] = {
-    str: ("a text", _is_text),
-    int: ("a number", _is_number),
-    bool: ("true or false", lambda value: type(value) is bool),
-    int | None: ("a number or null", lambda value: value is None or _is_number(value)),
-    list[str]: ("a list of texts", lambda value: type(value) is list and all(map(_is_text, value))),
-}
-"""By a field's type: what it has to be, and whether a value is that."""
 
 
 def list_runs(workspace: "Path") -> "list[tuple[Path, RunInfo | RunError]]":

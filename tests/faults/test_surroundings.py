@@ -79,6 +79,29 @@ os.dup2(w, 2)
     check_stopped_in_silence(both(program(before), plan=small(tmp_path)))
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda plan: plan["rules"][0]["target"].update(module=5),
+        lambda plan: plan["rules"][0]["target"].update(module=["program"]),
+        lambda plan: plan.update(adapters=[["threads"]]),
+        lambda plan: plan.update(rules=["program"]),
+        lambda plan: plan.update(quota=float("inf")),
+    ],
+)
+def test_a_plan_that_is_damaged(both, damage):
+    def break_it(folder):
+        plan = json.loads((folder / "plan.json").read_text())
+        damage(plan)
+        (folder / "plan.json").write_text(json.dumps(plan))
+
+    done = both(program(), prepare=break_it)
+    assert (done.code, done.stdout) == (0, "100000\n")
+    (line,) = done.said
+    assert line.startswith("clew: process ") and "not recorded" in line and "not a probe plan" in line
+    assert trace_files(done.folder) == []
+
+
 def test_no_proc_and_no_sys(both):
     script = 'mount -t tmpfs none /proc && mount -t tmpfs none /sys && exec "$@"'
     launcher = ["unshare", "-m", "sh", "-c", f"'{script}'", "sh"]

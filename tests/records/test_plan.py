@@ -1,13 +1,26 @@
 """A plan survives its JSON text; a damaged or newer one is refused by name."""
 
 import json
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.records.errors import PlanError
-from clew.records.plan import PLAN_VERSION, Action, Level, LogCapture, Plan, Rule, Target, dump, load
+from clew.records.plan import (
+    PLAN_VERSION,
+    Action,
+    EntityKind,
+    Level,
+    LogCapture,
+    Plan,
+    Redact,
+    Rule,
+    Target,
+    dump,
+    load,
+)
 
 names = st.text(min_size=1, max_size=12)
 expressions = st.recursive(
@@ -34,7 +47,15 @@ plans = st.builds(
     lambda **fields: Plan(**fields),
     rules=st.lists(rules, max_size=3).map(tuple),
     adapters=st.lists(names, max_size=3).map(tuple),
-    logs=st.none() | st.builds(LogCapture, st.integers(0, 50), st.lists(names, max_size=2).map(tuple), st.booleans()),
+    logs=st.none()
+    | st.builds(
+        lambda *fields: LogCapture(*fields),
+        st.integers(0, 50),
+        st.lists(names, max_size=2).map(tuple),
+        st.booleans(),
+        st.integers(0, 1 << 40),
+        st.integers(1, 1 << 40),
+    ),
     levels=st.lists(
         st.builds(Level, names, st.lists(st.tuples(names, targets), max_size=2).map(tuple)), max_size=2
     ).map(tuple),
@@ -74,3 +95,56 @@ def test_an_unknown_action_is_refused():
     data["rules"][0]["actions"][0]["kind"] = "teleport"
     with pytest.raises(PlanError, match="teleport"):
         load(json.dumps(data), "plan.json")
+
+
+def places(data, place=()):
+    """Every part of a JSON document, as the keys that lead to it."""
+    yield place
+    if isinstance(data, (dict, list)):
+        for key, part in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from places(part, (*place, key))
+
+
+FULL = Plan(
+    rules=(Rule(Target("m", "f"), (Target("m", "g"),), (Action("send", "start", "c", key=["name", "x"]),), "a.esl:1"),),
+    adapters=("threads",),
+    logs=LogCapture(10, ("app",)),
+    levels=(Level("layer", (("data", Target("m", "*")),)),),
+    budget=0.03,
+    sample=0.5,
+    entities=(EntityKind("Node", Target("m", "Node"), ["attr", ["name", "this"], "id"], ("Chunk",)),),
+    redact=Redact(("token",), ("[0-9]{16}",)),
+)
+ODD = [None, True, -1, 1.5, 1e400, 1 << 70, "", "x", [], [[]], [None], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_a_plan_with_something_else_in_any_place_is_refused_or_has_only_fields_of_their_types(odd):
+    text = dump(FULL)
+    for *way, last in filter(None, places(json.loads(text))):
+        data = json.loads(text)
+        part = data
+        for key in way:
+            part = part[key]
+        part[last] = odd
+        try:
+            plan = load(json.dumps(data), "plan.json")
+        except PlanError as error:
+            assert str(error).startswith("plan.json: ")
+            continue
+        for rule in plan.rules:
+            for target in (rule.target, *rule.excepts):
+                assert type(target.module) is type(target.qualname) is type(target.root) is str
+                assert all(type(name) is str for name in target.decorators + target.classes)
+            for action in rule.actions:
+                assert action.when in {"start", "finish"} and type(action.limit) is type(action.most) is int
+        assert all(type(name) is str for name in plan.adapters)
+        assert type(plan.quota) is int and (plan.budget is None or 0 <= plan.budget < math.inf)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000, '{"version": 1e400}', "null", '"\\ud800"']
+)
+def test_what_is_no_plan_at_all_is_refused(text):
+    with pytest.raises(PlanError, match=r"^plan\.json: "):
+        load(text, "plan.json")
