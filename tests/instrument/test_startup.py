@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.records.default import ADAPTERS as EVERY_ADAPTER
 from clew.records.event import Kind
 from clew.records.plan import Plan, dump
 
@@ -30,6 +32,24 @@ HEAVY = (
 def test_a_traced_empty_program_loads_nothing_heavy(record):
     run = record(f"import sys; print([name for name in {HEAVY} if name in sys.modules])")
     assert run.stdout == "[]\n" and len(run.processes) == 1
+
+
+def test_of_modules_beyond_the_standard_library_only_ours_are_loaded(record):
+    # By the plan of `clew run` without a spec: every adapter, and probes in a module that is imported.
+    source = """
+        import sys, imported
+        imported.called()
+        roots = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - {"__main__", "imported"}
+        print(sorted(roots), sorted({".".join(name.split(".")[:2]) for name in sys.modules if name.startswith("clew.")}))
+        """
+    plain, recorded = (
+        record(source, adapters=EVERY_ADAPTER, files={"imported.py": "def called(): pass"}, environment=environment)
+        for environment in ({"CLEW_RUN": "", "PYTHONPATH": ""}, {})
+    )
+    ours, parts = recorded.stdout.split("] [")
+    assert set(ast.literal_eval(ours + "]")) - set(ast.literal_eval(plain.stdout.split("] [")[0] + "]")) == {"clew"}
+    assert parts == "'clew.instrument', 'clew.records']\n"
+    assert {placed.site.qualname for placed in recorded.of(Kind.ENTER)} == {"called"}
 
 
 def test_typing_compiles_no_field_of_ours_at_a_start(record):
