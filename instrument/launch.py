@@ -13,9 +13,9 @@ from clew.records.run import CAUSE_VARIABLE, RUN_VARIABLE
 def environment(run_folder: Path | None) -> dict[str, str]:
     """This process's environment, with what starts the recording in every Python process of the run; without a run, with
     what makes every Python process ready to be attached to."""
-    folder, paths = str(Path(startup.__file__).parent), os.environ.get("PYTHONPATH", "")
-    if paths.split(os.pathsep)[0] != folder:
-        paths = folder + (os.pathsep + paths if paths else "")
+    paths = os.environ.get("PYTHONPATH", "")
+    if paths.split(os.pathsep)[0] != startup.FOLDER:
+        paths = startup.before(paths)
     given = {**os.environ, "PYTHONPATH": paths}
     for name in (CAUSE_VARIABLE, RUN_VARIABLE):
         given.pop(name, None)

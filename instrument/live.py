@@ -127,11 +127,10 @@ def _note_calls_under_way(functions: Sequence[str], when: str) -> None:
 
 def _enter_environment(run: str) -> None:
     """Children that are started from here on belong to the run."""
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    here = str(Path(startup.__file__).parent)
+    paths = os.environ.get("PYTHONPATH", "")
     given = {RUN_VARIABLE: run}
-    if here not in paths:
-        given["PYTHONPATH"] = os.pathsep.join([here, *filter(None, paths)])
+    if startup.FOLDER not in paths.split(os.pathsep):
+        given["PYTHONPATH"] = startup.before(paths)
     for name, value in given.items():
         _before[name] = os.environ.get(name)
         os.environ[name] = value

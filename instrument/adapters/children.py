@@ -27,7 +27,6 @@ from clew.records.run import CAUSE_VARIABLE, HIDE_VARIABLE, RUN_VARIABLE
 
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 _PATHS = "PYTHONPATH"
-_STARTUP = os.path.dirname(startup.__file__)
 _MOST_CHILDREN = 10_000
 """Of so many children that nobody waited for the keys are kept."""
 
@@ -171,7 +170,7 @@ def _missing(env: Mapping[Any, Any], program: object) -> dict[str, str] | None:
     run, paths = _value(env, RUN_VARIABLE), _value(env, _PATHS)
     if run is not None and run != folder:
         return None  # another run or, when it is empty, none: the program wants it so
-    if run is not None and paths is not None and _STARTUP in paths.split(os.pathsep):
+    if run is not None and paths is not None and startup.FOLDER in paths.split(os.pathsep):
         return {}
     if not _is_python(program, env):
         name = "a shell" if program is None else os.path.basename(_text(program))
@@ -181,9 +180,9 @@ def _missing(env: Mapping[Any, Any], program: object) -> dict[str, str] | None:
             "not recorded",
         )
         return None
-    added = {RUN_VARIABLE: folder, _PATHS: _STARTUP, HIDE_VARIABLE: "added"}
+    added = {RUN_VARIABLE: folder, _PATHS: startup.FOLDER, HIDE_VARIABLE: "added"}
     if paths is not None:
-        added.update({_PATHS: _STARTUP + os.pathsep + paths, HIDE_VARIABLE: "kept"})
+        added.update({_PATHS: startup.before(paths), HIDE_VARIABLE: "kept"})
     return added
 
 

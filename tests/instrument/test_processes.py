@@ -123,6 +123,20 @@ def test_an_environment_of_the_programs_own_stays_as_it_is(record):
     assert len(run.processes) == 3
 
 
+def test_a_child_looks_for_modules_where_its_own_environment_says(record):
+    source = """
+        import os, subprocess, sys
+
+        code = "import os, sys; print(os.environ.get('PYTHONPATH'), sys.path)"
+        for paths in (None, "", os.pathsep, "lib", "lib" + os.pathsep, os.pathsep + "lib"):
+            env = {} if paths is None else {"PYTHONPATH": paths}
+            subprocess.run([sys.executable, "-c", code], env=env, check=True)
+        """
+    plain, recorded = record(source, environment={"CLEW_RUN": "", "PYTHONPATH": ""}), record(source)
+    assert (recorded.code, recorded.stdout, recorded.stderr) == (plain.code, plain.stdout, plain.stderr)
+    assert len(recorded.processes) == 7
+
+
 def test_what_was_put_into_the_environment_behind_pythons_back_reaches_the_child(record):
     run = record(
         """
