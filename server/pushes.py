@@ -1,6 +1,7 @@
 """Hears from relays what happens in the runs that are watched, when it happens; starts a relay where there is none.
 
-Invariant: nobody waits for a relay, and where none can be had that is said once: `following` tells the same, only later.
+Invariant: nobody waits for a relay, and where none can be had that is said once: `following` tells the same, only later. One is
+asked for again after ever longer pauses.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from pathlib import Path
 
 from clew.records.errors import ClewError
 from clew.records.run import FOLDER
+
+PAUSE = 2.0
+"""Seconds after which a relay is asked for again that could not be had; each further pause is twice as long."""
+LONGEST_PAUSE = 120.0
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +31,9 @@ class Pushes:
         self._heard: dict[str, threading.Event] = {}
         """By run what ends it."""
         self._silent: dict[Path, str] = {}
-        """Workspaces without a relay, and why they have none."""
+        """Workspaces without a relay, and why they have none now."""
+        self._said: set[Path] = set()
+        """Workspaces of which the log says that they had none."""
 
     def watch(self, runs: Mapping[str, Path]) -> None:
         """Those runs from now on, by id, and no others; of each the folder."""
@@ -34,7 +41,7 @@ class Pushes:
             self._heard.pop(run).set()
         for run, folder in runs.items():
             workspace = _workspace(folder)
-            if run in self._heard or workspace is None or workspace in self._silent:
+            if run in self._heard or workspace is None:
                 continue
             stop = self._heard[run] = threading.Event()
             threading.Thread(target=self._hear, args=(run, workspace, stop), name="clew-pushes", daemon=True).start()
@@ -51,14 +58,26 @@ class Pushes:
         from clew.server.relay.lifetime import ensure_relay
         from clew.server.relay.watcher import Events, Newest, watch  # which load numpy and websockets
 
-        try:
-            for news in watch(lambda: ensure_relay(workspace, grace=self._grace), run, stop=stop):
-                if isinstance(news, Events | Newest) and not stop.is_set():
-                    self._told(run)
-        except (ClewError, OSError) as error:
-            if not stop.is_set() and workspace not in self._silent:
-                self._silent[workspace] = str(error)
-                log.warning("what is watched comes about a second late, without a relay: %s", error)
+        pause = PAUSE
+        while not stop.is_set():
+            try:
+                for news in watch(lambda: ensure_relay(workspace, grace=self._grace), run, stop=stop):
+                    if isinstance(news, Events | Newest) and not stop.is_set():
+                        self._silent.pop(workspace, None)
+                        pause = PAUSE
+                        self._told(run)
+                return
+            except (ClewError, OSError) as error:
+                if not stop.is_set():
+                    self._be_silent(workspace, str(error))
+            stop.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _be_silent(self, workspace: Path, why: str) -> None:
+        self._silent[workspace] = why
+        if workspace not in self._said:
+            self._said.add(workspace)
+            log.warning("what is watched comes about a second late, without a relay: %s", why)
 
 
 def _workspace(folder: Path) -> Path | None:

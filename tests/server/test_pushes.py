@@ -13,6 +13,7 @@ from clew.records.run import RunInfo, list_runs
 from clew.server.following import Following
 from clew.server.panel.entities import entities_view
 from clew.server.protocol import EntitiesParams
+from clew.server.pushes import Pushes
 from clew.server.relay.finding import elsewhere
 from clew.server.relay.lifetime import running
 from clew.server.session import Session, Task
@@ -163,6 +164,35 @@ def test_without_a_relay_it_goes_on_and_the_log_says_so_once(program, followed, 
         for turn in range(3):
             (folder / f"go-{turn}").touch()
         until(told, lambda growth: growth.finished)
+    (said,) = caplog.messages
+    assert "comes about a second late, without a relay" in said and str(folder) in said
+
+
+def test_a_relay_that_dies_and_comes_back_tells_again_and_the_log_has_one_line(program, caplog, monkeypatch):
+    monkeypatch.setattr("clew.server.pushes.PAUSE", 0.1)
+    folder, _ = program
+    run, told = run_of(folder), queue.Queue()
+    pushes = Pushes(told.put, grace=0.2)
+    lock = folder / ".clew" / "relay.lock"
+    with caplog.at_level(logging.WARNING, "clew"):
+        pushes.watch({run.name: run})
+        for turn in range(2):
+            assert told.get(timeout=PATIENCE) == run.name
+            assert pushes.silence(run) == ""
+            relay = running(folder)
+            lock.rename(folder / f"lock-{turn}")
+            lock.mkdir()  # so that none can be started in its place
+            os.kill(relay.pid, signal.SIGKILL)
+            wait_for(lambda: pushes.silence(run))
+            assert str(folder) in pushes.silence(run)
+            told.queue.clear()
+            lock.rmdir()
+            wait_for(lambda: not pushes.silence(run))
+        assert told.get(timeout=PATIENCE) == run.name
+        wait_for(told.empty)
+        (folder / "go-0").touch()
+        assert told.get(timeout=PATIENCE) == run.name
+        pushes.stop()
     (said,) = caplog.messages
     assert "comes about a second late, without a relay" in said and str(folder) in said
 
