@@ -184,6 +184,16 @@ def print_problems(run: Run) -> None:
     print_notes(notes)
 
 
+def print_going_on(run: Run) -> None:
+    """Of a run that goes on, on stderr, that the numbers of its events are those of now."""
+    from clew.server.session import run_ref
+
+    if not run_ref(run.folder, run.info).finished:
+        print_notes(
+            [f"run {run.info.name} goes on: its events have the numbers of now, and others when there are more"]
+        )
+
+
 def _where(file: str) -> str:
     """A process's trace file by the process; a place in it stays what it is."""
     process = re.fullmatch(r"(\d+)-[0-9a-f]{16}\.clewz?", file)

@@ -11,6 +11,7 @@ import click
 from clew.cli.common import (
     json_option,
     open_session,
+    print_going_on,
     print_json,
     print_notes,
     print_problems,
@@ -99,6 +100,7 @@ def slice_(
     listed = chosen.select(*names)
     figures = numbers(cut.result, 0)
     gone = missing(opened.graph, cut.gaps())
+    print_going_on(opened)
     if as_json:
         events = [dict(zip(names, row, strict=True)) for row in listed]
         answer = {

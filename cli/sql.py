@@ -10,7 +10,16 @@ from typing import Any
 
 import click
 
-from clew.cli.common import json_option, open_session, print_json, print_problems, show, table, workspace_option
+from clew.cli.common import (
+    json_option,
+    open_session,
+    print_going_on,
+    print_json,
+    print_problems,
+    show,
+    table,
+    workspace_option,
+)
 
 _SHOWN = 200
 """Rows of a table on the terminal; JSON and CSV have all."""
@@ -45,6 +54,7 @@ def sql(
         raise click.UsageError("give one of --json and --csv")
     run = open_session(workspace).open(words[0] if len(words) > 1 else "")
     found = run.sql(words[-1], list(parameters))
+    print_going_on(run)
     if as_json:
         print_json([dict(zip(found.columns, map(_plain, row), strict=True)) for row in found])
         return

@@ -14,6 +14,7 @@ from clew.cli.common import (
     json_option,
     open_session,
     place_cell,
+    print_going_on,
     print_json,
     print_problems,
     run_option,
@@ -100,6 +101,7 @@ def why(
     session = open_session(workspace)
     found = find_target(session, run or "", target_of(text, at, event), Task(), every=every)
     graph = found.run.graph
+    print_going_on(found.run)
     answers: list[Explanation] | list[Causes]
     if causes:
         answers = [Causes(one, event_title(graph, one), causes_of(graph, one)) for one in found.events]

@@ -37,7 +37,7 @@ def localize_view(session: Session, params: LocalizeParams, task: Task) -> Local
     """Raises `ClewError` for a run or a request that is not there."""
     if not params.suspect:
         raise ClewError("name a run to search for suspects")
-    sides = [[session.open(name, task) for name in names] for names in (params.suspect, params.reference)]
+    sides = [[session.hold(name, task) for name in names] for names in (params.suspect, params.reference)]
     task.phase("following requests")
     names = [params.request] if params.request else None
     with task.interruptible():

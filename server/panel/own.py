@@ -37,7 +37,7 @@ def own_views(session: Session, _params: ViewsParams, _task: Task) -> ViewsResul
 
 
 def sql(session: Session, params: SqlParams, task: Task) -> SqlResult:
-    run = session.open(params.run, task)
+    run = session.hold(params.run, task)
     found = run.sql(params.statement, params.parameters)
     task.phase("reading the answer")
     shown = max(0, min(params.maxRows, MOST_ROWS))

@@ -15,7 +15,7 @@ from clew.graph.ops.flows import Flows
 from clew.records.errors import ClewError
 from clew.server import wording
 from clew.server.protocol import Location, RunRef, WizardChoice, WizardQuestion, WizardRow, WizardStep
-from clew.server.session import Session, Task
+from clew.server.session import Session, Task, is_look
 
 if TYPE_CHECKING:
     from clew.graph.query import Run
@@ -73,6 +73,8 @@ class Analysis(ABC):
     def __init__(self, session: Session, answers: Sequence[str]) -> None:
         self.session = session
         self.answers = list(answers)
+        self.looks: dict[int, Run] = {}
+        """What was recorded of runs that go on when they were first looked at, by the number of the question."""
 
     @abstractmethod
     def questions(self) -> Sequence[Question]: ...
@@ -84,6 +86,21 @@ class Analysis(ABC):
     @abstractmethod
     def preamble(self) -> str:
         """The first lines of the saved query, before the steps' code."""
+
+    def chosen(self, number: int) -> Run:
+        """The run that a question was answered with; of one that goes on all steps tell of the same events."""
+        run = self.looks.get(number) or self.session.hold(self.answers[number], Task())
+        if is_look(run):
+            self.looks[number] = run
+        return run
+
+    def opening(self, name: str, number: int) -> str:
+        """The line of a query that opens that run."""
+        line = f"{name} = clew.open({literal(self.answers[number])})"
+        if not is_look(self.chosen(number)):
+            return line
+        what = f"# It was still recorded. What is found below was found in {self.chosen(number).info.name};"
+        return f"{what}\n# by now there may be more, and its events may have other numbers.\n{line}"
 
     def question(self, number: int, task: Task) -> WizardQuestion:
         asked = self.questions()[number]
@@ -105,13 +122,13 @@ class OfOneRun(Analysis):
 
     @property
     def run(self) -> Run:
-        return self.session.open(self.answers[0])
+        return self.chosen(0)
 
     def which_run(self) -> Question:
         return Question("Which run?", lambda _task: run_choices(self.session, self.session.runs().selected))
 
     def preamble(self) -> str:
-        return f"run = clew.open({literal(self.run.info.id)})"
+        return self.opening("run", 0)
 
 
 def run_choices(session: Session, first: str = "", without: str = "") -> list[WizardChoice]:

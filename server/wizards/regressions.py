@@ -13,7 +13,7 @@ from clew.server.codec import encode
 from clew.server.present import places
 from clew.server.protocol import CompareParams, DiffParams, LocalizeParams, Location, WizardChoice, WizardRow
 from clew.server.session import Task
-from clew.server.wizards.analysis import Analysis, Found, Question, literal, location, rows_of, run_choices
+from clew.server.wizards.analysis import Analysis, Found, Question, location, rows_of, run_choices
 
 if TYPE_CHECKING:
     from clew.graph.query import Run
@@ -47,7 +47,7 @@ class Regression(Analysis):
         )
 
     def preamble(self) -> str:
-        return f"after = clew.open({literal(self.after.info.id)})\nbefore = clew.open({literal(self.before.info.id)})"
+        return f"{self.opening('after', 0)}\n{self.opening('before', 1)}"
 
     # --- what is chosen -----------------------------------------------------------------------------------------------
     def _afters(self, _task: Task) -> list[WizardChoice]:
@@ -62,11 +62,11 @@ class Regression(Analysis):
 
     @property
     def after(self) -> Run:
-        return self.session.open(self.answers[0])
+        return self.chosen(0)
 
     @property
     def before(self) -> Run:
-        return self.session.open(self.answers[1])
+        return self.chosen(1)
 
     @property
     def _alpha(self) -> float:

@@ -10,6 +10,9 @@ import sys
 
 import pytest
 
+from clew.records.run import save_run
+from tests.graph.torn import empty_run
+
 WHY = """\
 run before (WHEN)
 
@@ -370,3 +373,16 @@ def test_the_standard_librarys_files_are_named_short_everywhere(shell):
     stretches = path.partition(" in all: ")[0]  # below are branches, by their events
     assert {line.split()[-1] for line in stretches.splitlines() if "  waits:main  " in line} == {"waits.py:6"}
     assert "<stdlib>" not in summed
+
+
+@pytest.mark.parametrize("words", [("why", "sold out"), ("slice", "sold out"), ("sql", "select id from events")])
+def test_the_numbers_of_events_of_a_run_that_goes_on_are_said_to_be_those_of_now(shell, words):
+    run = empty_run(shell.folder, "live")
+    run.process("app").thread().log("item 17 is sold out", level=40)
+    folder = run.write()
+    save_run(folder, run.info)  # nobody has ended it
+    note = "clew: note: run live goes on: its events have the numbers of now, and others when there are more"
+    for more in ((), ("--json",)):
+        assert note in shell(*words, *more).stderr.splitlines()
+    save_run(folder, run.info._replace(finished=run.info.started + 1, exit_code=0))
+    assert note not in shell(*words).stderr

@@ -1,6 +1,7 @@
 """What is asked of a run that goes on is answered of what was recorded by then, whose events keep their numbers."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +110,7 @@ def test_a_walk_from_a_log_line_goes_on_among_the_events_that_there_were(live, p
         ("clew/aggregate", {}),
         ("clew/timeline", {}),
         ("clew/patterns", {}),
+        ("clew/sql", {"statement": "select id, ts from events where kind = 'log'"}),
     ],
 )
 def test_whatever_tells_of_events_says_of_which_ones(live, program, method, params):
@@ -118,6 +120,45 @@ def test_whatever_tells_of_events_says_of_which_ones(live, program, method, para
     program.goes_on(3)
     asked = params | target | {"run": told["run"]["id"]}
     assert timeless(handlers.answer(live, method, asked)) == told
+
+
+def test_evidence_names_its_calls_among_the_events_that_there_were(live, program):
+    for number in range(12):
+        program.main.request("order").enter("order").enter("pay")
+        if number == 7:
+            program.main.log("card refused", level=40).unwind("pay").unwind("order")
+        else:
+            program.main.exit("pay").exit("order")
+    program.recorded()
+    told = handlers.answer(live, "clew/localize", {"suspect": [""]})
+    (run,) = told["suspect"]
+    assert run["id"].startswith(f"{program.folder.name}@")
+    assert {piece["run"] for piece in told["suspects"][0]["evidence"]} == {run["id"]}
+    program.goes_on(3)
+    assert handlers.answer(live, "clew/localize", {"suspect": [run["id"]]}) == told
+
+
+def test_all_steps_of_a_guide_are_of_what_there_was_at_the_first(live, program):
+    answers = [program.folder.name, "app:worker:1", "last"]
+    asked = handlers.answer(live, "clew/wizard", {"analysis": "errors", "answers": answers[:1]})
+    answers[1] = asked["question"]["choices"][0]["value"]
+    asked = {"analysis": "errors", "answers": answers}
+    first = handlers.answer(live, "clew/wizard", asked)["step"]
+    assert first["run"] == f"{program.folder.name}@6-60" and first["rows"][0]["cells"][0] == "1"
+    program.goes_on(3)
+    program.worker.log(LINE, level=40)
+    program.recorded()
+    found = [handlers.answer(live, "clew/wizard", asked | {"step": step}) for step in range(5)]
+    # Who begins again is told of all that there is by now.
+    assert found[0]["step"]["run"] != first["run"] and found[0]["step"]["rows"][0]["cells"][0] == "2"
+    program.goes_on()
+    again = handlers.answer(live, "clew/wizard", asked | {"step": 1})["step"]
+    assert again == found[1]["step"] and again["run"] == found[0]["step"]["run"] == again["params"]["run"]
+    card = handlers.answer(live, "clew/walk", {"target": again["params"]["target"], "run": again["run"]})["card"]
+    assert card["title"] == f"ERROR {LINE}"
+    saved = Path(found[4]["saved"]).read_text()
+    assert f"run = clew.open({program.folder.name!r})".replace("'", '"') in saved
+    assert "# It was still recorded." in saved
 
 
 @needs_own_process
