@@ -87,12 +87,15 @@ def import_run(
 def _made(folder: Path, info: RunInfo, of: Foreign, progress: Progress) -> Imported:
     """Beside this process what would not fit into memory. Raises `ClewError` and what cannot be kept raises."""
     need = sum(map(need_of_file, of.files))
-    if not outgrows(need):
-        return _make(folder, info, of, progress)
     try:
+        if not outgrows(need):
+            return _make(folder, info, of, progress)
         told = aside.run(_make_aside, (folder, info, of), folder, progress)
     except aside.NoRoom as error:
         raise RunError(no_room(folder, need, str(error))) from None
+    except RecursionError:
+        files = ", ".join(map(str, of.files))
+        raise RunError(f"{files}: it is nested too deeply to be read; write or download it again") from None
     return Imported(load(folder)[0], *told)
 
 
@@ -124,7 +127,7 @@ def finish_import(folder: Path, file: Path) -> None:
         try:
             _made(folder, info, Foreign((file,), "otlp", ""), nobody)
             return
-        except (ClewError, OSError, ValueError, OverflowError, RecursionError, pa.ArrowException) as error:
+        except (ClewError, OSError, ValueError, OverflowError, pa.ArrowException) as error:
             notes = [f"what came cannot be imported: {error}"]
     over = load_run(folder)
     save_run(folder, over._replace(finished=time.time_ns(), launcher=0, notes=[*over.notes, *notes]))
