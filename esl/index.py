@@ -41,7 +41,7 @@ class SourceIndex:
         self._disk: list[SourceFile] = []
         self._read: dict[str, tuple[SourceFile, Contents | bytes]] = {}
         """What is known of files, packed as long as nobody has asked for it."""
-        self._known = 0
+        self._unpacked_times = 0
         self._overlays: dict[str, tuple[SourceFile, bytes]] = {}
         self._answers = Answers()
         self._silent: dict[str, tuple[int, int]] = {}
@@ -105,11 +105,6 @@ class SourceIndex:
         for file in self.files:
             yield from self.functions(file)
 
-    def all_classes(self) -> Iterator[ClassInfo]:
-        self.read(self.files)
-        for file in self.files:
-            yield from self.classes(file)
-
     def file_of(self, module: str) -> SourceFile | None:
         """The file of a module, by any of its names."""
         return self._by_path.get(self._by_name.get(module, ""))
@@ -131,9 +126,9 @@ class SourceIndex:
         return (*notes, self._left_out) if self._left_out else tuple(notes)
 
     @property
-    def known(self) -> int:
-        """How many files there is more than the packed form of."""
-        return self._known
+    def unpacked(self) -> int:
+        """How many times a file became more than its packed form: what is read again counts again, since it is new objects."""
+        return self._unpacked_times
 
     def unread(self, files: Collection[SourceFile]) -> list[SourceFile]:
         if files is self._all_read:
@@ -313,7 +308,7 @@ class SourceIndex:
         if over is not None and over[0] == file:
             contents = read_contents(over[1], file.path, file.module)
             self._read[file.path] = file, contents
-            self._known += 1
+            self._unpacked_times += 1
             return contents
         self.read([file])
         return self._unpacked(file)
@@ -326,7 +321,7 @@ class SourceIndex:
             except (TypeError, ValueError, KeyError, AttributeError):  # not of our making
                 known = contents_of(read_file(file.path, file.module)[1], file.module, file.path)
             self._read[file.path] = file, known
-            self._known += 1
+            self._unpacked_times += 1
         return known
 
     def _kept_files(self) -> dict[str, Kept]:

@@ -227,7 +227,7 @@ class Specs:
     def _settle(self, index: SourceIndex) -> None:
         """What was read of thousands of files and is known of specs with as many rules stays: the collector of garbage need not
         look through it again and again, which takes 0.2 s each time; nor here at each step by which they become more."""
-        many = index.known + sum(len(checked.matches) for checked in self._checked.values())
+        many = index.unpacked + sum(len(checked.matches) for checked in self._checked.values())
         if many - self._settled >= max(MANY, self._settled // 4):
             self._settled = many
             gc.unfreeze()

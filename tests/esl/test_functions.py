@@ -226,7 +226,8 @@ def test_decorators_are_known_by_the_names_that_imports_give_them(workspace: Cal
 
 def test_methods_that_dataclass_makes_are_known(workspace: Callable[..., Path]) -> None:
     folder = workspace({"pkg/__init__.py": "", "pkg/kinds.py": KINDS})
-    found = {each.qualname: set(each.generated) for each in SourceIndex(folder).all_classes()}
+    index = SourceIndex(folder)
+    found = {each.qualname: set(each.generated) for file in index.files for each in index.classes(file)}
     namespace: dict[str, Any] = {"__name__": "pkg.kinds"}
     text = "\n".join(line for line in KINDS.split("class Thing", maxsplit=1)[0].splitlines() if "tools" not in line)
     exec(compile(text, "kinds.py", "exec", dont_inherit=True), namespace)
