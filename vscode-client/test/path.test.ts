@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { filterGroups, filterSegments, pathGroups, pathLanes, waitsOf, whatIfLabels } from "../src/panel/model/path";
+import {
+  filterGroups,
+  filterSegments,
+  pathChoices,
+  pathGroups,
+  pathLanes,
+  waitsOf,
+  whatIfLabels,
+} from "../src/panel/model/path";
 import type { CriticalPathResult, PathSegment } from "../src/shared/protocol";
 import { random } from "./random";
 import { RUN, segment } from "./samples";
@@ -142,5 +150,20 @@ describe("a search in a path", () => {
     const groups = pathGroups(result(segments), false);
     expect(filterGroups(groups, "lock").map((one) => one.label)).toEqual(["app:Store.write"]);
     expect(filterGroups(groups, "store")).toHaveLength(2);
+  });
+});
+
+describe("what is searched for in a list of a path", () => {
+  const path = result([
+    segment("app:f", 0, 5),
+    segment("app:g", 5, 5),
+    segment("app:f", 10, 5),
+    segment("lib:h", 15, 5),
+  ]);
+
+  it.each(["order", "label"] as const)("is there once, however many segments it has: %s", (list) => {
+    const [all, some] = [pathChoices(path, list, ""), pathChoices(path, list, "app")];
+    expect([all.length, some.length]).toEqual([3, 2]);
+    expect(new Set(all).size).toBe(3);
   });
 });

@@ -7,6 +7,7 @@ import { render } from "lit";
 import type { HostMessage, Location, Method, Methods, RunGrew } from "../shared/protocol";
 import { Asking } from "./asking";
 import { Copying } from "./copying";
+import { lookElsewhere } from "./elsewhere";
 import { type KeyActions, Keys } from "./keys";
 import { standing } from "../shared/walk";
 import type { SettingsMessage, WalkedMessage } from "../shared/wire";
@@ -139,12 +140,8 @@ export class Panel implements PageActions, KeyActions {
     }
   }
 
-  /** Programs come and go, and so do their folders. */
   lookElsewhere(): void {
-    void this.transport.request("clew/runs", { elsewhere: true }).then(
-      ({ elsewhere }) => { this.store.update({ elsewhere }); },
-      () => undefined,
-    ); // prettier-ignore
+    void lookElsewhere((method, params) => this.transport.request(method, params), this.store);
   }
 
   async pickRun(run: string): Promise<void> {

@@ -149,3 +149,9 @@ export function filterGroups(groups: readonly PathGroup[], text: string): PathGr
   const matches = matcher(text);
   return groups.filter((one) => matches([one.label, ...one.waits.map(({ word }) => word)].join(" ")));
 }
+
+/** What can be chosen in a list of a path, and is searched for: once each, for who chooses one has all its segments. */
+export function pathChoices(result: CriticalPathResult, list: "order" | "label" | "beside", text: string): string[] {
+  if (list === "order") return [...new Set(filterSegments(result.segments, text).map((one) => one.nodeId))];
+  return filterGroups(pathGroups(result, list === "beside"), text).map((one) => one.label);
+}

@@ -12,7 +12,7 @@ import { CLOSER, zoomControls } from "../draw/zoomControls";
 import type { PathQuestion } from "../kinds/path";
 import { count, duration, shortLabel } from "../model/format";
 import { neighbourOf } from "../model/neighbour";
-import { filterGroups, filterSegments, pathGroups, pathLanes, waitsOf } from "../model/path";
+import { pathChoices, pathLanes, waitsOf } from "../model/path";
 import { stretchQuestion } from "../model/timeline";
 import type { Context, SelectedEvent, Selection, View } from "./view";
 import { WhatIfSlider } from "./whatIf";
@@ -92,7 +92,7 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
   }
 
   nextMatch(by: 1 | -1): void {
-    const matches = [...new Set(this.matches())];
+    const matches = this.matches();
     const next = neighbourOf(
       matches,
       matches.find((one) => this.selected.has(one)),
@@ -109,13 +109,10 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
     return this.listed(this.context.store.state.place.search);
   }
 
-  /** What can be chosen in the list that is shown, and is searched for. */
+  /** What can be chosen in the list that is shown. */
   private listed(search: string): string[] {
     const result = this.answer?.result;
-    if (!result) return [];
-    const { shown = "order" } = this.context.question;
-    if (shown === "order") return filterSegments(result.segments, search).map((one) => one.nodeId);
-    return filterGroups(pathGroups(result, shown === "beside"), search).map((one) => one.label);
+    return result ? pathChoices(result, this.context.question.shown ?? "order", search) : [];
   }
 
   key(event: KeyboardEvent): boolean {

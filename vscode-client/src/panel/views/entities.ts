@@ -15,6 +15,7 @@ import { nobodyToShow } from "../draw/entityNone";
 import { entityPage } from "../draw/entityPage";
 import { entityPickers } from "../draw/entityPickers";
 import { zoomControls } from "../draw/zoomControls";
+import { lookElsewhere } from "../elsewhere";
 import type { EntitiesQuestion } from "../kinds/entities";
 import { untimed } from "../model/entities/moment";
 import { isSame } from "../model/entities/order";
@@ -24,7 +25,7 @@ import { EntitiesStage, type Watching } from "./entitiesStage";
 import { EntityChoice } from "./entityChoice";
 import { EntityInside } from "./entityInside";
 import { type KeyedView, pressed } from "./entityKeys";
-import { lookElsewhere, opened } from "./entityOpening";
+import { opened } from "./entityOpening";
 import { EntityPace } from "./entityPace";
 import { EntityPlayer } from "./entityPlayer";
 import type { Context, SelectedEvent, Selection, View } from "./view";
@@ -87,7 +88,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   async open(question: EntitiesQuestion): Promise<void> {
     this.asked += 1;
     const asked = this.asked;
-    void lookElsewhere(this.context);
+    void lookElsewhere((method, params) => this.context.quietly(method, params), this.context.store);
     const { player, stage } = this;
     const selected = player.state.boxes.get(stage.selected);
     const { ns, moment } = player.state;

@@ -1,4 +1,5 @@
 /** What hand and wheel do on the picture of entities, as wishes to whoever shows it. Places are in px from the canvas' top left. */
+import { closerBy } from "../draw/wheel";
 import type { Spot } from "../layout/entities/clarity";
 
 export interface EntityHands {
@@ -12,9 +13,6 @@ export interface EntityHands {
 
 /** So far a hand moves without meaning to drag. */
 const STILL = 4;
-const WHEEL = 0.0016;
-/** Of a line that a wheel turns, in px, where it does not count in px. */
-const LINE = 18;
 
 export function listenToEntities(canvas: HTMLCanvasElement, hands: EntityHands, signal: AbortSignal): void {
   let held: { at: Spot; start: Spot; moved: boolean } | undefined;
@@ -27,8 +25,7 @@ export function listenToEntities(canvas: HTMLCanvasElement, hands: EntityHands, 
     "wheel",
     (event) => {
       event.preventDefault();
-      const unit = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : LINE;
-      hands.zoomBy(Math.exp(-event.deltaY * unit * WHEEL), place(event));
+      hands.zoomBy(closerBy(event), place(event));
     },
     { passive: false, signal },
   );

@@ -51,9 +51,3 @@ export async function opened(
       : [];
   return { source, live, result, lines: ways.flatMap(({ lines }) => lines), ended };
 }
-
-/** Which other programs could be watched. */
-export async function lookElsewhere(context: Context<EntitiesQuestion>): Promise<void> {
-  const { elsewhere } = await context.quietly("clew/runs", { elsewhere: true }).catch(() => ({ elsewhere: [] }));
-  context.store.update({ elsewhere });
-}

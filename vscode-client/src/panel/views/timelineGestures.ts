@@ -4,6 +4,7 @@
  * Invariant: it keeps no time and no place: only what the hand is doing at the moment.
  */
 import { AXIS } from "../draw/scene";
+import { closerBy, turned } from "../draw/wheel";
 
 /** Places in px from the canvas' top left; `gutter` is left of the times. */
 export interface Wishes {
@@ -23,9 +24,6 @@ export interface Wishes {
 
 /** So far a hand moves without meaning to drag. */
 const STILL = 4;
-const WHEEL = 0.0016;
-/** Of a line that a wheel turns, in px, where it does not count in px. */
-const LINE = 18;
 
 export function listen(canvas: HTMLCanvasElement, wishes: Wishes, signal: AbortSignal): void {
   let held: { x: number; y: number; startX: number; startY: number; measures: boolean; moved: boolean } | undefined;
@@ -40,10 +38,9 @@ export function listen(canvas: HTMLCanvasElement, wishes: Wishes, signal: AbortS
       // Over the names it scrolls.
       if (x < wishes.gutter) return;
       event.preventDefault();
-      const unit = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : LINE;
-      const across = event.shiftKey ? event.deltaY + event.deltaX : event.deltaX;
-      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) wishes.pan(-across * unit, 0);
-      else wishes.zoom(Math.exp(event.deltaY * unit * WHEEL), x);
+      const by = turned(event);
+      if (event.shiftKey || Math.abs(by.x) > Math.abs(by.y)) wishes.pan(-(event.shiftKey ? by.x + by.y : by.x), 0);
+      else wishes.zoom(1 / closerBy(event), x);
     },
     { passive: false, signal },
   );
@@ -148,7 +145,7 @@ export function listenToOverview(canvas: HTMLCanvasElement, wishes: Wishes, sign
       event.preventDefault();
       const box = canvas.getBoundingClientRect();
       // Around the middle of what is seen: the strip has another scale.
-      wishes.zoom(Math.exp(event.deltaY * WHEEL), wishes.gutter + (box.width - wishes.gutter) / 2);
+      wishes.zoom(1 / closerBy(event), wishes.gutter + (box.width - wishes.gutter) / 2);
     },
     { passive: false, signal },
   );

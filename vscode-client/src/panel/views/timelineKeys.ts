@@ -1,9 +1,8 @@
 /** The timeline by the keyboard: closer and farther, earlier and later, from call to call. */
 import type { Location, TimelineCall } from "../../shared/protocol";
+import { CLOSER } from "../draw/zoomControls";
 import type { Calls } from "./timelineCalls";
 import type { Stage } from "./timelineStage";
-
-const STEP = 1.35;
 
 export interface KeyActions {
   zoomTo(call: TimelineCall): void;
@@ -15,10 +14,10 @@ export function pressed(event: KeyboardEvent, stage: Stage, calls: Calls, act: K
   const room = stage.width - stage.gutter;
   const x = stage.mouse && stage.mouse.x > stage.gutter ? stage.mouse.x : stage.gutter + room / 2;
   const closer = (): void => {
-    stage.zoom(1 / STEP, x);
+    stage.zoom(1 / CLOSER, x);
   };
   const farther = (): void => {
-    stage.zoom(STEP, x);
+    stage.zoom(CLOSER, x);
   };
   const acts: Record<string, () => void> = {
     w: closer,
