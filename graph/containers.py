@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.levels import Labels, labels_of
-from clew.graph.model import ExecutionGraph
+from clew.graph.model import UNNAMED_MACHINE, ExecutionGraph
 from clew.records.errors import ClewError
 
 I64 = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ def leaves_of(graph: ExecutionGraph, strands: str) -> tuple[list[Path], Labels]:
 def _place(graph: ExecutionGraph, strands: str, index: int) -> Path:
     strand = graph.strands[index]
     process = graph.processes[strand.process]
-    return process.host or "this machine", process.name, strand.name if strands == "task" else strand.thread_name
+    return process.host or UNNAMED_MACHINE, process.name, strand.name if strands == "task" else strand.thread_name
 
 
 def _components_of_functions(graph: ExecutionGraph, functions: Labels) -> list[str]:

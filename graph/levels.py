@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.event import Event
-from clew.graph.model import ExecutionGraph, Site
+from clew.graph.model import UNNAMED_MACHINE, ExecutionGraph, Site
 from clew.records.errors import ClewError
 from clew.records.event import Kind
 from clew.records.match import matches
@@ -150,7 +150,7 @@ def _runtime(graph: ExecutionGraph, level: str) -> Labels:
             "task": f"{process.name}/{strand.name}",
             "thread": f"{process.name}/{strand.thread_name}",
             "process": process.name,
-            "machine": process.host or "this machine",
+            "machine": process.host or UNNAMED_MACHINE,
         }[level]
         codes.append(names.setdefault(text, len(names)))
     strand_code = np.array(codes, np.int64)

@@ -67,6 +67,10 @@ class Site:
         return self.kind in ("", "adapter")
 
 
+UNNAMED_MACHINE = "unnamed machine"
+"""Of processes whose trace does not say where they ran, as spans without `host.name` do not. What clew records says it."""
+
+
 @dataclass(frozen=True)
 class Process:
     """One process of the run. `end` says how its recording ended; `died` when it was killed while recording."""

@@ -20,6 +20,7 @@ from clew.graph.entities.live import Place as Site
 from clew.graph.formats.otlp import attributes_of
 from clew.graph.formats.source import dicts
 from clew.graph.formats.words import first, place_of
+from clew.graph.model import UNNAMED_MACHINE
 from clew.records import run
 from clew.records.alive import is_abandoned
 from clew.records.errors import ClewError
@@ -123,7 +124,7 @@ class FollowingSpans:
         described = resource.get("resource")
         attributes = attributes_of(described.get("attributes")) if isinstance(described, dict) else {}
         service = first(attributes, ("service.name",)) or "unnamed"
-        host, instance = first(attributes, _HOSTS) or "this machine", first(attributes, _INSTANCES)
+        host, instance = first(attributes, _HOSTS) or UNNAMED_MACHINE, first(attributes, _INSTANCES)
         machine = self._naming.entity(f"machine {host}", host, "machine")
         process = self._naming.entity(f"service {json.dumps([host, service, instance])}", service, "process")
         for scope in dicts(resource.get("scopeSpans")):

@@ -17,6 +17,7 @@ from clew.graph.entities.events import Happening
 from clew.graph.entities.live import OUTSIDE, Entity, LiveState, Naming, Place, Row, Table, table_of
 from clew.graph.entities.messages import Messages
 from clew.graph.entities.stretches import Decoded
+from clew.graph.model import UNNAMED_MACHINE
 from clew.graph.names import process_names
 from clew.records.event import CALLS, FLAG_BYTES, Kind
 from clew.records.found import ProcessRecords
@@ -146,7 +147,7 @@ class LiveStrands:
             name = (info and info.name) or f"a {kind}"
         number = self._naming.entity(identity, name, kind)
         if number not in self._placed:
-            host = str(process.info.get("host") or "this machine")
+            host = str(process.info.get("host") or UNNAMED_MACHINE)
             machine = self._naming.entity(f"machine {host}", host, "machine")
             home = self._naming.entity(f"process {uid}", self._names.get(uid, "a process"), "process")
             for entity, container in ((machine, OUTSIDE), (home, machine), (number, home)):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clew.graph.entities.events import I64, EntityEvents, Happening, bounded, numbered
-from clew.graph.model import ExecutionGraph
+from clew.graph.model import UNNAMED_MACHINE, ExecutionGraph
 from clew.records.event import EdgeKind
 
 
@@ -80,5 +80,5 @@ def _outermost(ts: I64, rows: I64, groups: I64, *, latest: bool) -> _Outermost:
 def _host(graph: ExecutionGraph, number: int) -> str:
     process = graph.processes[number]
     if graph.machines:
-        return graph.machines[process.machine].name or "this machine"
-    return process.host or "this machine"
+        return graph.machines[process.machine].name or UNNAMED_MACHINE
+    return process.host or UNNAMED_MACHINE

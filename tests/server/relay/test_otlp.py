@@ -215,10 +215,11 @@ def test_the_panel_sees_services_while_their_spans_come(tmp_path):
     intake, session = OtlpIntake(tmp_path), Session(tmp_path)
     intake.take({"resourceSpans": [_spans("web", _span(1)), _spans("shop", _span(2, parent=1))]})
     # The machine, two services and a call.
-    assert seen() == ({"this machine", "web", "shop"}, "strands", 4, False)
+    assert seen() == ({"unnamed machine", "web", "shop"}, "strands", 4, False)
     intake.take({"resourceSpans": [_spans("shop", _span(3, parent=1))]})
     assert seen()[2] == 5
     intake.end()
+    assert "unnamed machine" in seen()[0] and "this machine" not in seen()[0]
     assert seen()[3] and [process.name for process in clew.open(run_folder(tmp_path)).graph.processes] == [
         "web",
         "shop",
