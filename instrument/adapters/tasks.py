@@ -13,11 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters import asyncio_locks, asyncio_streams
-from clew.instrument.adapters.patching import adapter_site, hook_return, inner_code, operate, when_imported
+from clew.instrument.adapters.patching import adapter_site, hook_return, inner_code, operate, rename_in, when_imported
 from clew.instrument.context import fresh_key
 from clew.instrument.recorder.select import core, native
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
+
+_SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 
 _python_steps: list[object] = []
 """Functions that are a step of a task written in Python."""
@@ -64,8 +66,22 @@ def _strand_of(task: Any) -> int:
 
 
 def _patch_futures(module: Any) -> None:
+    watch_python_futures(module)
     if module.Future is not module._PyFuture:
         native.watch_futures(module.Future, adapter_site(module.Future))
+
+
+def watch_python_futures(module: Any) -> None:
+    """Futures and tasks written in Python, for a program that chose them: as those of `concurrent.futures`, by their state."""
+    future = module._PyFuture
+    channel = intern("asyncio.future")
+    future._clew_key = 0
+    for name in ("set_result", "set_exception", "cancel", "result", "exception"):
+        function = getattr(future, name)
+        site = adapter_site(function)
+        kinds = (0, 0, _JOIN, site) if name in {"result", "exception"} else (_SEND, site, 0, 0)
+        setattr(future, f"_clew_{name}_state", core.Latch("_state", ("FINISHED", "CANCELLED"), channel, *kinds))
+        rename_in(function, "_state", f"_clew_{name}_state")
 
 
 def _patch_tasks(module: Any) -> None:

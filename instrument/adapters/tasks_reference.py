@@ -13,7 +13,7 @@ from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorTyp
 from typing import Any
 
 from clew.instrument.adapters.patching import Tokens, adapter_site, around, hook, inner_code, object_keys
-from clew.instrument.adapters.tasks import watch_wait
+from clew.instrument.adapters.tasks import watch_python_futures, watch_wait
 from clew.instrument.context import fresh_key
 from clew.instrument.probes.quiet import Around
 from clew.instrument.recorder.lifecycle import at_start
@@ -146,7 +146,10 @@ def _define_strand(task: Any) -> None:
 
 def patch_futures(module: Any) -> None:
     original = module.Future
-    if original is module._PyFuture or getattr(original, "__clew__", False):
+    if getattr(original, "__clew__", False):
+        return
+    watch_python_futures(module)
+    if original is module._PyFuture:
         return
     traced = _traced_future(original)
     module.Future = module._CFuture = traced

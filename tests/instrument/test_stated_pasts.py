@@ -154,6 +154,46 @@ BOTH_WORLDS = """
     asyncio.run(main())
     """
 
+WRITTEN_IN_PYTHON = """
+    class Loop(asyncio.SelectorEventLoop):
+        def create_future(self): return asyncio.futures._PyFuture(loop=self)
+        def create_task(self, coroutine, **options): return asyncio.tasks._PyTask(coroutine, loop=self, **options)
+
+    async def main():
+        mark("start")                                       #: start <
+        tasks = make(child("short", 0)), make(child("long", 0.005))
+        #: short-begins < start
+        #: short-ends < short-begins
+        #: long-begins < start
+        #: long-ends < long-begins
+        await asyncio.gather(*tasks)
+        mark("gathered")                                    #: gathered < start short-ends long-ends
+        early, never = make(child("early", 0)), make(failing("failing", 0))
+        #: early-begins < gathered
+        #: early-ends < early-begins
+        #: failing-begins < gathered
+        #: failing-ends < failing-begins
+        await asyncio.sleep(0.002)
+        mark("later")                                       #: later < gathered
+        await early
+        mark("awaited")                                     #: awaited < later early-ends
+        never.exception()
+        mark("looked-at")                                   #: looked-at < awaited failing-ends
+        future = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(lambda: (mark("setter"), future.set_result(1)))
+        #: setter < looked-at
+        await asyncio.sleep(0.002)
+        mark("not-asked")                                   #: not-asked < looked-at
+        await future
+        mark("asked")                                       #: asked < not-asked setter
+        for one in asyncio.as_completed([make(child("last", 0))]): await one
+        #: last-begins < asked
+        #: last-ends < last-begins
+        mark("end")                                         #: end < asked last-ends
+
+    with asyncio.Runner(loop_factory=Loop) as runner: runner.run(main())
+    """
+
 SHUTDOWN = """
     def getter(jobs):
         mark("get")                                         #: get < start
@@ -252,7 +292,9 @@ def check(record, program):
 
 
 @pytest.mark.parametrize("record", ["c", "python"], indirect=True)
-@pytest.mark.parametrize("program", [COMPLETION, BOTH_WORLDS], ids=["completion", "both-worlds"])
+@pytest.mark.parametrize(
+    "program", [COMPLETION, BOTH_WORLDS, WRITTEN_IN_PYTHON], ids=["completion", "both-worlds", "written-in-python"]
+)
 def test_whoever_waits_knows_of_those_that_it_got_and_goes_on_with_its_own(record, program):
     check(record, program)
 
