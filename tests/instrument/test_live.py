@@ -13,7 +13,7 @@ from clew.records.header import State
 from clew.records.plan import LogCapture, Plan, Rule, Target, dump
 from clew.records.run import load_run, save_plan
 from tests.instrument.attached import TICKS, entered, recorded, scopes
-from tests.instrument.conftest import ADAPTERS
+from tests.instrument.conftest import ADAPTERS, Recording
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="there are no real-time signals here")
 
@@ -233,6 +233,55 @@ def test_modules_imported_while_attached_and_children_are_recorded_and_later_one
     assert running.end("")[2] == 0
     calls = sorted(tuple(entered(process)[0].items()) for process in recorded(folder))
     assert calls == [(("step", 1), ("late", 1)), (("work", 1),)]
+
+
+def test_whoever_waits_in_a_queue_gets_the_item_that_was_put(program, new_run, follow):
+    source = """
+        import functools, queue, sys, threading
+        from concurrent.futures import ThreadPoolExecutor
+        from multiprocessing.pool import ThreadPool
+
+        class Own(queue.SimpleQueue): pass
+
+        results = queue.Queue()
+        def double(n): return 2 * n
+        def ask_again(jobs):
+            while (n := jobs.get()) is not None: results.put(double(n))
+        def iterate(jobs):
+            for n in iter(jobs.get, None): results.put(double(n))
+        def call(get):
+            while (n := get()) is not None: results.put(double(n))
+        kinds = queue.SimpleQueue, Own, queue._PySimpleQueue, queue.LifoQueue
+        waiting = [(made, wait) for made in kinds for wait in (ask_again, iterate)]
+        jobs = [made() for made, _ in waiting] + [queue.SimpleQueue(), queue.SimpleQueue()]
+        for (_, wait), each in zip(waiting, jobs): threading.Thread(target=wait, args=(each,), daemon=True).start()
+        threading.Thread(target=call, args=(jobs[-2].get,), daemon=True).start()
+        threading.Thread(target=call, args=(functools.partial(queue.SimpleQueue.get, jobs[-1]),), daemon=True).start()
+        pool, old = ThreadPoolExecutor(2), ThreadPool(2)
+        list(pool.map(double, range(4))); old.map(double, range(4))
+        print("ready", flush=True)
+        def hand_over(n, made): made.put(n)
+        def take(made): return made.get()
+        for line in sys.stdin:
+            n = int(line)
+            for each in jobs: each.put(n)
+            got = [results.get() for _ in jobs]
+            made = queue.SimpleQueue(); hand_over(n, made)
+            assert {*got, *pool.map(double, [n]), *old.map(double, [n]), 2 * take(made)} == {2 * n}, got
+            print("did", n, flush=True)
+    """
+    running = program(source=source)
+    running.work(1)
+    for _ in range(2):
+        running.start(folder := new_run(pid=running.pid))
+        for n in (2, 3, 4):
+            running.work(n)
+        running.stop()
+        running.work(5)
+        events = [placed for process in recorded(folder) for placed in follow(process, whole=False)]
+        edges = Recording(0, "", "", folder, events).edges("queue")
+        assert edges["queue", "MainThread/hand_over", "MainThread/take"] == 3, "those made meanwhile have theirs"
+    assert running.end("")[1:] == ("", 0)
 
 
 def test_a_main_thread_that_waits_attaches_at_once(program, new_run):

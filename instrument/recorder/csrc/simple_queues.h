@@ -1,9 +1,10 @@
 /* queue.SimpleQueue, a C type: what is in it carries its key. (From 3.13 on a put may hand its item to a thread that waits,
  * which returns later than one that takes the next item, so numbers of puts and gets would not do.)
  *
- * Invariant: arguments are handed on as they came, and waiting is the type's own: up to 3.12 a get with a timeout that is let
- * go on, and then finds the item gone and its time over, waits for a negative time, which is forever. That is so without us,
- * too. */
+ * Invariants: a key travels only through queues that were made since gets are ours: in one that was there before, a get of the
+ * type's own may wait, or be bound to a name. Arguments are handed on as they came, and waiting is the type's own: up to 3.12 a
+ * get with a timeout that is let go on, and then finds the item gone and its time over, waits for a negative time, which is
+ * forever. That is so without us, too. */
 
 #ifndef CLEW_SIMPLE_QUEUES_H
 #define CLEW_SIMPLE_QUEUES_H
@@ -24,9 +25,10 @@ static struct {
     uint64_t put_site, get_site;
     uint32_t channel;
     PyTypeObject *type; /* Owned */
+    allocfunc alloc;
     destructor dealloc;
     struct patched put, put_nowait, get, get_nowait;
-    struct table ignored; /* queues whose items have edges of their own */
+    struct table known; /* queues whose gets are all ours, and whose items have no edges of their own */
     struct envelope *spare[SPARE_ENVELOPES]; /* Owned, without an item */
     uint32_t spares;
 } simple;
@@ -86,7 +88,7 @@ static PyObject *simple_puts(const struct patched *patched, PyObject *queue, PyO
                              Py_ssize_t count, PyObject *names) {
     PyObject *changed[4];
     Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0), item = item_argument(count, names);
-    if (!store.active || item < 0 || all > 4 || table_find(&simple.ignored, queue))
+    if (!store.active || item < 0 || all > 4 || !table_find(&simple.known, queue))
         return call_original(patched, queue, arguments, count, names);
     uint64_t key = key_fresh();
     PyObject *envelope = envelope_make(arguments[item], key);
@@ -125,8 +127,15 @@ PUTTING(put_nowait)
 GETTING(get)
 GETTING(get_nowait)
 
+static PyObject *simple_alloc(PyTypeObject *type, Py_ssize_t count) {
+    PyObject *queue = simple.alloc(type, count);
+    if (queue)
+        table_add(&simple.known, queue);
+    return queue;
+}
+
 static void simple_dealloc(PyObject *queue) {
-    table_forget(&simple.ignored, queue);
+    table_forget(&simple.known, queue);
     simple.dealloc(queue);
 }
 
@@ -144,8 +153,6 @@ static PyObject *core_watch_simple_queues(PyObject *module, PyObject *arguments)
     simple.put_site = put;
     simple.get_site = get;
     simple.type = (PyTypeObject *)Py_NewRef(object);
-    simple.dealloc = type->tp_dealloc;
-    type->tp_dealloc = simple_dealloc;
     /* What takes items out knows envelopes before anyone puts one in. */
     bool patched = patch_method(type, "get", &simple.get, simple_get) &&
                    patch_method(type, "get_nowait", &simple.get_nowait, simple_get_nowait) &&
@@ -154,13 +161,16 @@ static PyObject *core_watch_simple_queues(PyObject *module, PyObject *arguments)
     PyType_Modified(type);
     if (!patched)
         return NULL;
+    simple.alloc = type->tp_alloc;
+    simple.dealloc = type->tp_dealloc;
+    type->tp_alloc = simple_alloc;
+    type->tp_dealloc = simple_dealloc;
     Py_RETURN_NONE;
 }
 
 /* ignore_simple_queue(queue): its items have edges of their own. */
 static PyObject *core_ignore_simple_queue(PyObject *module, PyObject *queue) {
-    if (simple.watched && PyObject_TypeCheck(queue, simple.type) && !table_find(&simple.ignored, queue))
-        table_add(&simple.ignored, queue);
+    table_forget(&simple.known, queue);
     Py_RETURN_NONE;
 }
 
