@@ -122,7 +122,7 @@ def _patch(logging: Any, lines: Lines) -> None:
         name = record.name
         if not lines.wants(record.levelno, name):
             return
-        place = record.pathname, record.lineno, record.funcName
+        place = _place_of(record)
         site = lines.site(place, record.module, _frame_of(record))
         if not lines.admits(site):
             return
@@ -163,6 +163,16 @@ def _patch_handlers(handlers: Any) -> None:
 
 def _is_wanted(name: str, prefixes: tuple[str, ...]) -> bool:
     return not prefixes or any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def _place_of(record: Any) -> tuple[str, int, str]:
+    """As the record tells it; one that was made by hand (`makeLogRecord`) need not know, or have it in types of its own."""
+    file, line, function = record.pathname, record.lineno, record.funcName
+    return (
+        file if type(file) is str else "",
+        line if type(line) is int and line >= 0 else 0,
+        function if type(function) is str else "(unknown function)",
+    )
 
 
 def _frame_of(record: Any) -> FrameType | None:

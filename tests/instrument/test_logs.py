@@ -92,6 +92,27 @@ def test_what_a_loggers_filter_drops_or_changes_is_not_recorded(record):
     assert [text for _, _, text in lines(run)] == ["a ***"]
 
 
+def test_records_made_by_hand_are_lines_whatever_they_know_of_their_place(record):
+    run = record(
+        """
+        import logging, pathlib
+
+        logging.basicConfig(format="%(message)s")
+        for given in (
+            {}, {"pathname": pathlib.Path("a.py"), "lineno": "7", "funcName": b"f"}, {"pathname": None, "lineno": -1},
+            {"pathname": "/there/b.py", "lineno": 12, "funcName": "g", "module": "b"},
+        ):
+            logging.getLogger("made").handle(logging.makeLogRecord({"msg": "made", "name": "made", "levelno": 40} | given))
+        """
+    )
+    assert run.stderr == "made\n" * 4
+    assert lines(run) == [(40, "made", "made")] * 4
+    sites = [placed.process.sites[placed.event.site] for placed in run.of(Kind.LOG)]
+    unknown = ("(unknown function)", "", 0)
+    assert [(site.qualname, site.file, site.line) for site in sites] == [unknown] * 3 + [("g", "/there/b.py", 12)]
+    assert not [problem for process in run.processes for problem in process.problems]
+
+
 def test_a_message_that_cannot_be_made_fails_as_ever_and_is_flagged(record):
     source = """
         import logging
