@@ -28,11 +28,11 @@ AT_MOST = 8
 _LOOKED_AT = 200
 """Events with one line's message that are compared with it, those nearest to its time."""
 COLOUR = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
-ID = re.compile(
-    r"(?:\[clew |\bclew[\"']?\s*[=:]\s*[\"']?)(?P<uid>[0-9a-f]{16})\.(?P<thread>\d{1,9})\.(?P<number>\d{1,18})\b[\"'\]]?"
-)
+_ID = r"(?P<uid>[0-9a-f]{16})\.(?P<thread>\d{1,9})\.(?P<number>\d{1,18})\b"
+ID = re.compile(rf"(?:\[clew |\bclew[\"']?\s*[=:]\s*[\"']?){_ID}[\"'\]]?")
 """What `logs … with ids` writes on a line: the process, the thread, and which of the thread's LOG events it is. At the end
 of text `[clew ID]`; as a field `"clew": "ID"` of JSON, `clew=ID` of the other ways to write one."""
+_ID_ALONE = re.compile(rf"\s*(?:clew )?{_ID}\s*")
 PLACE = re.compile(r"(?P<file>[\w./\\-]+\.py)(?::|\", line |, line )(?P<line>\d+)")
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LEVEL = re.compile(
@@ -291,13 +291,23 @@ def _near(away: int) -> str:
 def _by_id(graph: ExecutionGraph, line: str) -> tuple[int, int, int] | None:
     """The event that the id on a line names, and where the id stands; None without one, or when what is there has another
     message."""
+    alone = _ID_ALONE.fullmatch(line)
     written = ""
-    for found in reversed(list(ID.finditer(line))):  # a message may quote another line
+    for found in [alone] if alone else reversed(list(ID.finditer(line))):  # a message may quote another line
         row = _named(graph, int(found["uid"], 16), int(found["thread"]), int(found["number"]))
         written = written or "\n".join([line, *filter(None, map(_json_text, _JSON_TEXT.findall(line)))])
-        if row is not None and graph.text(row).split("\n", 1)[0].strip()[:MAX_WIDTH] in written:
+        if row is None:
+            continue
+        text = graph.text(row)
+        if alone or text.split("\n", 1)[0].strip()[:MAX_WIDTH] in written or _ends(text, line[: found.start()]):
             return row, found.start(), found.end()
     return None
+
+
+def _ends(text: str, before: str) -> bool:
+    """Is what stands before an id the last line of a message? That is nothing where it ends in a newline."""
+    last = text.rsplit("\n", 1)[-1].strip()
+    return before.strip().endswith(last) if last else not before.strip()
 
 
 def _named(graph: ExecutionGraph, uid: int, thread: int, number: int) -> int | None:

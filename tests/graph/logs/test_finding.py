@@ -114,6 +114,22 @@ def test_a_foreign_line_leads_nowhere(run, line):
     assert find_line(run.graph(), line).events == ()
 
 
+def test_an_id_behind_the_last_line_of_a_message_or_alone_names_its_event(run):
+    thread = run.process().thread()
+    for message in ("cannot sell\n two apples", "warned\n", "cannot sell\n two pears"):
+        thread.log(message)
+    graph = run.graph()
+    (process,) = graph.processes
+    (strand,) = {strand.thread for strand in graph.strands}
+    first, second, third = (f"{process.uid:016x}.{strand}.{number}" for number in (1, 2, 3))
+    rows = {}
+    for line in (f" two apples [clew {first}]", f" [clew {second}]", third, f"clew {third}", f" two apples [clew {third}]"):
+        rows[line] = [graph.text(one.event) for one in find_line(graph, line).events]
+    assert list(rows.values()) == [
+        ["cannot sell\n two apples"], ["warned\n"], ["cannot sell\n two pears"], ["cannot sell\n two pears"], []
+    ]  # fmt: skip
+
+
 def test_any_text_is_answered(run):
     thread = run.process().thread()
     for message in ("started", "7", "Write request failed: chunk 7"):
