@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from clew.cli.chosen_plan import SAMPLES_NOTHING, chosen_plan
 from clew.cli.common import json_option, print_json, show, table, workspace_option
@@ -23,7 +24,17 @@ from clew.records import ask, control
 from clew.records.collector import start_collector
 from clew.records.control import Entry
 from clew.records.plan import Plan, dump, samples_nothing
-from clew.records.run import create_run, load_plan_text, remove_run, save_plan, the_workspace, workspace_of
+from clew.records.run import create_run, list_runs, load_plan_text, remove_run, save_plan, the_workspace, workspace_of
+
+
+def beginning(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """PIDs that can be attached to, or detached from, with their commands, for the shell's completion."""
+    ends = context.command.name == "detach" or context.params.get("off")
+    return [
+        CompletionItem(str(entry.pid), help=shlex.join(entry.argv))
+        for _, entry in control.entries()
+        if str(entry.pid).startswith(typed) and (entry.run or not ends)
+    ]
 
 
 @click.command(short_help="Record a program that runs already.")
@@ -36,13 +47,18 @@ from clew.records.run import create_run, load_plan_text, remove_run, save_plan, 
 @click.option("--name", help="The run's name, for `clew diff before after`. Default: the program's.")
 @workspace_option
 @click.option("--budget", help="Share of run time that recording may cost: 3%, or `none`.")
-@click.option("--quota", help="Bytes that a process may write: 512MB, 2GB.")
+@click.option("--quota", help="Bytes that a process may keep on disk: 512MB, 2GB.")
+@click.option(
+    "--keep",
+    type=click.Choice(["oldest", "newest"]),
+    help="What stays at the quota: the oldest, and recording stops, or the newest.",
+)
 @click.option("--sample", help="Share of request flows to record, each whole or not at all: 10%.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="What a parameter of the spec is; may be repeated."
 )
 @json_option
-@click.argument("pids", nargs=-1, type=int, metavar="PID...")
+@click.argument("pids", nargs=-1, type=click.IntRange(min=1), metavar="PID...", shell_complete=beginning)
 @click.pass_context
 def attach(  # noqa: PLR0917 - click passes them by name
     context: click.Context,
@@ -54,6 +70,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
     workspace: Path | None,
     budget: str | None,
     quota: str | None,
+    keep: str | None,
     sample: str | None,
     settings: tuple[str, ...],
     as_json: bool,
@@ -86,7 +103,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
         return
     entries = [_entry(pid) for pid in dict.fromkeys(pids)]
     recorded = [entry for entry in entries if entry.run]
-    options = {"budget": budget, "quota": quota, "sample": sample, "settings": settings}
+    options = {"budget": budget, "quota": quota, "keep": keep, "sample": sample, "settings": settings}
     if recorded:
         if spec is None or len(recorded) < len(entries):
             pid, run = recorded[0].pid, Path(recorded[0].run).name
@@ -120,6 +137,19 @@ def _entry(pid: int) -> Entry:
         if not hasattr(sys, "remote_exec") or not control.began(pid):
             raise
         return Entry(pid, control.began(pid), 0, "", ["python"])
+
+
+def _recorded_entry(pid: int) -> Entry:
+    """Of a process that is to be detached from. Raises `AskError`, which names the run of one that is over."""
+    try:
+        return _entry(pid)
+    except ask.AskError:
+        if control.began(pid):
+            raise
+        for folder, _ in list_runs(the_workspace(None)):
+            if any(folder.glob(f"{pid}-*.clew*")):
+                raise ask.AskError(f"process {pid} has ended, and its recording with it: run {folder.name}") from None
+        raise
 
 
 def _ask(entry: Entry, request: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +224,7 @@ def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
 
     folders: dict[Path, list[int]] = {}
     for pid in dict.fromkeys(pids):
-        answer = _ask(_entry(pid), {"do": "stop"})
+        answer = _ask(_recorded_entry(pid), {"do": "stop"})
         folders.setdefault(Path(answer["run"]), []).append(pid)
     documents = []
     for folder, ended in folders.items():

@@ -98,7 +98,9 @@ def parse_share(text: str, option: str = "--budget") -> float | None:
 def parse_size(text: str) -> int:
     """`512MB` in bytes. Raises `ValueError`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMG]?)B?", text.upper().replace(" ", ""))
-    size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    if not found:
+        raise ValueError(f"--quota {text}: this is not a number of bytes; write 512MB or 2GB")
+    size = int(float(found[1]) * _UNITS[found[2]])
     if size < _UNITS["M"]:
         raise ValueError(f"--quota {text}: a process needs at least 1MB; write 512MB or 2GB")
     return size

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from clew.cli.attach import detach_from
+from clew.cli.attach import beginning, detach_from
 from clew.cli.common import json_option
 
 
 @click.command(short_help="End the recording of a running program.")
 @json_option
-@click.argument("pids", nargs=-1, type=int, required=True, metavar="PID...")
+@click.argument("pids", nargs=-1, type=click.IntRange(min=1), required=True, metavar="PID...", shell_complete=beginning)
 def detach(as_json: bool, pids: tuple[int, ...]) -> None:
     """End the recording of the running processes PID, which go on as if it had never been.
 

@@ -93,7 +93,7 @@ def told(found: Summary, info: RunInfo) -> list[str]:
     lines += [f"note: {text}" for text in found.notes[:SHOWN_NOTES]]
     if len(found.notes) > SHOWN_NOTES:
         lines.append(f"and {wording.count(len(found.notes) - SHOWN_NOTES, 'more note')} in the run")
-    if found.functions or found.logLines:
+    if found.functions or found.logLines or not found.eventsAreAll:
         following = f"clew why {quoted(found.worst)}" if found.worst.strip() else "clew aggregate"
         lines.append(f"next: `{following}` or `clew view`")
     else:
@@ -132,12 +132,11 @@ class _Counted:
         names = {site.id: (site.module, site.qualname) for site in process.sites.values()}
         words: set[int] = set()
         for thread in process.threads.values():
-            size = thread.extents.bytes
-            if self.bytes + size > COUNTED_BYTES:
-                self.whole = False
-                continue
-            self.bytes += size
             for extent in thread.extents:
+                if self.bytes + len(extent) > COUNTED_BYTES:
+                    self.whole = False
+                    break
+                self.bytes += len(extent)
                 words |= self._add_extent(extent)
         entered = {word >> 32 for word in words if word & 0xFF == Kind.ENTER}
         self.functions.update(names[site] for site in entered if site in names)

@@ -52,6 +52,17 @@ def test_it_counts_what_the_store_counts(threads):
     assert counted.worst == next((text for level, text in reversed(texts) if level == gravest), "")
 
 
+def test_of_a_thread_that_recorded_more_than_is_waited_for_the_beginning_is_counted(monkeypatch):
+    process = ProcessRecords("")
+    process.sites[1] = SiteInfo(1, "m", "f", "", 0, 0, "function")
+    extent = memoryview(bytes_of((Kind.ENTER, 1, b"")) * 10)
+    process.threads[0] = ThreadRecords(0, Extents([extent] * 5))
+    monkeypatch.setattr("clew.cli.summary.COUNTED_BYTES", 3 * len(extent))
+    counted = _Counted()
+    counted.add(process)
+    assert (counted.events, counted.functions, counted.whole) == (30, {("m", "f")}, False)
+
+
 def test_a_run_and_its_closing_words_load_nothing_heavy(tmp_path):
     (tmp_path / "app.py").write_text("def f(): pass\nf()\n")
     code = (

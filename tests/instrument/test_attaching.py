@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import BashComplete
 
+from clew.cli import group as commands
 from clew.cli.main import call
 from clew.records import control
 from clew.records.ask import AskError, entry_of
@@ -183,5 +185,34 @@ def test_the_commands(program, tmp_path, capsys, monkeypatch):
     assert call(["detach", str(running.pid)]) == 2
     assert "it is not recorded" in capsys.readouterr().err
     assert call(["attach", "--off", "999999999"]) == 2
+    assert call(["attach", "0"]) == call(["detach", "0"]) == 2
+    assert "is not in the range" in capsys.readouterr().err
     assert call(["runs"]) == 0
     assert running.end()[2] == 0
+
+
+def test_who_detaches_from_a_program_that_has_ended_is_told_of_its_run(program, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".clew" / "runs").mkdir(parents=True)
+    running = program()
+    assert call(["attach", str(running.pid), "--quota", "1MB", "--keep", "newest", "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)["processes"]
+    plan = json.loads((Path(answer["folder"]) / "plan.json").read_text())
+    assert (plan["quota"], plan["keep"]) == (1 << 20, "newest")
+    running.end()
+    assert call(["detach", str(running.pid)]) == 2
+    ended = f"clew: process {running.pid} has ended, and its recording with it: run {answer['run']}\n"
+    assert capsys.readouterr().err == ended
+
+
+def test_the_shell_completes_pids_of_what_can_be_attached_to_and_detached_from(program, new_run):
+    idle, busy = program(), program()
+    busy.start(new_run(pid=busy.pid))
+
+    def proposed(*words):
+        found = BashComplete(commands.clew, {}, "clew", "_CLEW_COMPLETE").get_completions(list(words), "")
+        return {int(item.value): item.help for item in found if int(item.value) in (idle.pid, busy.pid)}
+
+    command = f"{sys.executable} prog.py"
+    assert proposed("attach") == {idle.pid: command, busy.pid: command}
+    assert proposed("detach") == proposed("attach", "--off") == {busy.pid: command}

@@ -212,6 +212,7 @@ def test_budget_and_quota_are_checked_and_override_the_spec(workspace):
         done = clew(workspace, "run", *option, PYTHON, "app.py")
         assert done.returncode == 2 and option[0] in done.stderr and done.stdout == ""
         assert option[0] != "--sample" or "request flows" in done.stderr
+        assert ("not a number of bytes" in done.stderr) == (option == ["--quota", "x"])
 
 
 def test_set_gives_parameters_their_values_and_what_is_redacted_is_in_no_file(workspace):

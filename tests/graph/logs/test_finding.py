@@ -123,7 +123,13 @@ def test_an_id_behind_the_last_line_of_a_message_or_alone_names_its_event(run):
     (strand,) = {strand.thread for strand in graph.strands}
     first, second, third = (f"{process.uid:016x}.{strand}.{number}" for number in (1, 2, 3))
     rows = {}
-    for line in (f" two apples [clew {first}]", f" [clew {second}]", third, f"clew {third}", f" two apples [clew {third}]"):
+    for line in (
+        f" two apples [clew {first}]",
+        f" [clew {second}]",
+        third,
+        f"clew {third}",
+        f" two apples [clew {third}]",
+    ):
         rows[line] = [graph.text(one.event) for one in find_line(graph, line).events]
     assert list(rows.values()) == [
         ["cannot sell\n two apples"], ["warned\n"], ["cannot sell\n two pears"], ["cannot sell\n two pears"], []
