@@ -110,6 +110,13 @@ def attach(  # noqa: PLR0917 - click passes them by name
             raise ask.AskError(
                 f"process {pid} is being recorded, into run {run}; `clew detach {pid}` ends that, --spec changes it"
             )
+        kept = [
+            f"--{option} {value}"
+            for option, value in (*options.items(), ("name", name))
+            if value and option != "settings"
+        ]
+        if kept:
+            say(f"{', '.join(kept)}: not used; what a recording has of these it keeps until `clew detach`")
         answers = []
         for entry in recorded:
             answers.append(_change(entry, _plan(context, spec, _source(entry, workspace), **options)))

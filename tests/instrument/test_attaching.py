@@ -175,8 +175,10 @@ def test_the_commands(program, tmp_path, capsys, monkeypatch):
     assert call(["attach", str(running.pid)]) == 2
     assert "is being recorded" in capsys.readouterr().err
     (tmp_path / "less.esl").write_text("include standard;\nscope prog:plain;\n")
-    assert call(["attach", str(running.pid), "--spec", "less.esl", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["processes"][0]["pid"] == running.pid
+    assert call(["attach", str(running.pid), "--spec", "less.esl", "--budget", "1%", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["processes"][0]["pid"] == running.pid
+    assert "clew: --budget 1%: not used" in err
     running.work(3)
     assert call(["detach", str(running.pid), "--json"]) == 0
     (run,) = json.loads(capsys.readouterr().out)["runs"]
