@@ -72,9 +72,11 @@ unit: setup ## unit, property and golden tests, and the examples
 sanitize: $(VENV)/.installed ## the C extensions under AddressSanitizer and UBSan: the tests that reach furthest into them
 	$(SAY) "AddressSanitizer and UBSan"
 	@$(BIN)/python tests/faults/sanitize.py --quick
+	@$(BIN)/python tests/faults/sanitize.py --alone
 
 sanitize-all: $(VENV)/.installed ## every test of recorder, probes, adapters and faults under AddressSanitizer and UBSan, about ten minutes
 	@$(BIN)/python tests/faults/sanitize.py
+	@$(BIN)/python tests/faults/sanitize.py --alone
 
 sanitize-threads: $(VENV)/.installed ## tests of threads, the recorder's and the graph's, under ThreadSanitizer
 	@$(BIN)/python tests/faults/sanitize.py --thread

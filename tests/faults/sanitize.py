@@ -29,13 +29,15 @@ EXTENSIONS = {
     "compare": {"_sequitur": "sequitur.c"},
     "graph": {"_kernel": "kernel.c", "_ingest": "ingest.c", "_timeline": "timeline.c"},
 }
-"""But for the graph's `_scratch`, which stands in for malloc as the sanitizers do."""
+MALLOC = {"graph": {"_scratch": "scratch.c"}}
+"""Stands in for malloc, as AddressSanitizer does: under UBSan alone."""
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
 KINDS = {
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "undefined": ["-fsanitize=undefined", "-fno-sanitize-recover=undefined"],
     "thread": ["-fsanitize=thread"],
 }
-RUNTIMES = {"address": ("asan", "ubsan"), "thread": ("tsan",)}
+RUNTIMES = {"address": ("asan", "ubsan"), "undefined": ("ubsan",), "thread": ("tsan",)}
 PACKAGES = {"asan": "libasan8", "ubsan": "libubsan1", "tsan": "libtsan2"}
 OPTIONS = {
     # Python keeps what it allocated to its end, so leaks cannot be told; the soak looks for them. Python handles signals of
@@ -97,6 +99,7 @@ THREADS = [
     "tests/recorder/test_lifecycle.py",
     "tests/graph/test_several_threads.py",
 ]
+ALONE = ["tests/graph/test_scratch.py"]
 NOT = ("python", "fuzz", "address_space", "memory_runs_out", "stack_that_overflows", "test_leaks", "little_memory")
 """Of these tests: the Python recorder and the reader, which have nothing of ours to sanitize, those that bound the address
 space, which a sanitizer itself needs most of (its frames are larger, too), and those that measure memory, which it keeps."""
@@ -146,6 +149,8 @@ def tree(kind: str, cc: str) -> Path:
     include = f"-I{sysconfig.get_path('include')}"
     for folder, extensions in EXTENSIONS.items():
         link(ROOT / folder, package / folder, frozenset())
+        if kind == "undefined":
+            extensions = extensions | MALLOC.get(folder, {})
         for module, source in extensions.items():
             file, code = package / folder / f"{module}{suffix}", ROOT / folder / "csrc" / source
             subprocess.run([cc, *FLAGS, *KINDS[kind], include, str(code), "-o", str(file)], check=True)
@@ -170,9 +175,10 @@ def main() -> None:
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--thread", action="store_true", help="ThreadSanitizer instead of AddressSanitizer and UBSan")
+    parser.add_argument("--alone", action="store_true", help="UBSan alone: what stands in for malloc")
     parser.add_argument("--quick", action="store_true", help="only what reaches furthest into the C code")
     options, arguments = parser.parse_known_args()
-    kind = "thread" if options.thread else "address"
+    kind = "thread" if options.thread else "undefined" if options.alone else "address"
     cc = compiler()
     libraries = [runtime(cc, name) for name in RUNTIMES[kind]]
     python = interpreter(kind, tree(kind, cc))
@@ -188,7 +194,7 @@ def main() -> None:
     probe = subprocess.run(command, env=given, capture_output=True, text=True)
     if probe.returncode or not probe.stdout.startswith(str(CACHE)):
         raise SystemExit(f"this Python does not run under the {kind} sanitizer:\n{probe.stdout}{probe.stderr}")
-    every = THREADS if options.thread else QUICK if options.quick else TESTS
+    every = THREADS if options.thread else ALONE if options.alone else QUICK if options.quick else TESTS
     chosen = arguments if any(not word.startswith("-") for word in arguments) else [*every, *arguments]
     left_out = NOT + SLOW * options.quick
     chosen += ["-k", " and ".join(f"not {name}" for name in left_out)] if "-k" not in chosen else []
