@@ -4,6 +4,7 @@ Invariant: the folder and everything in it is private to the user, and `.clew/` 
 """
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -33,6 +34,7 @@ PACKED_SUFFIX = ".clewz"
 REFUSED = "refused-"
 """Followed by a pid: names the empty file of a process that said on stderr why it is not recorded."""
 SHOWN_NAMES = 8
+_BLOCK = 4096
 RUN_VARIABLE = "CLEW_RUN"
 """Environment variable that names the run's folder to every process of the run."""
 CAUSE_VARIABLE = "CLEW_CAUSE"
@@ -186,9 +188,13 @@ def remove_run(folder: "Path") -> None:
 
 def save_run(folder: "Path", info: RunInfo) -> None:
     """Writes `run.json` whole or not at all."""
+    write_private(folder / RUN_FILE, _text_of(info))
+
+
+def _text_of(info: RunInfo) -> str:
     text = json.dumps(info._asdict(), indent=1, ensure_ascii=False) + "\n"
     # What a command line has that is no UTF-8 could not be shown either.
-    write_private(folder / RUN_FILE, text.encode("utf-8", "replace").decode())
+    return text.encode("utf-8", "replace").decode()
 
 
 def load_plan_text(folder: "Path") -> str:
@@ -208,10 +214,28 @@ def save_plan(folder: "Path", plan: str) -> None:
 
 
 def finish_run(folder: "Path", info: RunInfo, exit_code: int | None, notes: list[str]) -> RunInfo:
-    """`exit_code` is None when the program goes on, or nobody learns it."""
+    """`exit_code` is None when the program goes on, or nobody learns it. Raises `OSError`."""
     done = info._replace(finished=time.time_ns(), exit_code=exit_code, notes=[*info.notes, *notes])
-    save_run(folder, done)
+    try:
+        save_run(folder, done)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not _save_in_place(folder, done):
+            raise
     return done
+
+
+def _save_in_place(folder: "Path", info: RunInfo) -> bool:
+    """Writes `run.json` where the old one is on a disk that is full; False when that has no room for all of it."""
+    text, file = _text_of(info).encode(), folder / RUN_FILE
+    try:
+        taken = os.stat(file)
+        # One block of it is written at once: whoever reads sees the old text or the new one.
+        if not taken.st_size <= len(text) <= min(getattr(taken, "st_blocks", 0) * 512, _BLOCK):
+            return False
+        with open(file, "r+b", buffering=0) as held:
+            return held.write(text) == len(text)
+    except OSError:
+        return False
 
 
 def load_run(folder: "Path") -> RunInfo:

@@ -191,6 +191,17 @@ def test_a_disk_that_is_full_is_told_once_by_the_command(tmp_path, small_disk):
     assert said[-1] == "clew: no Python process was recorded: no trace file could be made, as said above for each"
 
 
+def test_a_disk_that_is_full_at_the_end_keeps_how_the_program_ended(tmp_path, small_disk):
+    (small_disk / "program.py").write_text("print('hello', flush=True)\n")
+    fill = sys.executable + " program.py; head -c 10M /dev/zero > filler 2>/dev/null; exit 9"
+    command = [sys.executable, "-c", "from clew.cli.main import main; main()", "run", "--", "bash", "-c", fill]
+    done = subprocess.run(command, cwd=small_disk, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (9, "hello\n")
+    assert not any("cannot be noted" in line for line in done.stderr.splitlines())
+    ((_, info),) = list_runs(small_disk)
+    assert (info.exit_code, info.finished > info.started) == (9, True)
+
+
 def shift(data: bytearray, first_chunk: int, ticks: int) -> None:
     """Lets the counter of a trace file go on by `ticks` before a chunk is begun, while the clock stood still."""
     header = dict(zip(HEADER_FIELDS, HEADER.unpack_from(data), strict=True))
