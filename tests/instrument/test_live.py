@@ -265,7 +265,7 @@ def test_whoever_waits_in_a_queue_gets_the_item_that_was_put(program, new_run, f
         for line in sys.stdin:
             n = int(line)
             for each in jobs: each.put(n)
-            got = [results.get() for _ in jobs]
+            got = [results.get(timeout=20) for _ in jobs]
             made = queue.SimpleQueue(); hand_over(n, made)
             assert {*got, *pool.map(double, [n]), *old.map(double, [n]), 2 * take(made)} == {2 * n}, got
             print("did", n, flush=True)
