@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters import process_pools
-from clew.instrument.adapters.patching import adapter_site, hook, object_keys, rename_in, when_imported
+from clew.instrument.adapters.patching import adapter_site, hook, hook_store, object_keys, rename_in, when_imported
 from clew.instrument.context import fresh_key
-from clew.instrument.probes.quiet import Around, Quiet
+from clew.instrument.probes.quiet import Around
 from clew.instrument.recorder.select import core
 from clew.instrument.recorder.strings import intern
 from clew.records.event import Kind
@@ -92,8 +92,8 @@ def _patch_futures(module: Any) -> None:
     hook(module.wait, lambda futures: True, waited)
 
     if hasattr(module, "_yield_finished_futures"):
-        future_class._clew_yielded_condition = _Yielded(lambda future: taken(future, completed_site))
-        rename_in(module._yield_finished_futures, "_condition", "_clew_yielded_condition")
+        # Where it picks a future to hand out next, whatever class that has.
+        hook_store(module._yield_finished_futures, "f", lambda future: taken(future, completed_site))
 
     added_site = adapter_site(future_class.add_done_callback)
 
@@ -117,14 +117,3 @@ def _patch_futures(module: Any) -> None:
         return None, Around(callback, *called_back(key))
 
     hook(future_class.add_done_callback, added, parameters=2, changes="fn")
-
-
-class _Yielded:
-    """Stands for `Future._condition` where `as_completed` last looks at a future before it hands it out."""
-
-    def __init__(self, taken: Callable[[Any], None]) -> None:
-        self._taken = Quiet(taken)
-
-    def __get__(self, future: Any, owner: Any = None) -> Any:
-        self._taken(future)
-        return future._condition

@@ -182,6 +182,18 @@ def hook_return(function: Any, returned: Callable[..., None], parameters: int) -
     _hooked.add(function.__code__)
 
 
+def hook_store(function: Any, name: str, stored: Callable[[Any], None]) -> None:
+    """Calls `stored` with each value that a Python function stores into its local of that name. Otherwise as `hook`."""
+
+    def told(value: Any) -> None:
+        with contextlib.suppress(Exception):
+            stored(value)
+
+    # Asked of its class and no function, so it is called as it is, unseen.
+    operand = type("Stored", (), {"__delitem__": Quiet(told)})()
+    operate(function, stores={name: (operand, (name,))})
+
+
 def _calling(probes: Probes) -> Callable[[CodeType], CodeType]:
     """The calls are all that is wanted, and no probe."""
     return lambda code: rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: None)
@@ -198,7 +210,7 @@ def operate(  # where in the function, in its order
     `exit` on the first parameter at each return, and those of `stores` after each store into a local or attribute of that
     name, on one or two locals.
 
-    As `hook`, but nothing in Python is called: this is for operands written in C.
+    As `hook`, but no frame is made: operands are written in C, or call by `Quiet`.
     """
     code = function.__code__
     if code in _hooked:

@@ -213,6 +213,34 @@ def test_as_completed_depends_on_each_future_that_it_hands_out_as_it_does(record
     )
 
 
+def test_as_completed_takes_futures_of_any_class_and_shows_tracers_nothing(record):
+    """A class that does as futures do, and a `sys.settrace` that sees what it sees without recording."""
+    program = """
+        import sys, threading
+        from concurrent.futures import Future, as_completed
+
+        class Alike:
+            def __init__(self):
+                self._condition, self._state, self._waiters = threading.Condition(), "FINISHED", []
+
+        def tracer(frame, event, argument):
+            seen.append((frame.f_code.co_filename.rpartition("/")[2], frame.f_code.co_name))
+
+        seen = []
+        one = Future()
+        one.set_result(1)
+        futures = [one, Alike()]
+        sys.settrace(tracer)
+        found = list(as_completed(futures))
+        sys.settrace(None)
+        assert set(found) == set(futures)
+        print(sorted(seen))
+        """
+    run, plain = record(program), record(program, environment={"CLEW_RUN": ""})
+    assert run.code == 0, run.stderr
+    assert run.stdout == plain.stdout != ""
+
+
 def test_an_initializer_is_caused_by_whoever_had_its_thread_started(record):
     run = record(
         """
