@@ -20,7 +20,7 @@ from clew.records.run import the_workspace
 @click.option("--name", help="The run's name, for `clew diff before after`. Default: the program's.")
 @workspace_option
 @click.option(
-    "--budget", help="Share of run time that recording may cost: 3%, or `none`. Default: the spec's, else 3%."
+    "--budget", help="Share of run time that recording may cost: 3%, or `none`. Default: the spec's; 3% without a spec."
 )
 @click.option("--quota", help="Bytes that a process may keep on disk: 512MB, 2GB. Default: the spec's, else 2GB.")
 @click.option(
