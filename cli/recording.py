@@ -26,6 +26,8 @@ from clew.records.run import REFUSED, RunInfo, create_run, finish_run, load_run,
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a command that could not be started, as shells have them."""
+SIGNALLED = 128
+"""And this plus its number for one that a signal ended."""
 
 
 class CommandError(ClewError):
@@ -140,7 +142,7 @@ def _why_lost(run_folder: Path, info: RunInfo, made: os.stat_result) -> str:
 def _conclude(run_folder: Path, info: RunInfo, code: int, lost: str, *, quiet: bool, as_json: bool) -> None:
     """Ends the run's description and says what there is, or why it is `lost`. The program has run: nothing here may change
     its exit code."""
-    missing = lost or _why_nothing(run_folder, info)
+    missing = lost or _why_nothing(run_folder, info, code)
     try:
         from clew.records.ended import conclude  # it is for the end only
 
@@ -172,14 +174,15 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, lost: str, *, quiet: b
         say(f"run {info.id} is recorded, but cannot be summed up ({type(error).__name__}: {error})")
 
 
-def _why_nothing(run_folder: Path, info: RunInfo) -> str:
+def _why_nothing(run_folder: Path, info: RunInfo, code: int) -> str:
     if trace_files(run_folder):
         return ""
     if any(run_folder.glob("untraced-*")):
         return f"no Python process was recorded: clew is not installed for the Python that {info.command[0]} runs"
     if any(run_folder.glob(REFUSED + "*")):
         return "no Python process was recorded: no trace file could be made, as said above for each"
-    return f"no Python process was recorded: {info.command[0]} is no Python program, or runs Python with -S, -E or -I"
+    killed = "was ended by a signal before that, " if code > SIGNALLED else ""
+    return f"no Python process was recorded: {info.command[0]} {killed}is no Python program, or runs Python with -S, -E or -I"
 
 
 def _limits(plan: Plan) -> str:

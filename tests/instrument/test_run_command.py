@@ -108,8 +108,11 @@ def test_a_command_that_cannot_start_leaves_no_run(workspace):
 def test_a_program_that_is_not_python_runs_and_is_told_so(workspace):
     done = clew(workspace, "run", "--", "sh", "-c", "echo out; exit 3")
     assert (done.returncode, done.stdout) == (3, "out\n")
-    assert "no Python process was recorded" in done.stderr.splitlines()[-1]
+    assert "no Python process was recorded: sh is no Python program, or " in done.stderr.splitlines()[-1]
     assert load_run(find_run(workspace)).exit_code == 3
+    done = clew(workspace, "run", "--", "sh", "-c", "kill -9 $$")
+    assert done.returncode == 128 + 9
+    assert "recorded: sh was ended by a signal before that, is no Python program, or " in done.stderr.splitlines()[-1]
 
 
 def test_a_run_whose_folder_the_program_removes_is_said_to_be_lost(workspace):
