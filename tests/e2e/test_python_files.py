@@ -107,7 +107,7 @@ def test_a_hover_tells_of_exceptions_and_of_what_was_waited_for(shop, expect):
 
 
 @pytest.mark.parametrize(
-    ("title", "name", "steps"), [("Errors", "errors", 5), ("Critical Path", "path", 4), ("Regression", "regression", 4)]
+    ("title", "name", "steps"), [("Errors", "errors", 5), ("Critical Path", "path", 5), ("Regression", "regression", 4)]
 )
 def test_a_guide_asks_in_the_editor_tells_in_the_panel_and_leaves_a_query_that_runs(editor, expect, title, name, steps):
     editor.open("chunkstore/index.py")
