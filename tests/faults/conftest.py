@@ -57,6 +57,11 @@ def calls(process: ProcessRecords, name: str) -> int:
     return sum(event.kind is Kind.ENTER and event.site in sites for event in process.events())
 
 
+def quiet(done: Recorded, code: int = 0) -> None:
+    """It ended so, and nothing was said about the recording."""
+    assert (done.code, done.said) == (code, [])
+
+
 @pytest.fixture(params=["c", "python"])
 def recorder(request) -> str:
     return request.param

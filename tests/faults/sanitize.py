@@ -91,6 +91,7 @@ QUICK = [
     "tests/graph/test_pairing.py",
     "tests/recorder",
     "tests/faults/test_program.py",
+    "tests/faults/test_many_threads.py",
     "tests/probes/test_actions.py",
 ]
 THREADS = [

@@ -1,4 +1,4 @@
-"""The program itself is in trouble: stack, memory, threads, signals, forks, its end. It behaves as untraced, to the byte."""
+"""The program itself is in trouble: stack, memory, signals, forks, its end. It behaves as untraced, to the byte."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from clew.graph.query import open_run
 from clew.records.event import FLAG_FAILED, Kind
 from clew.records.header import State
 from clew.records.plan import Action, Plan, Rule, Target
-
-
-def quiet(done, code: int = 0) -> None:
-    assert (done.code, done.said) == (code, [])
-
+from tests.faults.conftest import quiet
 
 IN_C = pytest.mark.parametrize("recorder", ["c"])
 """The Python recorder needs frames of the interpreter's own, so the limit is reached a little earlier with it."""
@@ -357,80 +353,6 @@ def test_signals_all_the_time(both):
     assert done.process.problems == []
     assert done.stdout == "150 50\n"
     assert done.calls("handler") == 150
-
-
-THREADS = """
-import sys, threading
-
-def work(number):
-    return number + 1
-
-ended = []
-
-def one(number):
-    ended.append(work(number))
-
-for first in range(0, COUNT, 50):
-    threads = [threading.Thread(target=one, args=(first + number,)) for number in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-print(len(ended), sum(ended))
-"""
-
-
-def test_ten_thousand_threads_that_come_and_go(both, recorder, tmp_path):
-    count = 10_000 if recorder == "c" else 1000
-    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
-    done = both(THREADS.replace("COUNT", str(count)), plan=plan)
-    quiet(done)
-    process = done.process
-    assert process.problems == []
-    assert done.calls("work") == count
-    # All but the main thread's have exactly what their thread did: two functions, in and out.
-    sizes = {len(list(process.events(serial))) for serial in process.threads if serial != 1}
-    assert sizes == {4}
-    assert len(process.threads) == count + 1
-
-
-def test_as_many_threads_alive_as_there_can_be(both, recorder, tmp_path):
-    count = 2000 if recorder == "c" else 300
-    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
-    done = both(
-        f"""
-        import sys, threading
-
-        threading.stack_size(64 << 10)
-        go = threading.Event()
-
-        def work(number):
-            return number + 1
-
-        def one():
-            ended.append(work(1))
-            go.wait()
-            ended.append(work(2))
-
-        ended, threads = [], []
-        try:
-            for _ in range({count}):
-                thread = threading.Thread(target=one)
-                thread.start()
-                threads.append(thread)
-        except RuntimeError as error:
-            print(error)
-        go.set()
-        for thread in threads:
-            thread.join()
-        print(len(threads), sum(ended))
-        """,
-        plan=plan,
-    )
-    quiet(done)
-    assert done.process.problems == []
-    assert done.stdout == f"{count} {5 * count}\n"
-    assert done.calls("work") == 2 * count
 
 
 def test_a_process_that_a_thread_ends_in_the_middle_of_others(both):

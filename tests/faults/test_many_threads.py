@@ -1,0 +1,79 @@
+"""A program with very many threads, one after another and at once. It behaves as untraced, and each has exactly what it did."""
+
+from __future__ import annotations
+
+from clew.records.plan import Plan, Rule, Target
+from tests.faults.conftest import quiet
+
+THREADS = """
+import sys, threading
+
+def work(number):
+    return number + 1
+
+ended = []
+
+def one(number):
+    ended.append(work(number))
+
+for first in range(0, COUNT, 50):
+    threads = [threading.Thread(target=one, args=(first + number,)) for number in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(len(ended), sum(ended))
+"""
+
+
+def test_ten_thousand_threads_that_come_and_go(both, recorder, tmp_path):
+    count = 10_000 if recorder == "c" else 1000
+    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
+    done = both(THREADS.replace("COUNT", str(count)), plan=plan)
+    quiet(done)
+    process = done.process
+    assert process.problems == []
+    assert done.calls("work") == count
+    # All but the main thread's have exactly what their thread did: two functions, in and out.
+    sizes = {len(list(process.events(serial))) for serial in process.threads if serial != 1}
+    assert sizes == {4}
+    assert len(process.threads) == count + 1
+
+
+def test_as_many_threads_alive_as_there_can_be(both, recorder, tmp_path):
+    count = 2000 if recorder == "c" else 300
+    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
+    done = both(
+        f"""
+        import sys, threading
+
+        threading.stack_size(64 << 10)
+        go = threading.Event()
+
+        def work(number):
+            return number + 1
+
+        def one():
+            ended.append(work(1))
+            go.wait()
+            ended.append(work(2))
+
+        ended, threads = [], []
+        try:
+            for _ in range({count}):
+                thread = threading.Thread(target=one)
+                thread.start()
+                threads.append(thread)
+        except RuntimeError as error:
+            print(error)
+        go.set()
+        for thread in threads:
+            thread.join()
+        print(len(threads), sum(ended))
+        """,
+        plan=plan,
+    )
+    quiet(done)
+    assert done.process.problems == []
+    assert done.stdout == f"{count} {5 * count}\n"
+    assert done.calls("work") == 2 * count
