@@ -69,7 +69,7 @@ def test_a_viewer_that_does_not_read_skips_to_the_newest_state_and_costs_the_oth
     other = Seen()
     reading = threading.Thread(target=lambda: other.watch(watch(lambda: there, patience=0)))
     reading.start()
-    _until(lambda: other.run)
+    _until(lambda: other.state is not None)  # it is listed before it is told of
     # Neither of the two has room for much on its way; one never comes back.
     with _narrow(there) as slow, _narrow(there) as dead:
         for one in (slow, dead):
