@@ -123,7 +123,7 @@ class Session:
         """All runs, newest first, damaged ones with their problem; `selected` is the id of the one that is used."""
         listed = list_runs(self.workspace)
         try:
-            selected = find_run(self.workspace, self._selected or None).name
+            selected = self.folder().name
         except ClewError:
             selected = ""
         try:
@@ -241,12 +241,14 @@ class Session:
         """The folder of a run by id, name or path; without one the selected, else the newest. Raises `RunError`."""
         if which:
             return self._found(which)
-        if self._selected:
+        selected = self._selected
+        if selected:
             try:
-                return find_run(self.workspace, self._selected)
+                return find_run(self.workspace, selected)
             except ClewError:
                 with self._lock:
-                    self._selected = ""  # it was removed
+                    if self._selected == selected:  # or another one was selected meanwhile
+                        self._selected = ""  # it was removed
         return find_run(self.workspace)
 
     def _found(self, which: str) -> Path:

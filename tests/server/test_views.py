@@ -308,7 +308,24 @@ def test_a_selected_run_that_was_removed_gives_way_to_the_newest(session, shop, 
     assert session.folder().name.endswith("-before")
     other = Session(shop)
     other._selected = str(shop / ".clew/runs/gone")
+    assert other.runs().selected.endswith("-after")
     assert other.folder().name.endswith("-after")
+
+
+def test_a_run_that_is_selected_while_another_is_found_to_be_removed_stays_selected(shop, monkeypatch):
+    session = Session(shop)
+    session._selected = str(shop / ".clew/runs/gone")
+    find = session_module.find_run
+
+    def find_slowly(workspace, which=None):
+        if which and which.endswith("gone"):
+            monkeypatch.undo()
+            session.select("before")
+        return find(workspace, which)
+
+    monkeypatch.setattr(session_module, "find_run", find_slowly)
+    session.folder()
+    assert session.folder().name.endswith("-before")
 
 
 def test_a_run_that_goes_on_is_looked_at_again_only_after_a_pause(shop, tmp_path, monkeypatch):

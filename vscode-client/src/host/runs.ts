@@ -1,5 +1,6 @@
 /** The selected run and the baseline: the status-bar items that name them, and the pickers that change them. */
 import * as vscode from "vscode";
+import { Newest } from "../shared/newest";
 import type { RunRef, RunsResult } from "../shared/protocol";
 import type { Server } from "./client";
 
@@ -12,6 +13,7 @@ const NO_RUN = "No run is recorded in this workspace yet. Record one in a termin
 export class RunStatus implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("run", vscode.StatusBarAlignment.Left, 40);
   private readonly baseline = vscode.window.createStatusBarItem("baseline", vscode.StatusBarAlignment.Left, 39.5);
+  private readonly newest = new Newest();
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(private readonly server: Server) {
@@ -34,7 +36,8 @@ export class RunStatus implements vscode.Disposable {
   async refresh(): Promise<void> {
     if (this.server.state !== "running") return;
     try {
-      const answer = await this.server.ask("clew/runs", {});
+      const answer = await this.newest.of(this.server.ask("clew/runs", {}));
+      if (!answer) return;
       const run = answer.runs.find((one) => one.id === answer.selected);
       if (run) this.show(`$(type-hierarchy-super) ${run.name}`, tooltip(run, answer.baselineName));
       else this.show("$(type-hierarchy-super) no run", NO_RUN);

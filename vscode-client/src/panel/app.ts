@@ -9,6 +9,7 @@ import { Asking } from "./asking";
 import { Copying } from "./copying";
 import { lookElsewhere } from "./elsewhere";
 import { type KeyActions, Keys } from "./keys";
+import { Newest } from "../shared/newest";
 import { standing } from "../shared/walk";
 import type { SettingsMessage, WalkedMessage } from "../shared/wire";
 import { drawPage, type PageActions } from "./draw/page";
@@ -50,6 +51,8 @@ export class Panel implements PageActions, KeyActions {
   });
   private readonly views = new Map<string, View>();
   private readonly asking: Asking;
+  private readonly newestRuns = new Newest();
+  private readonly newestCursor = new Newest();
   /** Who is told of runs that go on. */
   private readonly growing = new Set<(growth: RunGrew) => void>();
   /** How often something was asked: what goes wrong with an earlier question is of no interest. */
@@ -322,7 +325,9 @@ export class Panel implements PageActions, KeyActions {
 
   private async loadRuns(): Promise<void> {
     try {
-      const { runs, selected, baseline, workspace } = await this.request("clew/runs", {});
+      const found = await this.newestRuns.of(this.request("clew/runs", {}));
+      if (!found) return;
+      const { runs, selected, baseline, workspace } = found;
       this.store.update({ runs, selectedRun: selected, baseline, workspace, runsKnown: true });
     } catch (error) {
       this.store.update({ error: messageOf(error) });
@@ -370,8 +375,9 @@ export class Panel implements PageActions, KeyActions {
   private async followCursor(location: Location): Promise<void> {
     const run = this.run;
     try {
-      const found = await this.transport.request("clew/locate", { location, ...(run ? { run } : {}) });
-      if (found.function) this.view?.select({ label: found.function, location: found.location });
+      const asked = this.transport.request("clew/locate", { location, ...(run ? { run } : {}) });
+      const found = await this.newestCursor.of(asked);
+      if (found?.function) this.view?.select({ label: found.function, location: found.location });
     } catch {
       // The cursor moved on its own: nothing was asked, so there is nothing to complain of.
     }

@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { Newest } from "../src/shared/newest";
+
+describe("of what is asked again while it is answered", () => {
+  it("only the newest answer counts, in whichever order they come", async () => {
+    for (const order of [
+      [0, 1, 2],
+      [2, 0, 1],
+      [1, 2, 0],
+    ]) {
+      const newest = new Newest();
+      const answers: ((value: number) => void)[] = [];
+      const asked = [0, 1, 2].map((number) => newest.of(new Promise<number>((answer) => (answers[number] = answer))));
+      for (const number of order) answers[number]?.(number);
+      expect(await Promise.all(asked)).toEqual([undefined, undefined, 2]);
+    }
+  });
+
+  it("no one is told of a failure but who asked last", async () => {
+    const newest = new Newest();
+    const early = newest.of(Promise.reject(new Error("early")));
+    const late = newest.of(Promise.reject(new Error("late")));
+    await expect(early).resolves.toBeUndefined();
+    await expect(late).rejects.toThrow("late");
+  });
+});
