@@ -33,8 +33,8 @@ EXAMPLES = """examples:
 """
 
 VERSION = sys.version_info[:2]
-CLEW, VIZTRACER, MONITORING = "clew", "VizTracer", "sys.monitoring"
-TRACERS = (CLEW, VIZTRACER, "cProfile", "decorator", "OpenTelemetry span")
+CLEW, VIZTRACER, MONITORING, IDLE = "clew", "VizTracer", "sys.monitoring", "idle probes"
+TRACERS = (CLEW, VIZTRACER, "cProfile", "decorator", "OpenTelemetry span", IDLE)
 SLOW = ("OpenTelemetry span",)
 
 RATIOS = {"fib": {(3, 11): 1.45, (3, 12): 1.6}.get(VERSION, 1.8), "asyncio": 1.15, "parser": 1.1, "jinja2": 1.1}
@@ -63,9 +63,10 @@ def rows_of(name: str, costs: dict[str, Cost]) -> list[Row]:
     ]  # fmt: skip
     asked = round(viz.added / LESS, 1) if name in REAL_PROGRAMS else None
     rows.append(row(f"{name}{ADDED}", "ns", round(ours.added, 1), VIZTRACER, round(viz.added, 1), asked))
-    if MONITORING in costs:
-        peer = round(costs[MONITORING].added, 1)
-        rows.append(row(f"{name}{ADDED}", "ns", round(ours.added, 1), MONITORING, peer, None))
+    for name_of_peer in (IDLE, MONITORING):
+        if name_of_peer in costs:
+            peer = round(costs[name_of_peer].added, 1)
+            rows.append(row(f"{name}{ADDED}", "ns", round(ours.added, 1), name_of_peer, peer, None))
     return rows
 
 

@@ -15,7 +15,7 @@ from recording.report import Row, line, number
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "recording.md"
 ADDED, RATIO = ": added to a call", ": CPU time, untraced is 1"
-OURS, PEER, OTHER = "clew", "VizTracer", "sys.monitoring"
+OURS, PEER, OTHERS = "clew", "VizTracer", ("idle probes", "sys.monitoring")
 SLOWER = ("cProfile", "decorator", "OpenTelemetry span")
 """Peers that are shown of one interpreter only, the first one: they are far away on all."""
 ASKED, NOTHING = "asked", "–"
@@ -50,7 +50,7 @@ def tables(runs: Runs, machine: str) -> dict[str, str]:
 def _found(runs: Runs, machine: str) -> dict[str, str | Cells]:
     return {
         "machine": f"Measured on {machine}.",
-        "added": _programs(runs, ADDED, (OURS, PEER, OTHER), ()),
+        "added": _programs(runs, ADDED, (OURS, PEER, *OTHERS), ()),
         "ratios": _programs(runs, RATIO, (OURS, PEER), SLOWER),
         "around": _around(runs),
     }

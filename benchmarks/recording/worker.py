@@ -90,6 +90,22 @@ class Monitoring(Tracer):
             monitoring.set_local_events(tool, function.__code__, sum(kinds))
 
 
+class Idle(Tracer):
+    """What the interpreter takes to run the probes of a call, its two, when they do nothing: no clock, no record.
+
+    Each is an object of Python's own in the place of ours: an int that is inverted, on 3.11 an iterator at its end.
+    """
+
+    def __init__(self) -> None:
+        from clew.instrument.probes.bytecode import Probes, rewrite
+        from clew.instrument.probes.loaded import functions
+
+        probe: object = iter(()) if sys.version_info < (3, 12) else 0
+        for function in functions():
+            if not function.__module__ or not function.__module__.startswith("clew."):
+                function.__code__ = rewrite(function.__code__, lambda _code: Probes(1), lambda _site, _kind: probe)
+
+
 class Decorated(Tracer):
     """A plain Python decorator that notes the time before and after each call."""
 
@@ -162,7 +178,9 @@ def make_tracer(name: str, workload: Any, workloads: ModuleType) -> Tracer:
             if type(module) is ModuleType and workloads.belongs(workload, module)
         ]
         return Decorated(modules) if name == "decorator" else Spans(modules)
-    kinds: dict[str, type[Tracer]] = {"VizTracer": Viz, "cProfile": CProfile, "sys.monitoring": Monitoring}
+    kinds: dict[str, type[Tracer]] = {
+        "VizTracer": Viz, "cProfile": CProfile, "sys.monitoring": Monitoring, "idle probes": Idle,
+    }  # fmt: skip
     return kinds.get(name, Tracer)()
 
 
