@@ -109,8 +109,9 @@ client: $(CLIENT)/node_modules/.installed ## TypeScript: types, eslint, unit tes
 e2e: setup ## a real VS Code and a real browser (installed into .cache/ on first use)
 	$(SAY) "A real VS Code"
 	@bash tests/e2e/install.sh
-	@# An editor and a browser on a busy machine: what fails is tried once more, and named as tried again (R).
-	@$(BIN)/pytest -m 'e2e and not pictures' tests/e2e -rsR --reruns 1
+	@# Two editors, each with a browser, for they wait more than they work. What fails on a busy machine is tried once more, and
+	@# named as tried again (R).
+	@$(BIN)/pytest -n 2 --dist loadfile -m 'e2e and not pictures' tests/e2e -rsR --reruns 1
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 panel: server/static/index.html ## build the panel

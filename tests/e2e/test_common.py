@@ -52,7 +52,7 @@ def test_table_drawing_and_link_are_copied(browse, expect):
 @pytest.mark.parametrize(
     ("state", "ready", "named"),
     [
-        ("view=path&text=Write+request+failed", ".segments tbody tr", "MainThread"),
+        ("view=path&text=Write+request+failed", ".segments tbody tr", "client client"),
         ("view=timeline&run=after", ".timeline-canvas[data-whole]", "Cluster.start"),
     ],
     ids=["path", "timeline"],
