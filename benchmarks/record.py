@@ -1,8 +1,10 @@
 """What recording costs, beside VizTracer, cProfile, an OpenTelemetry span, a plain decorator and no tracing, in one run.
 
-Each tracer has a process of its own that runs the same slices of the same program, in turns with an untraced one. clew's is
-started as `clew run` starts it, with every function of the program and of the standard library recorded, every adapter on and
-no budget. VizTracer ignores C functions and keeps its records in memory; what it takes to save them is a row of its own.
+Each tracer has a process of its own that runs the same program, in turns with an untraced one: at least 50 ms of it at a
+time, for what a process finds cold when it gets the processor is no tracer's cost. fib is measured twice: a slice of 5,168
+calls at a time, and going on like the others, which makes more records than can be packed meanwhile. clew's process is started
+as `clew run` starts it, with every function of the program and of the standard library recorded, every adapter on and no
+budget. VizTracer ignores C functions and keeps its records in memory; what it takes to save them is a row of its own.
 """
 
 from __future__ import annotations
@@ -43,6 +45,9 @@ REAL_PROGRAMS = ("jinja2", "pyflakes")
 LESS = 8 if VERSION == (3, 11) else 4
 """VizTracer's added cost in real programs is to be this many times ours."""
 LESS_SAVED = 100
+GOES_ON = "fib, going on"
+WAYS: dict[str, dict[str, str]] = {"fib": {"fib": "slice", GOES_ON: "stretch"}}
+"""How programs run that do not in stretches alone: under which name, and what workers are asked for."""
 
 
 def row(  # noqa: PLR0917  # a row's fields, in their order
@@ -58,7 +63,7 @@ def rows_of(name: str, costs: dict[str, Cost]) -> list[Row]:
     ours, viz = costs[CLEW], costs[VIZTRACER]
     rows = [
         row(f"{name}{RATIO}", "x", round(ours.ratio, 3), peer, round(cost.ratio, 3),
-            RATIOS.get(name) if peer == VIZTRACER else None)
+            RATIOS.get(name.partition(",")[0]) if peer == VIZTRACER else None)
         for peer, cost in costs.items() if peer != CLEW
     ]  # fmt: skip
     asked = round(viz.added / LESS, 1) if name in REAL_PROGRAMS else None
@@ -71,7 +76,8 @@ def rows_of(name: str, costs: dict[str, Cost]) -> list[Row]:
 
 
 def program(name: str, seconds: float, sets: int, folder: Path, tracers: tuple[str, ...]) -> list[Row]:
-    found: list[Pairs] = []
+    ways = WAYS.get(name, {name: "stretch"})
+    found: dict[str, list[Pairs]] = {way: [] for way in ways}
     saving = 0.0
     for _ in range(sets):
         with recording(folder) as (_run, environment), ExitStack() as stack:
@@ -81,14 +87,18 @@ def program(name: str, seconds: float, sets: int, folder: Path, tracers: tuple[s
                 for tracer in tracers
             }
             calls = untraced.ask("calls")
-            found.append(measure(untraced, workers, seconds / sets, SLOW))
+            for way, word in ways.items():
+                found[way].append(measure(untraced, workers, seconds / sets / len(ways), SLOW, word))
             if name == "fib":
                 saving = workers[VIZTRACER].ask("save")[0] / calls
-    costs = costs_of(found, calls)
-    print(f"{name}: {calls} calls of {costs[CLEW].plain:.0f} ns")
-    for tracer, cost in costs.items():
-        print(f"    {tracer:20} x{cost.ratio:<8.3f} +{cost.added:.1f} ns a call ({cost.rounds} rounds)", flush=True)
-    return rows_of(name, costs) + (saved(costs, saving) if name == "fib" else [])
+    rows: list[Row] = []
+    for way, pairs in found.items():
+        costs = costs_of(pairs, calls)
+        print(f"{way}: {calls} calls of {costs[CLEW].plain:.0f} ns")
+        for tracer, cost in costs.items():
+            print(f"    {tracer:20} x{cost.ratio:<8.3f} +{cost.added:.1f} ns a call ({cost.rounds} rounds)", flush=True)
+        rows += rows_of(way, costs) + (saved(costs, saving) if way == "fib" else [])
+    return rows
 
 
 def saved(costs: dict[str, Cost], saving: float) -> list[Row]:

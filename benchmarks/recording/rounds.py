@@ -64,8 +64,8 @@ Pairs = dict[str, list[tuple[int, int]]]
 """By tracer: ns of an untraced slice and of the traced one after it."""
 
 
-def measure(plain: Worker, tracers: dict[str, Worker], seconds: float, slow: Sequence[str]) -> Pairs:
-    """Rounds that go on for `seconds`; the tracers in `slow` run in one of five."""
+def measure(plain: Worker, tracers: dict[str, Worker], seconds: float, slow: Sequence[str], word: str) -> Pairs:
+    """Rounds that go on for `seconds`, of slices or stretches, as `word` says; the tracers in `slow` run in one of five."""
     pairs: Pairs = {name: [] for name in tracers}
     for worker in (plain, *tracers.values()):
         for _ in range(3):
@@ -74,7 +74,7 @@ def measure(plain: Worker, tracers: dict[str, Worker], seconds: float, slow: Seq
     while number < 5 or time.monotonic() < end:
         for name, worker in tracers.items():
             if name not in slow or number % 5 == 0:
-                pairs[name].append((plain.ask("slice"), worker.ask("slice")))
+                pairs[name].append((plain.ask(word), worker.ask(word)))
         number += 1
     return pairs
 

@@ -1,4 +1,4 @@
-"""One process that runs one workload under one tracer, a slice at a time, when it is asked to.
+"""One process that runs one workload under one tracer, a slice at a time or a stretch of many, when it is asked to.
 
 Invariant: a tracer's process has that tracer's machinery only, and is as warm as the untraced one beside it. Talks in lines: a
 word comes by standard input, a JSON value goes back by the file descriptor that the last argument names.
@@ -20,6 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
+
+STRETCH_NS = 50_000_000
+"""What is cold after another process had the processor (caches, the predictor of branches) is then of no account."""
 
 Clock = Callable[[], int]
 Start = Callable[[], object]
@@ -217,7 +220,7 @@ def main() -> None:
     gc.freeze()
     gc.disable()
     for word in sys.stdin:
-        answer: object = None
+        answer: Any = None
         match word.strip():
             case "slice":
                 work()  # what ran meanwhile has had the caches
@@ -227,6 +230,16 @@ def main() -> None:
                 answer = clock() - started
                 tracer.stop()
                 tracer.forget()
+            case "stretch":
+                work()
+                tracer.start()
+                started, times, answer = clock(), 0, 0
+                while answer < STRETCH_NS:
+                    work()
+                    times, answer = times + 1, clock() - started
+                tracer.stop()
+                tracer.forget()
+                answer //= times
             case "calls":
                 answer = count_calls(work)
             case "save":
