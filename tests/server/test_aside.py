@@ -77,7 +77,7 @@ def test_its_answers_are_those_that_are_given_here_by_one_process(large, shop):
     assert len(pids) == 1 and folders(large)
     large.helpers.end()
     wait_for(lambda: not Path(f"/proc/{min(pids)}").exists() or b"Z" in Path(f"/proc/{min(pids)}/stat").read_bytes())
-    assert not folders(large)
+    wait_for(lambda: not folders(large))
 
 
 def test_guided_analyses_of_one_run_are_made_there_step_by_step(large, shop):
