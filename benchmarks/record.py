@@ -39,15 +39,16 @@ CLEW, VIZTRACER, MONITORING, IDLE = "clew", "VizTracer", "sys.monitoring", "idle
 TRACERS = (CLEW, VIZTRACER, "cProfile", "decorator", "OpenTelemetry span", IDLE)
 SLOW = ("OpenTelemetry span",)
 
-RATIOS = {"fib": {(3, 11): 1.45, (3, 12): 1.6}.get(VERSION, 1.8), "asyncio": 1.15, "parser": 1.1, "jinja2": 1.1}
+GOES_ON = "fib, going on"
+WAYS = {"fib": {"fib": "slice", GOES_ON: "stretch"}}
+"""How a program runs that does not in stretches alone: under which names, and what workers are asked for."""
+OF_FIB = {(3, 11): 1.45, (3, 12): 1.6}.get(VERSION, 1.8)
+RATIOS = {"fib": OF_FIB, GOES_ON: OF_FIB, "asyncio": 1.15, "parser": 1.1, "jinja2": 1.1}
 """The most that a program may take with every function recorded, untraced: 1."""
 REAL_PROGRAMS = ("jinja2", "pyflakes")
 LESS = 8 if VERSION == (3, 11) else 4
 """VizTracer's added cost in real programs is to be this many times ours."""
 LESS_SAVED = 100
-GOES_ON = "fib, going on"
-WAYS: dict[str, dict[str, str]] = {"fib": {"fib": "slice", GOES_ON: "stretch"}}
-"""How programs run that do not in stretches alone: under which name, and what workers are asked for."""
 
 
 def row(  # noqa: PLR0917  # a row's fields, in their order
@@ -63,7 +64,7 @@ def rows_of(name: str, costs: dict[str, Cost]) -> list[Row]:
     ours, viz = costs[CLEW], costs[VIZTRACER]
     rows = [
         row(f"{name}{RATIO}", "x", round(ours.ratio, 3), peer, round(cost.ratio, 3),
-            RATIOS.get(name.partition(",")[0]) if peer == VIZTRACER else None)
+            RATIOS.get(name) if peer == VIZTRACER else None)
         for peer, cost in costs.items() if peer != CLEW
     ]  # fmt: skip
     asked = round(viz.added / LESS, 1) if name in REAL_PROGRAMS else None

@@ -61,7 +61,7 @@ class Cost(NamedTuple):
 
 
 Pairs = dict[str, list[tuple[int, int]]]
-"""By tracer: ns of an untraced slice and of the traced one after it."""
+"""By tracer: ns of a slice untraced, and traced right after."""
 
 
 def measure(plain: Worker, tracers: dict[str, Worker], seconds: float, slow: Sequence[str], word: str) -> Pairs:

@@ -22,7 +22,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 STRETCH_NS = 50_000_000
-"""What is cold after another process had the processor (caches, the predictor of branches) is then of no account."""
+"""Of a stretch, in which what is cold after another process had the processor (caches, branches) counts for little."""
 
 Clock = Callable[[], int]
 Start = Callable[[], object]
@@ -206,6 +206,20 @@ def count_calls(work: Callable[[], object]) -> int:
     return calls[0]
 
 
+def timed(work: Start, tracer: Tracer, clock: Clock, least: int) -> int:
+    """ns of a slice, the mean of as many as take at least `least`."""
+    work()  # what ran meanwhile has had the caches
+    tracer.start()
+    started, taken, slices = clock(), 0, 0
+    while not slices or taken < least:
+        work()
+        slices += 1
+        taken = clock() - started
+    tracer.stop()
+    tracer.forget()
+    return taken // slices
+
+
 def main() -> None:
     name, tracer_name, descriptor = sys.argv[1:4]
     workloads = importlib.import_module("workloads")
@@ -220,26 +234,12 @@ def main() -> None:
     gc.freeze()
     gc.disable()
     for word in sys.stdin:
-        answer: Any = None
+        answer: object = None
         match word.strip():
             case "slice":
-                work()  # what ran meanwhile has had the caches
-                tracer.start()
-                started = clock()
-                work()
-                answer = clock() - started
-                tracer.stop()
-                tracer.forget()
+                answer = timed(work, tracer, clock, 0)
             case "stretch":
-                work()
-                tracer.start()
-                started, times, answer = clock(), 0, 0
-                while answer < STRETCH_NS:
-                    work()
-                    times, answer = times + 1, clock() - started
-                tracer.stop()
-                tracer.forget()
-                answer //= times
+                answer = timed(work, tracer, clock, STRETCH_NS)
             case "calls":
                 answer = count_calls(work)
             case "save":
