@@ -23,4 +23,21 @@ describe("of what is asked again while it is answered", () => {
     await expect(early).resolves.toBeUndefined();
     await expect(late).rejects.toThrow("late");
   });
+
+  it("what was begun earlier is not the newest any more, nor what was forgotten", () => {
+    const newest = new Newest();
+    const early = newest.begin();
+    expect(early()).toBe(true);
+    const late = newest.begin();
+    expect([early(), late()]).toEqual([false, true]);
+    newest.forget();
+    expect([early(), late()]).toEqual([false, false]);
+  });
+
+  it("an answer to what was forgotten meanwhile is none", async () => {
+    const newest = new Newest();
+    const forgotten = newest.of(Promise.resolve(1));
+    newest.forget();
+    expect(await forgotten).toBeUndefined();
+  });
 });

@@ -55,8 +55,7 @@ export class Panel implements PageActions, KeyActions {
   private readonly newestCursor = new Newest();
   /** Who is told of runs that go on. */
   private readonly growing = new Set<(growth: RunGrew) => void>();
-  /** How often something was asked: what goes wrong with an earlier question is of no interest. */
-  private asked = 0;
+  private readonly newestQuestion = new Newest();
   /** Did the host or the user name a place already? Then the saved one is not asked for. */
   private named = false;
 
@@ -237,21 +236,20 @@ export class Panel implements PageActions, KeyActions {
   private async ask(recall = false): Promise<void> {
     const { kind } = this;
     if (!kind) return;
-    this.asked += 1;
-    const number = this.asked;
+    const isNewest = this.newestQuestion.begin();
     this.asking.begin();
     this.store.update({ error: "" });
     try {
       const view = this.views.get(kind.name) ?? (await this.load(kind));
-      if (number !== this.asked) return;
+      if (!isNewest()) return;
       this.asking.recalling = recall;
       await view.open(askedOf(this.store.state.place, kind));
     } catch (error) {
-      if (number !== this.asked) return;
+      if (!isNewest()) return;
       this.views.get(kind.name)?.unhandle();
       this.store.update({ error: messageOf(error) });
     } finally {
-      if (number === this.asked) this.asking.recalling = false;
+      if (isNewest()) this.asking.recalling = false;
     }
   }
 

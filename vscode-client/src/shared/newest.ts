@@ -3,14 +3,25 @@
 export class Newest {
   private asked = 0;
 
+  /** Asks anew. What is given back tells whether nothing was asked, and nothing forgotten, since. */
+  begin(): () => boolean {
+    const number = ++this.asked;
+    return () => number === this.asked;
+  }
+
+  /** What is under way is not wanted any more. */
+  forget(): void {
+    this.asked += 1;
+  }
+
   /** What is answered; undefined when it was asked again meanwhile, whether it is answered or fails. */
   async of<T>(answer: Promise<T>): Promise<T | undefined> {
-    const number = ++this.asked;
+    const isNewest = this.begin();
     try {
       const found = await answer;
-      return number === this.asked ? found : undefined;
+      return isNewest() ? found : undefined;
     } catch (error) {
-      if (number === this.asked) throw error;
+      if (isNewest()) throw error;
       return undefined;
     }
   }

@@ -4,6 +4,7 @@
  * Invariant: what is drawn and what is listed are the same boxes; opening and closing moves none of the others.
  */
 import { html, nothing, type TemplateResult } from "lit";
+import { Newest } from "../../shared/newest";
 import type { AggregateBox, AggregateParams, AggregateResult } from "../../shared/protocol";
 import { boxesLeftOut } from "../draw/boxesLeftOut";
 import { framesOf } from "../draw/boxFrames";
@@ -54,7 +55,7 @@ interface Drawn {
 
 export class AggregateView implements View<AggregateParams, Answer> {
   private drawn: Drawn | undefined;
-  private asked = 0;
+  private readonly newest = new Newest();
   private selected = "";
   /** Was it selected before the click that may open it? */
   private wasSelected = false;
@@ -64,10 +65,9 @@ export class AggregateView implements View<AggregateParams, Answer> {
   constructor(private readonly context: Context<AggregateParams>) {}
 
   async open(params: AggregateParams): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     const result = await this.context.request("clew/aggregate", params);
-    if (asked === this.asked) this.handle({ params, result });
+    if (isNewest()) this.handle({ params, result });
   }
 
   handle(answer: Answer): void {
@@ -97,7 +97,7 @@ export class AggregateView implements View<AggregateParams, Answer> {
 
   unhandle(): void {
     this.drawn = undefined;
-    this.asked += 1;
+    this.newest.forget();
     this.context.store.changed();
   }
 

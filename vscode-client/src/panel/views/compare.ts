@@ -54,13 +54,12 @@ export class CompareView extends PairView<CompareQuestion, Answer> {
   });
 
   async open(question: CompareQuestion): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     const { mode: _mode, ...wanted } = question;
     const params = this.complete(wanted);
     if (!params.before[0] || !params.after[0]) return;
     const result = await this.context.request("clew/compare", params);
-    if (asked !== this.asked) return;
+    if (!isNewest()) return;
     const flow = result.graph ? flowOf(result.graph) : undefined;
     this.handle({ params, result, flow, graph: flow && searchable(flow) });
   }

@@ -1,5 +1,6 @@
 /** The critical path of a request or an event: which waits and which work the time from start to end consists of. */
 import { html, nothing, type TemplateResult } from "lit";
+import { Newest } from "../../shared/newest";
 import type { CriticalPathResult, PathSegment } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
 import { asking, emptyState, linkButton, noRun, notice } from "../draw/parts";
@@ -32,7 +33,7 @@ interface Answer {
 
 export class CriticalPathView implements View<PathQuestion, Answer> {
   private answer: Answer | undefined;
-  private asked = 0;
+  private readonly newest = new Newest();
   private selected: ReadonlySet<string> = new Set();
   private opened: ReadonlySet<number> = new Set();
 
@@ -46,11 +47,10 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
   }
 
   async open(params: PathQuestion): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     const { shown: _shown, ...question } = params;
     const result = await this.context.request("clew/criticalPath", question);
-    if (asked === this.asked) this.handle({ params, result });
+    if (isNewest()) this.handle({ params, result });
   }
 
   handle(answer: Answer): void {
@@ -65,7 +65,7 @@ export class CriticalPathView implements View<PathQuestion, Answer> {
   unhandle(): void {
     this.whatIf.stop();
     this.answer = undefined;
-    this.asked += 1;
+    this.newest.forget();
     this.context.store.changed();
   }
 

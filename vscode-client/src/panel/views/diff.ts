@@ -25,12 +25,11 @@ interface Answer {
 
 export class DiffView extends PairView<DiffParams, Answer> {
   async open(question: DiffParams): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     const params = this.complete(question);
     if (!params.before || !params.after) return;
     const result = await this.context.request("clew/diff", params);
-    if (asked === this.asked) this.handle({ params, result, graph: fromDiff(result) });
+    if (isNewest()) this.handle({ params, result, graph: fromDiff(result) });
   }
 
   shownRun(): string | undefined {

@@ -4,6 +4,7 @@
  * Invariant: the picture is of one moment, which the player's bar names; what is left out of it is said.
  */
 import { nothing, type TemplateResult } from "lit";
+import { Newest } from "../../shared/newest";
 import type { EntitiesResult } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
 import { drawingKind, drawingKinds, nextKind } from "../draw/entities/kinds";
@@ -36,7 +37,7 @@ const STEP_MS = 350;
 export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, KeyedView {
   private answer: EntitiesResult | undefined;
   private live = false;
-  private asked = 0;
+  private readonly newest = new Newest();
   private layout = "";
   private readonly pace = new EntityPace();
   /** What the last single step was, or who was gone to, for who hears the page. */
@@ -86,15 +87,14 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   // --- what is asked ---
 
   async open(question: EntitiesQuestion): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     void lookElsewhere((method, params) => this.context.quietly(method, params), this.context.store);
     const { player, stage } = this;
     const selected = player.state.boxes.get(stage.selected);
     const { ns, moment } = player.state;
     const before = { live: this.live, run: this.answer?.run.id, ns, isNewest: moment >= player.moments };
     const { source, live, result, lines, ended } = await opened(this.context, question, before);
-    if (asked !== this.asked) return;
+    if (!isNewest()) return;
     [this.choice.source, this.live] = [source, live];
     stage.end();
     stage.know(lines);
@@ -105,7 +105,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
     }
     if (live && question.moment === undefined && question.ns === undefined) player.follow(true);
     const recent = await player.recent();
-    if (asked === this.asked && recent) stage.show(recent);
+    if (isNewest() && recent) stage.show(recent);
   }
 
   handle(result: EntitiesResult): void {
@@ -120,7 +120,7 @@ export class EntitiesView implements View<EntitiesQuestion, EntitiesResult>, Key
   }
 
   unhandle(): void {
-    this.asked += 1;
+    this.newest.forget();
     this.answer = undefined;
     this.player.end();
     this.stage.end();

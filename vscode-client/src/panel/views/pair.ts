@@ -4,6 +4,7 @@
  * Invariant: what is chosen stays chosen in the next answer, as far as it is there.
  */
 import { nothing, type TemplateResult } from "lit";
+import { Newest } from "../../shared/newest";
 import type { FlowElement } from "../draw/flow/element";
 import type { GraphElement } from "../draw/graph";
 import { asking, emptyState } from "../draw/parts";
@@ -16,8 +17,7 @@ export abstract class PairView<Q extends object, Answer extends { graph: Searcha
   Answer
 > {
   protected answer: Answer | undefined;
-  /** How often something was asked: an answer to an earlier question is late. */
-  protected asked = 0;
+  protected readonly newest = new Newest();
   protected selected: readonly string[] = [];
   private match = -1;
 
@@ -37,7 +37,7 @@ export abstract class PairView<Q extends object, Answer extends { graph: Searcha
 
   unhandle(): void {
     this.answer = undefined;
-    this.asked += 1;
+    this.newest.forget();
     this.choose([]);
   }
 

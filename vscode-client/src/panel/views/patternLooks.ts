@@ -4,6 +4,7 @@
  * Invariant: what is shown is of the pattern that is chosen and, once it has come, of the window that is shown; an answer that comes
  * later than a newer question is dropped.
  */
+import { Newest } from "../../shared/newest";
 import type {
   PatternDiagram,
   PatternOccurrence,
@@ -37,9 +38,9 @@ export class PatternLooks {
   private window: Span | undefined;
   private params: PatternsParams = {};
   private start = "";
-  private asked = 0;
-  private askedTimes = 0;
-  private askedOne = 0;
+  private readonly newestDiagram = new Newest();
+  private readonly newestTimes = new Newest();
+  private readonly newestOne = new Newest();
   private rest = 0;
 
   constructor(private readonly context: Context<PatternsParams>) {}
@@ -49,7 +50,7 @@ export class PatternLooks {
   look(params: PatternsParams, start: string, keepsDiagram: boolean): void {
     this.params = params;
     this.start = start;
-    this.asked += 1;
+    this.newestOne.forget();
     this.occurrence = undefined;
     this.count = 0;
     this.problem = "";
@@ -60,14 +61,14 @@ export class PatternLooks {
     }
     const { fromNs = 0, toNs = 0 } = params;
     this.window = toNs > fromNs ? { from: fromNs, to: toNs } : undefined;
-    void this.fetchDiagram(this.asked);
+    void this.fetchDiagram();
     void this.fetchTimes();
   }
 
   forget(): void {
-    this.asked += 1;
-    this.askedTimes += 1;
-    this.askedOne += 1;
+    this.newestDiagram.forget();
+    this.newestTimes.forget();
+    this.newestOne.forget();
     window.clearTimeout(this.rest);
     this.times = undefined;
     this.diagram = undefined;
@@ -135,12 +136,11 @@ export class PatternLooks {
   }
 
   private async choose(which: Partial<PatternOccurrenceParams>): Promise<PatternOccurrence | undefined> {
-    this.askedOne += 1;
-    const [number, asked] = [this.askedOne, this.asked];
+    const isNewest = this.newestOne.begin();
     const found = await this.context
       .quietly("clew/patternOccurrence", { ...this.params, ...which })
       .catch(() => undefined);
-    if (!found?.occurrence || number !== this.askedOne || asked !== this.asked) return undefined;
+    if (!found?.occurrence || !isNewest()) return undefined;
     this.occurrence = found.occurrence;
     this.count = found.count;
     this.uncover(found.occurrence);
@@ -159,27 +159,27 @@ export class PatternLooks {
   }
 
   private async fetchTimes(): Promise<void> {
-    this.askedTimes += 1;
-    const number = this.askedTimes;
+    const isNewest = this.newestTimes.begin();
     const shown = document.querySelector(".times-whole")?.clientWidth ?? PARTS;
     const maxParts = Math.min(MOST_PARTS, Math.max(FEWEST_PARTS, Math.round(shown)));
     try {
       const times = await this.context.quietly("clew/patternTimes", { ...this.params, maxParts });
-      if (number !== this.askedTimes) return;
+      if (!isNewest()) return;
       this.times = times;
       this.problem = "";
     } catch (error) {
-      if (number !== this.askedTimes) return;
+      if (!isNewest()) return;
       // What was there before is still true.
       this.problem = error instanceof Error ? error.message : String(error);
     }
     this.context.store.changed();
   }
 
-  private async fetchDiagram(asked: number): Promise<void> {
+  private async fetchDiagram(): Promise<void> {
+    const isNewest = this.newestDiagram.begin();
     const { fromNs: _from, toNs: _to, ...params } = this.params;
     const diagram = await this.context.quietly("clew/patternDiagram", params).catch(() => undefined);
-    if (!diagram || asked !== this.asked) return;
+    if (!diagram || !isNewest()) return;
     this.diagram = diagram;
     this.graph = diagramGraph(diagram, this.start);
     this.context.store.changed();

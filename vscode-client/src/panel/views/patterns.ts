@@ -5,6 +5,7 @@
  * diagram and what follows what alike.
  */
 import { html, nothing, type TemplateResult } from "lit";
+import { Newest } from "../../shared/newest";
 import type { PatternRow, PatternsParams, PatternsResult } from "../../shared/protocol";
 import type { GraphElement } from "../draw/graph";
 import { drawOccurrence } from "../draw/occurrence";
@@ -35,7 +36,7 @@ interface Answer {
 
 export class PatternsView implements View<PatternsParams, Answer> {
   private answer: Answer | undefined;
-  private asked = 0;
+  private readonly newest = new Newest();
   private selected = "";
   /** A state of the diagram. */
   private state = "";
@@ -58,12 +59,11 @@ export class PatternsView implements View<PatternsParams, Answer> {
   }
 
   async open(params: PatternsParams): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     // Which pattern is chosen, and which time is looked at, is asked for by closer looks.
     const { pattern: _pattern, fromNs: _from, toNs: _to, ...question } = params;
     const result = await this.context.request("clew/patterns", question);
-    if (asked === this.asked) this.handle({ params, result });
+    if (isNewest()) this.handle({ params, result });
   }
 
   handle(answer: Answer): void {
@@ -79,7 +79,7 @@ export class PatternsView implements View<PatternsParams, Answer> {
 
   unhandle(): void {
     this.answer = undefined;
-    this.asked += 1;
+    this.newest.forget();
     this.looks.forget();
     this.context.store.changed();
   }

@@ -5,6 +5,7 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
+import { Newest } from "../../shared/newest";
 import type { ChainStep, SliceParams, SliceResult } from "../../shared/protocol";
 import { drawChain } from "../draw/chain";
 import { directionSwitch } from "../draw/direction";
@@ -29,7 +30,7 @@ interface Answer {
 
 export class SliceView implements View<SliceQuestion, Answer> {
   private answer: Answer | undefined;
-  private asked = 0;
+  private readonly newest = new Newest();
   private selected: readonly string[] = [];
   private step: ChainStep | undefined;
   private readonly path: SlicePath;
@@ -40,12 +41,11 @@ export class SliceView implements View<SliceQuestion, Answer> {
   }
 
   async open(question: SliceQuestion): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     const { showPath: _drawn, maxNodes = this.context.store.state.maxNodes, ...rest } = question;
     const params: SliceParams = { ...rest, maxNodes };
     const result = await this.context.request("clew/slice", params);
-    if (asked === this.asked) this.handle({ params, result, graph: fromSlice(result) });
+    if (isNewest()) this.handle({ params, result, graph: fromSlice(result) });
   }
 
   handle(answer: Answer): void {
@@ -55,7 +55,7 @@ export class SliceView implements View<SliceQuestion, Answer> {
 
   unhandle(): void {
     this.answer = undefined;
-    this.asked += 1; // an answer under way is not wanted any more
+    this.newest.forget();
     this.choose([]);
   }
 

@@ -4,6 +4,7 @@
  * Invariant: every reason is shown with its numbers, its samples and how sure it is.
  */
 import { html, nothing, type TemplateResult } from "lit";
+import { Newest } from "../../shared/newest";
 import type { LocalizeParams, LocalizeResult } from "../../shared/protocol";
 import { asking, emptyState, notice, RECORD_COMMAND } from "../draw/parts";
 import { oneStop } from "../draw/rows";
@@ -24,19 +25,18 @@ interface Answer {
 
 export class SuspectsView implements View<LocalizeParams, Answer> {
   private answer: Answer | undefined;
-  private asked = 0;
+  private readonly newest = new Newest();
   /** Rank of the selected one. */
   private selected = 1;
 
   constructor(private readonly context: Context<LocalizeParams>) {}
 
   async open(asking: LocalizeParams): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     const params = this.complete(asking);
     if (!params.suspect[0]) return;
     const result = await this.context.request("clew/localize", params);
-    if (asked === this.asked) this.handle({ params, result });
+    if (isNewest()) this.handle({ params, result });
   }
 
   handle(answer: Answer): void {
@@ -47,7 +47,7 @@ export class SuspectsView implements View<LocalizeParams, Answer> {
 
   unhandle(): void {
     this.answer = undefined;
-    this.asked += 1;
+    this.newest.forget();
     this.context.store.changed();
   }
 

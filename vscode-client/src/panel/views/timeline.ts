@@ -5,6 +5,7 @@
  */
 import { html, nothing, type TemplateResult } from "lit";
 import { ref } from "lit/directives/ref.js";
+import { Newest } from "../../shared/newest";
 import type { Location, TimelineCall, TimelineParams, TimelineResult } from "../../shared/protocol";
 import { canBeSvg } from "../copy";
 import { asking, emptyState, linkButton, noRun, notice } from "../draw/parts";
@@ -26,7 +27,7 @@ const MORE_STRANDS = 200;
 
 export class TimelineView implements View<TimelineParams, TimelineResult>, Hands {
   private answer: TimelineResult | undefined;
-  private asked = 0;
+  private readonly newest = new Newest();
   private searched = "";
   /** What is selected in the editor, or elsewhere. */
   private lit = "";
@@ -44,11 +45,10 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
   }
 
   async open(params: TimelineParams): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     const { fromNs: _from, toNs: _to, ...rest } = params;
     const result = await this.context.request("clew/timeline", rest);
-    if (asked === this.asked) this.handle(result);
+    if (isNewest()) this.handle(result);
   }
 
   handle(result: TimelineResult): void {
@@ -62,7 +62,7 @@ export class TimelineView implements View<TimelineParams, TimelineResult>, Hands
 
   unhandle(): void {
     this.answer = undefined;
-    this.asked += 1;
+    this.newest.forget();
     this.card = undefined;
     this.stage.end();
     this.context.store.changed();

@@ -4,6 +4,7 @@
  * Invariant: a step that is shown belongs to the answers that are shown; going back asks anew.
  */
 import { html, nothing, type TemplateResult } from "lit";
+import { Newest } from "../../shared/newest";
 import type { WizardParams, WizardQuestion, WizardResult, WizardRow, WizardStep } from "../../shared/protocol";
 import { asking, commandLine, emptyState, linkButton, placeLink } from "../draw/parts";
 import { oneStop, rowKeys } from "../draw/rows";
@@ -16,13 +17,12 @@ const SHORT = 14;
 
 export class WizardView implements View<Guided, WizardResult> {
   private known: Found | undefined;
-  private asked = 0;
+  private readonly newest = new Newest();
 
   constructor(private readonly context: Context<Guided>) {}
 
   async open(guided: Guided): Promise<void> {
-    this.asked += 1;
-    const asked = this.asked;
+    const isNewest = this.newest.begin();
     this.known = undefined;
     const { analysis, answers } = guided;
     if (!analysis) {
@@ -33,7 +33,7 @@ export class WizardView implements View<Guided, WizardResult> {
     let step: number | undefined = 0;
     while (step !== undefined) {
       const result = await this.context.request("clew/wizard", { ...params, step });
-      if (asked !== this.asked) return;
+      if (!isNewest()) return;
       this.handle(result);
       step = this.missing();
     }
@@ -46,7 +46,7 @@ export class WizardView implements View<Guided, WizardResult> {
   }
 
   unhandle(): void {
-    this.asked += 1;
+    this.newest.forget();
     this.known = undefined;
     this.context.store.changed();
   }
