@@ -55,19 +55,24 @@ def begin(config: pytest.Config) -> None:
     try:
         options = _options(config)
         if not core.active():
-            if os.environ.get("PYTEST_XDIST_WORKER"):
+            if _is_worker():
                 return  # it runs where the environment does not reach; whoever started it says so
             session = Session(config.rootpath, options)
             if not session.recording:
                 return
             config.pluginmanager.register(session, "clew-session")
-        elif not os.environ.get("PYTEST_XDIST_WORKER"):
+        elif not _is_worker():
             _join_run(config.rootpath)
             if options.baseline:
                 config.pluginmanager.register(Elsewhere(), "clew-session")
     except ClewError as error:
         raise pytest.UsageError(f"--clew: {error}") from None
     config.pluginmanager.register(Tests(with_identity=bool(options.report)), "clew-tests")
+
+
+def _is_worker() -> bool:
+    """Of xdist's. A session that a worker's test starts inherits the variable, and is none; the test's name comes with it."""
+    return "PYTEST_XDIST_WORKER" in os.environ and "PYTEST_CURRENT_TEST" not in os.environ
 
 
 def _options(config: pytest.Config) -> Options:

@@ -320,7 +320,6 @@ def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: 
     command = [str(NODE), str(CODE_SERVER), "--config", str(home / "config.yaml")]
     command += ["--user-data-dir", str(home / "data"), "--extensions-dir", str(home / "extensions")]
     environment = {**os.environ, "HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
-    environment.pop("PYTEST_XDIST_WORKER", None)  # a session that the editor starts is none of ours
     for name, text in SAYS.items():
         file = home / "extensions/tests.says-0.0.1" / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -90,10 +90,12 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def run(folder: Path, *words: str, plugins: list[str] = PLUGINS) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, *words: str, plugins: list[str] = PLUGINS, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pytest", *plugins, *words],
-        cwd=folder, env={**INHERITED, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        cwd=folder, env={**INHERITED, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
@@ -150,6 +152,17 @@ def test_workers_are_processes_of_the_same_run(project):
     assert requests(folder) == OUTCOMES
     assert len(trace_files(folder)) == 4, "controller, two workers, one program"
     assert load_run(folder).exit_code == 1
+
+
+def test_a_session_that_a_workers_test_starts_is_one_of_its_own(project):
+    of_test = {"PYTEST_XDIST_WORKER": "gw0", "PYTEST_CURRENT_TEST": "test_outer.py::test_starts_pytest (call)"}
+    for words, plugins, traces in (((), PLUGINS, 2), (("-n", "2"), [*PLUGINS, "-p", "xdist"], 4)):
+        before = {folder for folder, _ in list_runs(project)}
+        done = run(project, "--clew", *words, plugins=plugins, env=of_test)
+        assert "1 failed, 4 passed, 1 skipped, 1 error" in done.stdout
+        ((folder, _),) = (found for found in list_runs(project) if found[0] not in before)
+        assert requests(folder) == OUTCOMES
+        assert len(trace_files(folder)) == traces
 
 
 def test_a_tests_slice_holds_its_own_calls_and_no_others(project):

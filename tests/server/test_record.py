@@ -48,11 +48,7 @@ def choosing_client():
 
 
 @pytest_lsp.fixture(
-    # A pytest that the server starts is no worker of the one that runs this.
-    config=ClientServerConfig(
-        server_command=["env", "-u", "PYTEST_XDIST_WORKER", sys.executable, "-m", "clew", "lsp"],
-        client_factory=choosing_client,
-    ),
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"], client_factory=choosing_client),
     loop_scope="module",
 )
 async def client(lsp_client: LanguageClient, workspace):
