@@ -8,6 +8,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import sysconfig
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ from recording.runs import EVERYTHING, plain, recording
 Row = tuple[str, str, float, str, float | None, float | None]
 """Name, unit, ours, peer, the peer's, asked."""
 
+COUNTER = Path(__file__).with_name("counter.c")
 STARTS = 25
 THREADS = 300
 SLICES = 25
@@ -216,6 +218,20 @@ def memory(folder: Path) -> Iterator[Row]:
     )
 
 
+def counter(folder: Path) -> Iterator[Row]:
+    """What the machine itself takes for a time: a call that is recorded has two of them, whoever records it."""
+    program = folder / "counter"
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()
+    try:
+        subprocess.run([*compiler, "-O2", "-o", str(program), str(COUNTER)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"counter: not measured, it takes a C compiler and an x86-64 processor ({error})")
+        return
+    reading, step = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout.split()
+    yield "a reading of the processor's cycle counter", "ns", float(reading), "VizTracer", None, None
+    yield "steps of the processor's cycle counter", "ns", float(step), "VizTracer", None, None
+
+
 MEASURES: dict[str, Callable[[Path], Iterator[Row]]] = {
     "start-up": start_up,
     "size": size,
@@ -223,4 +239,5 @@ MEASURES: dict[str, Callable[[Path], Iterator[Row]]] = {
     "keep-up": keep_up,
     "kill": kill,
     "memory": memory,
+    "counter": counter,
 }
