@@ -163,9 +163,9 @@ static int act_begin(struct operand *operand, PyObject *handle, PyObject *other)
         return 0;
     run->task = Py_NewRef(task);
     put_keyed(keyed_word(KIND_STEP_BEGIN, aio.run_site), run->key, 0, 0);
-    put_keyed(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.handle_space, handle), aio.handle_channel, 0);
+    put_keyed_too(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.handle_space, handle), aio.handle_channel);
     if (UNLIKELY(cancelled))
-        put_keyed(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.cancel_space, task), aio.handle_channel, 0);
+        put_keyed_too(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.cancel_space, task), aio.handle_channel);
     here->waking = NULL;
     if (wakes) {
         PyObject *arguments = *(PyObject **)((char *)handle + aio.arguments);

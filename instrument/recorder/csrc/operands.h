@@ -48,12 +48,8 @@ static uint32_t space_new(void) { return keys.spaces < SPACES ? keys.spaces++ : 
 /* The word of a record whose extension is one slot: a key, a channel, flags. */
 static inline uint64_t keyed_word(uint64_t kind, uint64_t site) { return pack_word(kind, site, 1, 0); }
 
-/* Stores a record with a key: the fast form of `put_extended` for what has no text. */
-static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint32_t flags) {
-    if (UNLIKELY(flows.on) && !flow_admits(word & 0xFF, word >> 32, key, channel))
-        return;
-    if (UNLIKELY((size_t)(self.end - self.cur) < KEYED_SIZE) && !claim())
-        return;
+/* There must be room for it. */
+static inline void write_keyed(uint64_t ticks, uint64_t word, uint64_t key, uint32_t channel, uint32_t flags) {
     struct record *record = (struct record *)self.cur;
     struct extension *extension = (struct extension *)(record + 1);
     extension->length = 0;
@@ -61,10 +57,27 @@ static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint
     extension->channel = channel;
     extension->key = key;
     __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
+    __atomic_store_n(&record->ticks, ticks, __ATOMIC_RELEASE);
     self.cur = (char *)(record + 2);
+}
+
+/* Stores a record with a key: the fast form of `put_extended` for what has no text. */
+static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint32_t flags) {
+    if (UNLIKELY(flows.on) && !flow_admits(word & 0xFF, word >> 32, key, channel))
+        return;
+    if (UNLIKELY((size_t)(self.end - self.cur) < KEYED_SIZE) && !claim())
+        return;
+    write_keyed(now(), word, key, channel, flags);
     if (UNLIKELY(flows.on))
         flow_settle();
+}
+
+/* Right after `put_keyed`, with nothing in between: of the same instant, which is not asked for again. */
+static inline void put_keyed_too(uint64_t word, uint64_t key, uint32_t channel) {
+    if (UNLIKELY(flows.on || (size_t)(self.end - self.cur) < KEYED_SIZE))
+        put_keyed(word, key, channel, 0);
+    else
+        write_keyed(((struct record *)(self.cur - KEYED_SIZE))->ticks, word, key, channel, 0);
 }
 
 /* ---- What is kept beside an object, by its address, until it is deallocated ---- */

@@ -333,13 +333,13 @@ static int act_queue_done(struct operand *operand, PyObject *queue, PyObject *ot
     if (nothing_left && !ledger->done)
         ledger->done = key_fresh();
     put_keyed(keyed_word(KIND_SEND, site), cause, operand->channel, 0);
-    put_keyed(keyed_word(KIND_SCOPE_BEGIN, site), cause, operand->channel, 0);
+    put_keyed_too(keyed_word(KIND_SCOPE_BEGIN, site), cause, operand->channel);
     if (before)
-        put_keyed(keyed_word(KIND_ACQUIRE, site), ledger->counted, operand->channel, 0);
-    put_keyed(keyed_word(KIND_RELEASE, site), ledger->counted, operand->channel, 0);
+        put_keyed_too(keyed_word(KIND_ACQUIRE, site), ledger->counted, operand->channel);
+    put_keyed_too(keyed_word(KIND_RELEASE, site), ledger->counted, operand->channel);
     if (nothing_left)
-        put_keyed(keyed_word(KIND_RELEASE, site), ledger->done, operand->channel, 0);
-    put_keyed(keyed_word(KIND_SCOPE_END, site), cause, operand->channel, 0);
+        put_keyed_too(keyed_word(KIND_RELEASE, site), ledger->done, operand->channel);
+    put_keyed_too(keyed_word(KIND_SCOPE_END, site), cause, operand->channel);
     return 0;
 }
 

@@ -76,7 +76,7 @@ static PyObject *add_done_callback(const struct patched *patched, PyObject *futu
         return call_original(patched, future, arguments, count, names);
     uint64_t key = key_fresh(), epoch = store.epoch;
     put_keyed(keyed_word(KIND_SEND, aio.future_site), key, aio.future_channel, 0);
-    put_keyed(keyed_word(KIND_SCOPE_BEGIN, aio.future_site), key, aio.future_channel, 0);
+    put_keyed_too(keyed_word(KIND_SCOPE_BEGIN, aio.future_site), key, aio.future_channel);
     outcome_taken(future);
     PyObject *result = call_original(patched, future, arguments, count, names);
     if (store.active && store.epoch == epoch)
@@ -173,8 +173,8 @@ static int task_init(PyObject *task, PyObject *arguments, PyObject *keywords) {
     else
         Py_XDECREF(name);
     put_keyed(keyed_word(KIND_SEND, aio.task_site), cause, aio.handle_channel, 0);
-    put_keyed(keyed_word(KIND_STEP_BEGIN, aio.task_site), key, 0, 0);
-    put_keyed(keyed_word(KIND_JOIN, aio.task_site), cause, aio.handle_channel, 0);
+    put_keyed_too(keyed_word(KIND_STEP_BEGIN, aio.task_site), key, 0);
+    put_keyed_too(keyed_word(KIND_JOIN, aio.task_site), cause, aio.handle_channel);
     here->run[here->depth++] = (struct run){.key = key, .epoch = store.epoch, .task = Py_NewRef(task)};
     int result = aio.task_init(task, arguments, keywords);
     PyObject *type, *value, *traceback;
