@@ -31,6 +31,12 @@ STREAMS = 15
 _ONE_BYTE = 192
 """Steps of time from this on are a class, which says how many bits they have, and those bits but the highest."""
 _LEAST_BITS = 8
+_MOST_UNIT = 255
+_USUAL_BITS = 4
+"""Of a step of the middle length. Where the clock is so fine that it would have more, its lowest bits are noise: they go among
+the rests, and what is left are few different steps, in codes that are learnt soon."""
+_LEAST_NOISE = 3
+"""Bits; fewer cost what they save."""
 
 _FAR, _NEAR, _COUNTED, _NEW = 252, 253, 254, 255
 """Codes of keys that do not lie 1 … 252 extensions back."""
@@ -129,14 +135,11 @@ def joined(records: bytes, firsts: bytes, texts: bytes) -> bytes:
 
 
 def _steps(times: list[int]) -> tuple[int, list[int], bytes]:
-    """The clock's unit; how many of them each record is after the one before it; what is left over, if anything ever is.
-
-    Counters of cycles often go in steps of some dozens.
-    """
+    """The unit; how many of them each record is after the one before it; what is left over, if anything ever is."""
     if not times:
         return 1, [], b""
     differences = [after - before & _WORD for before, after in pairwise(times)]
-    unit = _unit(differences)
+    unit = _coarse(_unit(differences), differences)
     if unit == 1:
         return 1, [0, *differences], b""
     since = [time - times[0] & _WORD for time in times]
@@ -146,16 +149,27 @@ def _steps(times: list[int]) -> tuple[int, list[int], bytes]:
 
 
 def _unit(differences: list[int]) -> int:
-    """The greatest up to 255 that some neighbours have in common, and seven of eight."""
+    """The clock's: the greatest up to 255 that some neighbours have in common, and seven of eight.
+
+    Counters of cycles often go in steps of some dozens.
+    """
     count = len(differences)
     found = set()
     for part in range(8):
         start = part * count // 8
         found.add(gcd(*(number for number in differences[start : start + 4] if number < 1 << 32)))
     for unit in sorted(found, reverse=True):
-        if 1 < unit < 256 and sum(number % unit == 0 for number in differences) * 8 >= count * 7:
+        if 1 < unit <= _MOST_UNIT and sum(number % unit == 0 for number in differences) * 8 >= count * 7:
             return unit
     return 1
+
+
+def _coarse(unit: int, differences: list[int]) -> int:
+    """So many of the clock's units that a step of the middle length has `_USUAL_BITS`."""
+    bits = sorted([(number // unit).bit_length() for number in differences])
+    noise = bits[len(bits) // 2] - _USUAL_BITS if bits else 0
+    noise = min(noise, (_MOST_UNIT // unit).bit_length() - 1)
+    return unit << noise if noise >= _LEAST_NOISE else unit
 
 
 def _classes(steps: list[int]) -> tuple[bytes, bytes]:

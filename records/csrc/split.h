@@ -34,6 +34,9 @@ static uint64_t common(uint64_t one, uint64_t other) {
     return one;
 }
 
+static uint64_t divided(uint64_t number, uint32_t unit) { return number >> 32 ? number / unit : (uint32_t)number / unit; }
+
+/* The clock's unit. */
 static uint32_t unit_of(const uint64_t *times, Py_ssize_t records) {
     Py_ssize_t count = records - 1;
     uint32_t found[8];
@@ -44,7 +47,7 @@ static uint32_t unit_of(const uint64_t *times, Py_ssize_t records) {
             uint64_t difference = times[at + 1] - times[at];
             if (difference < (uint64_t)1 << 32) unit = common(unit, difference);
         }
-        uint32_t small = unit < 256 ? (uint32_t)unit : 0;
+        uint32_t small = unit <= MOST_UNIT ? (uint32_t)unit : 0;
         int place = part; /* sorted, the greatest first */
         for (; place > 0 && found[place - 1] < small; place--) found[place] = found[place - 1];
         found[place] = small;
@@ -54,11 +57,22 @@ static uint32_t unit_of(const uint64_t *times, Py_ssize_t records) {
         Py_ssize_t multiples = 0;
         for (Py_ssize_t at = 0; at < count; at++) {
             uint64_t difference = times[at + 1] - times[at];
-            multiples += !(difference >> 32 ? difference % found[part] : (uint32_t)difference % found[part]);
+            multiples += difference == divided(difference, found[part]) * found[part];
         }
         if (multiples * 8 >= count * 7) return found[part];
     }
     return 1;
+}
+
+/* So many of the clock's units that a step of the middle length has USUAL_BITS. */
+static uint32_t coarse(uint32_t unit, const uint64_t *times, Py_ssize_t records) {
+    Py_ssize_t with_bits[65] = {0}, middle = (records - 1) / 2, seen = 0;
+    for (Py_ssize_t at = 0; at + 1 < records; at++) with_bits[bit_length(divided(times[at + 1] - times[at], unit))]++;
+    int bits = 0;
+    while (bits < 64 && (seen += with_bits[bits]) <= middle) bits++;
+    int noise = bits - USUAL_BITS, most = bit_length(MOST_UNIT / unit) - 1;
+    if (noise > most) noise = most;
+    return records > 1 && noise >= LEAST_NOISE ? unit << noise : unit;
 }
 
 /* Fills in steps and rests; gives the unit. */
@@ -66,13 +80,13 @@ static uint32_t steps_of(Work *work, Py_ssize_t count, bool *rests) {
     const uint64_t *times = work->times;
     *rests = false;
     if (!count) return 1;
-    uint32_t unit = unit_of(times, count);
+    uint32_t unit = coarse(unit_of(times, count), times, count);
     uint64_t before = 0;
     uint8_t any = 0;
     for (Py_ssize_t number = 0; number < count; number++) {
         uint64_t since = times[number] - times[0], units = since;
         if (unit > 1) {
-            units = since >> 32 ? since / unit : (uint32_t)since / unit;
+            units = divided(since, unit);
             any |= work->rests[number] = (uint8_t)(since - units * unit);
         }
         work->steps[number] = units - before;

@@ -173,6 +173,27 @@ def test_a_clock_that_goes_in_steps_costs_no_more_than_one_that_counts_by_one():
     assert len(streams.pack(calls(26, jitter=1))) < by_one * 1.2
 
 
+def waits(unit, typical, count=4000):
+    """Two kinds of steps, each around a typical one as real ones are."""
+    chance = random.Random(7)
+    ticks, data = 1 << 52, b""
+    for number in range(count):
+        ticks += unit * round(typical * (1 + number % 2) * chance.lognormvariate(0, 0.3))
+        data += struct.pack("<QQ", ticks, pack_word(1 + number % 2, 3))
+    return data
+
+
+def test_of_a_fine_clock_a_times_lowest_bits_are_noise_and_cost_no_more_than_they_have():
+    for unit in (1, 2, 26):
+        coarse, fine = (codec.COUNTS.unpack(codec.split(waits(unit, typical))[0][0])[5] for typical in (12, 300))
+        assert coarse == unit
+        assert fine == unit << min(5, (255 // unit).bit_length() - 1), "a step of the middle length has four bits"
+    # 300 and 600 units, spread by three tenths: log2(300 * 0.3 * sqrt(2 * pi * e)) and one more are 8.5 and 9.5 bits.
+    bits = 8 * len(streams.pack(waits(1, 300))) / 4000
+    assert 9.0 < bits < 9.5
+    assert bits < 8 * len(streams.pack(waits(1, 12))) / 4000 + 5, "25 times as fine: 4.6 bits"
+
+
 def keys_cost(keys):
     data = b"".join(struct.pack("<QQ", 7, pack_word(Kind.SEND, 1, 1)) + pack_extension(key) for key in keys)
     return len(streams.pack(data)) / len(keys)
