@@ -54,11 +54,13 @@ lint: $(VENV)/.installed ## ruff: lint and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
+# What libraries say of their types is written for the interpreter that they are installed for.
+MYPY = $(abspath $(BIN))/mypy --python-version $$($(abspath $(BIN))/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 types: $(VENV)/.installed ## mypy strict
 	$(SAY) "mypy --strict"
-	@$(BIN)/mypy -p clew
-	@cd examples/chunkstore && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p chunkstore
-	@cd examples/topologies && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml *.py
+	@$(MYPY) -p clew
+	@cd examples/chunkstore && $(MYPY) --config-file ../../pyproject.toml -p chunkstore
+	@cd examples/topologies && $(MYPY) --config-file ../../pyproject.toml *.py
 
 imports: $(VENV)/.installed ## the import rule: arrows go downward only
 	$(SAY) "import rule"

@@ -18,12 +18,13 @@ Map = Callable[[int, int, int], memoryview]
 def _choose() -> Map:
     if sys.version_info >= (3, 13):
         return lambda file, offset, length: memoryview(mmap.mmap(file, length, offset=offset, trackfd=False))
-    if os.name == "posix":
-        try:
-            return _by_libc()
-        except (ImportError, OSError, AttributeError):
-            pass
-    return lambda file, offset, length: memoryview(mmap.mmap(file, length, offset=offset))
+    else:  # to a type checker that is run by 3.13, what comes after a return without it would be out of reach
+        if os.name == "posix":
+            try:
+                return _by_libc()
+            except (ImportError, OSError, AttributeError):
+                pass
+        return lambda file, offset, length: memoryview(mmap.mmap(file, length, offset=offset))
 
 
 def _by_libc() -> Map:
