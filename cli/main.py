@@ -49,7 +49,9 @@ def call(arguments: list[str]) -> int:
         return BROKEN_PIPE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", 2)
+        named = isinstance(error, PermissionError) and isinstance(error.filename, str)
+        whose = _whose(error.filename) if named else ""
+        return _fail(f"{where}{error.strerror or error}{whose}", 2)
     except MemoryError:
         return _fail("out of memory; the run is too large for this machine", 2)
 
@@ -63,6 +65,17 @@ def _called(arguments: list[str]) -> int:
     from clew.cli.group import called
 
     return called(arguments)
+
+
+def _whose(name: str) -> str:
+    from clew.records.users import another_users
+
+    found = another_users(name)
+    if not found:
+        return ""
+    path, user = found
+    way = f"ask as that user (`sudo -u {user} clew …`), or name another --workspace"
+    return f"; {path} is user {user}'s, and runs are private: {way}"
 
 
 def _fail(message: str, code: int) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 from clew.records import control
 from clew.records.control import Entry
 from clew.records.errors import ClewError
+from clew.records.users import user_name
 
 PATIENCE = 10.0
 """Seconds that a process is given to notice."""
@@ -40,7 +41,7 @@ def entry_of(pid: int) -> tuple[Path, Entry]:
     if user is None and not _is_there(pid):
         raise AskError(f"there is no process {pid}; `clew attach --list` shows those that can be attached to")
     if user != os.getuid():
-        name = _name(user)
+        name = user_name(user)
         raise AskError(
             f"process {pid} is {f'user {name}' if name else 'another user'}'s, and only that user can attach to it: "
             f"`sudo -u {name or 'USER'} clew attach {pid}`"
@@ -57,18 +58,6 @@ def _is_there(pid: int) -> bool:
     except (OSError, OverflowError):
         return False
     return True
-
-
-def _name(user: int | None) -> str:
-    """As `sudo -u` takes it; "" when it is not known."""
-    if user is None:
-        return ""
-    try:
-        import pwd
-
-        return pwd.getpwuid(user).pw_name
-    except (ImportError, KeyError):
-        return f"#{user}"
 
 
 def ask(pid: int, request: dict[str, Any], patience: float = PATIENCE) -> dict[str, Any]:

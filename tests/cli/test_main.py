@@ -1,4 +1,5 @@
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -111,6 +112,23 @@ def test_what_the_machine_refuses_is_one_message(monkeypatch, capsys, error, cod
     monkeypatch.setattr(group.clew, "main", fails)
     assert main.call([]) == code
     assert capsys.readouterr().err == text
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_another_user_keeps_private_is_said_to_be_theirs(monkeypatch, capsys, tmp_path, there):
+    private = tmp_path / ".clew"
+    private.mkdir()
+    named = private if there else private / "runs/1"
+    error = PermissionError(13, "Permission denied", str(named))
+    owner = private.owner()
+    monkeypatch.setattr(main, "_called", lambda _words: (_ for _ in ()).throw(error))
+    assert main.call([]) == 2
+    assert capsys.readouterr().err == f"clew: {named}: Permission denied\n", "our own: nobody else can help"
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(private).st_uid + 1)
+    assert main.call([]) == 2
+    told = f"{private} is user {owner}'s, and runs are private: ask as that user (`sudo -u {owner} clew …`)"
+    told += ", or name another --workspace"
+    assert capsys.readouterr().err == f"clew: {named}: Permission denied; {told}\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(shell):
