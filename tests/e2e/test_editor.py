@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 
@@ -184,20 +183,14 @@ def test_a_baseline_shows_what_became_slower_in_the_code_and_off_is_off(editor, 
         re.compile(r"^\+[\d.]+ [mµ]s \(.+\) since shop-before, 20 requests, p < 0\.001 — why\?$")
     )
     expect(marks.first).to_be_visible()
-    settings = editor.recorded.folder / ".vscode/settings.json"
-    settings.parent.mkdir()
-    try:
-        settings.write_text('{"clew.compare.diagnostics": false}')
-        expect(marks).to_have_count(0)
-        expect(lens.first).to_be_visible()
-        settings.write_text('{"clew.compare.codeLens": false}')
-        expect(lens).to_have_count(0)
-        expect(marks.first).to_be_visible()
-        settings.write_text("{}")
-        expect(lens.first).to_be_visible()
-    finally:
-        settings.unlink(missing_ok=True)
-        settings.parent.rmdir()
+    editor.recorded.configure({"clew.compare.diagnostics": False})
+    expect(marks).to_have_count(0)
+    expect(lens.first).to_be_visible()
+    editor.recorded.configure({"clew.compare.codeLens": False})
+    expect(lens).to_have_count(0)
+    expect(marks.first).to_be_visible()
+    editor.recorded.configure({})
+    expect(lens.first).to_be_visible()
     stop_comparing(editor)
     expect(lens).to_have_count(0)
     expect(marks).to_have_count(0)
@@ -322,31 +315,26 @@ def test_a_program_is_recorded_with_its_progress_until_it_is_stopped(editor, exp
 
 
 def test_a_configured_program_is_recorded_and_everything_is_of_it_when_it_has_ended(editor, expect, sleeper):
-    settings = sleeper / ".vscode/settings.json"
-    settings.parent.mkdir()
     go_on = "import sleeper; [sleeper.work() for _ in range(300)]"
-    settings.write_text(json.dumps({"clew.record.programs": [{"name": "my job", "command": ["python", "-c", go_on]}]}))
-    try:
-        editor.open("sleeper.py", 2)
-        lens = editor.page.locator(".codelens-decoration a", has_text="300 calls")
-        expect(lens).to_have_count(0)
-        offered = editor.page.locator(".quick-input-list .monaco-list-row", has_text="my job")
-        for _ in range(6):  # settings are read when the editor has seen that their file is there
-            editor.command("Clew: Record…")
-            editor.page.locator(".quick-input-title", has_text="What to record").wait_for()
-            if offered.count():
-                break
-            editor.page.wait_for_timeout(2_000)
-            editor.page.keyboard.press("Escape")
-        offered.click()
-        expect(editor.page.locator('.statusbar-item[id="clew.clew.recording"]')).to_contain_text(
-            re.compile(r"[1-9] s · .* events")
-        )
-        expect(editor.page.locator(".notification-list-item-message", has_text="my job ended")).to_be_visible()
-        expect(lens.first).to_be_visible()
-    finally:
-        settings.unlink()
-        settings.parent.rmdir()
+    program = {"name": "my job", "command": ["python", "-c", go_on]}
+    editor.recorded.configure({"clew.record.programs": [program]})
+    editor.open("sleeper.py", 2)
+    lens = editor.page.locator(".codelens-decoration a", has_text="300 calls")
+    expect(lens).to_have_count(0)
+    offered = editor.page.locator(".quick-input-list .monaco-list-row", has_text="my job")
+    for _ in range(6):  # settings are read when the editor has seen that their file is another one
+        editor.command("Clew: Record…")
+        editor.page.locator(".quick-input-title", has_text="What to record").wait_for()
+        if offered.count():
+            break
+        editor.page.wait_for_timeout(2_000)
+        editor.page.keyboard.press("Escape")
+    offered.click()
+    expect(editor.page.locator('.statusbar-item[id="clew.clew.recording"]')).to_contain_text(
+        re.compile(r"[1-9] s · .* events")
+    )
+    expect(editor.page.locator(".notification-list-item-message", has_text="my job ended")).to_be_visible()
+    expect(lens.first).to_be_visible()
 
 
 def test_the_test_under_the_cursor_is_recorded(editor, expect, sleeper):

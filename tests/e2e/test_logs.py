@@ -25,15 +25,10 @@ def test_the_lens_of_an_error_line_walks_unless_walking_is_switched_off(editor, 
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     lens = editor.page.locator(".codelens-decoration a", has_text="walk")
     expect(lens.first).to_be_visible()
-    settings = editor.recorded.folder / ".vscode/settings.json"
-    settings.parent.mkdir()
-    try:
-        settings.write_text('{"clew.walk.enabled": false}')
-        expect(lens).to_have_count(0)
-        expect(editor.page.locator(".codelens-decoration a", has_text="why · ").first).to_be_visible()
-    finally:
-        settings.unlink(missing_ok=True)
-        settings.parent.rmdir()
+    editor.recorded.configure({"clew.walk.enabled": False})
+    expect(lens).to_have_count(0)
+    expect(editor.page.locator(".codelens-decoration a", has_text="why · ").first).to_be_visible()
+    editor.recorded.configure({})
     lens.first.click()
     expect(editor.page.locator('.statusbar-item[id="clew.clew.walk"]')).to_be_visible()
     editor.command("Clew: Walk: End")

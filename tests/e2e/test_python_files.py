@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from contextlib import contextmanager
 
 import pytest
 
@@ -20,18 +19,6 @@ def shop(editor):
     editor.pick("after")
 
 
-@contextmanager
-def settings(editor):
-    """The workspace's settings, to be written; gone at the end."""
-    file = editor.recorded.folder / ".vscode/settings.json"
-    file.parent.mkdir()
-    try:
-        yield file
-    finally:
-        file.unlink(missing_ok=True)
-        file.parent.rmdir()
-
-
 def test_calls_and_waits_stand_in_their_lines_until_they_are_switched_off(shop, expect):
     shop.open("shop/app.py", shop.recorded.line_of("shop/app.py", "stock.lookup(item)"))
     called = shop.page.locator(".view-line", has_text="stock.lookup(item)")
@@ -39,9 +26,8 @@ def test_calls_and_waits_stand_in_their_lines_until_they_are_switched_off(shop, 
     waited = shop.page.locator(".view-line", has_text="await asyncio.gather")
     expect(waited).to_contain_text(re.compile(r"waited\s[\d.]+\s.s"))
     shop.photograph("hints")
-    with settings(shop) as file:
-        file.write_text('{"clew.inlayHints.enabled": false}')
-        expect(called).not_to_contain_text("calls")
+    shop.recorded.configure({"clew.inlayHints.enabled": False})
+    expect(called).not_to_contain_text("calls")
 
 
 def test_a_hover_tells_of_a_functions_calls_and_leads_to_their_causes(shop, expect):
@@ -61,13 +47,12 @@ def test_a_lens_says_what_requests_would_gain(shop, expect):
     shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
     lens = shop.page.locator(".codelens-decoration a", has_text="20 calls").first
     expect(lens).to_contain_text(re.compile(r"of the critical path · 10 % faster: p95 of order -[\d.]+ %"))
-    with settings(shop) as file:
-        file.write_text('{"clew.whatIf.percent": 50}')
-        expect(lens).to_contain_text("50 % faster: ")
+    shop.recorded.configure({"clew.whatIf.percent": 50})
+    expect(lens).to_contain_text("50 % faster: ")
 
 
 def test_the_status_bar_names_what_is_compared_with(shop, expect):
-    item = shop.page.locator('.statusbar-item[id="clew.clew.baseline"]')
+    item = shop.baseline_item
     expect(item).to_contain_text("no baseline")
     item.click()
     shop.pick("shop-before")
@@ -81,11 +66,11 @@ def test_a_lens_has_the_parts_that_are_chosen_and_off_is_off(shop, expect):
     shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
     lens = shop.page.locator(".codelens-decoration a", has_text="20 calls")
     expect(lens.first).to_contain_text("self")
-    with settings(shop) as file:
-        file.write_text('{"clew.codeLens.parts": ["errors", "p95", "calls"]}')
-        expect(lens.first).to_have_text(re.compile(r"^p95 [\d.]+ .s · 20 calls$"))
-        file.write_text('{"clew.codeLens.enabled": false}')
-        expect(lens).to_have_count(0)
+    shop.recorded.configure({"clew.codeLens.parts": ["errors", "p95", "calls"]})
+    expect(lens.first).to_have_text(re.compile(r"^p95 [\d.]+ .s · 20 calls$"))
+    shop.recorded.configure({"clew.codeLens.enabled": False})
+    expect(lens).to_have_count(0)
+    shop.recorded.configure({})
     expect(lens.first).to_contain_text("self")
     lens.first.click()
     expect(shop.panel.locator("g.node.root", has_text="Stock.lookup")).to_be_visible()
