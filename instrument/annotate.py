@@ -75,7 +75,7 @@ class Scope:
         site = self._open.pop() if self._open else 0
         if site:
             with suppress(Exception):
-                _probe(site, Kind.EXIT if kind is None else Kind.UNWIND)()
+                _probe(site, Kind.EXIT if kind is None else Kind.UNWIND)(error)
 
 
 def send(channel: str, value: object) -> None:

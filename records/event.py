@@ -32,8 +32,8 @@ class Kind(enum.IntEnum):
 
     # Calls; no extension.
     ENTER = 1
-    EXIT = 2
-    UNWIND = 3  # the call ended by an exception
+    EXIT = 2  # the call is through: it returned, or an exception told that (an iterator's end, a cancellation)
+    UNWIND = 3  # the call ended by another exception
     SUSPEND = 4  # a generator or coroutine yielded
     RESUME = 5
 

@@ -165,7 +165,6 @@ class _Writer:
 
     def probe(self, kind: Kind, depth: int) -> bytes:
         """`depth` is the stack's before the probe."""
-        self.stack = max(self.stack, depth + 1)
         if kind not in self._probes:
             self._probes[kind] = self._act(self._make_probe(self._site, kind), depth)
         return self._probes[kind]
@@ -174,7 +173,10 @@ class _Writer:
         if type(probe) is Operand:
             self.stack = max(self.stack, depth + 2)
             return self._constant(probe.probe) + encode(LOAD_FAST, probe.parameter) + _DELETE_ITEM
-        return b"" if probe is None else self._constant(probe) + form.after_load(probe)
+        if probe is None:
+            return b""
+        self.stack = max(self.stack, depth + 1 + form.is_told(probe))
+        return form.around_load(probe, self._constant(probe))
 
     def store(self, store: Store) -> bytes:
         self.stack = max(self.stack, self._depth + 3)

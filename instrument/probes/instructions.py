@@ -44,6 +44,7 @@ SEND = _OPCODES["SEND"]
 JUMP_FORWARD = _OPCODES["JUMP_FORWARD"]
 DELETE_FAST = _OPCODES["DELETE_FAST"]
 DELETE_SUBSCR = _OPCODES["DELETE_SUBSCR"]
+CONTAINS_OP = _OPCODES["CONTAINS_OP"]
 
 JUMPS = frozenset(number for number in {*opcode.hasjrel, *getattr(opcode, "hasjump", ())} if number < 256)
 BACKWARD_JUMPS = frozenset(number for name, number in _OPCODES.items() if "JUMP_BACKWARD" in name and number < 256)

@@ -95,7 +95,7 @@ else:
                 except BaseException as error:
                     if before_unwind is not None:
                         before_unwind(error, *call)
-                    unwind()
+                    unwind(error)
                     if after_unwind is not None:
                         after_unwind(error, *call)
                     raise

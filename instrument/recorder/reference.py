@@ -19,6 +19,7 @@ from typing import Any
 from clew.instrument.recorder.budget import AROUND_NS, Budget
 from clew.instrument.recorder.chunks import Chunk
 from clew.instrument.recorder.counting import PAUSES, Counting, hottest_site
+from clew.instrument.recorder.endings import end_by
 from clew.instrument.recorder.flows import DROPPED, Flows
 from clew.instrument.recorder.store import Store
 from clew.instrument.recorder.turns import Turn, Turns
@@ -215,8 +216,15 @@ class Probe:
     def __invert__(self) -> None:
         _turns.take(_count if self.site in _counting.sites else _write, self._word, b"")
 
-    def __call__(self, *ignored: object) -> None:
-        self.__invert__()
+    def __contains__(self, error: object) -> bool:
+        self(error)
+        return False
+
+    def __call__(self, *given: Any) -> None:
+        word = self._word
+        if self.kind == Kind.UNWIND:
+            word += end_by(given[0] if given else None) - Kind.UNWIND
+        _turns.take(_count if self.site in _counting.sites else _write, word, b"")
 
     def __repr__(self) -> str:
         return f"<clew probe, site {self.site}, kind {self.kind}>"

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 
 class Probe(Protocol):
-    """Stores one kind of plain record for one site: `~probe` or `probe()`."""
+    """Stores one kind of plain record for one site: `~probe` or `probe()`; of an UNWIND, `error in probe` or
+    `probe(error)`: an EXIT, if the exception says that nothing failed."""
 
     @property
     def site(self) -> int: ...
@@ -28,7 +29,8 @@ class Probe(Protocol):
         ...
 
     def __invert__(self) -> None: ...
-    def __call__(self) -> None: ...
+    def __contains__(self, error: object, /) -> bool: ...
+    def __call__(self, *given: object) -> None: ...
 
 
 class MakeProbe(Protocol):

@@ -193,7 +193,7 @@ def _picked(found: Found, pick: str, task: Task) -> tuple[int, str]:
     elif pick == "failed":
         ended = (end >= 0) & (graph.kind[end] == Kind.UNWIND)
         if not ended.any():
-            raise NothingFound(f"none of the {wording.count(len(enter), 'call')} of {name} ended by an exception")
+            raise NothingFound(f"none of the {wording.count(len(enter), 'call')} of {name} failed")
         place = int(np.argmax(np.where(ended, graph.ts[enter], -1)))
     assert place is not None
     what = {"failed": "the last one that an exception ended"}.get(pick, f"the {pick} one")

@@ -92,8 +92,8 @@ class Errors(OfOneRun):
         rows = list(self._grouped())
         if not rows:
             raise NothingFound(
-                f"run {self.run.info.name} has no log line of level WARNING or above, and no recorded function ended by an "
-                "exception; choose another run, or record more (`clew run --spec`)"
+                f"run {self.run.info.name} has no log line of level WARNING or above, and no recorded function "
+                "failed; choose another run, or record more (`clew run --spec`)"
             )
         return [self._choice(row) for row in rows]
 

@@ -23,12 +23,15 @@ from pathlib import Path
 from typing import Any, Never
 
 from clew.instrument.probes.bytecode import Call, Probes, is_function, rewrite
+from clew.records.event import Kind
 
 VERSION = sys.version_info[:2]
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 RUN = ["FOR_ITER"] if VERSION == (3, 11) else ["UNARY_INVERT", "POP_TOP"]
 """What runs a probe that was loaded."""
+TOLD = ["CONTAINS_OP", "POP_TOP"]
+"""The same in the handler, where the exception was copied before."""
 _LEAPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
@@ -43,6 +46,9 @@ class Probe:
 
     def __next__(self) -> Never:
         raise StopIteration
+
+    def __contains__(self, error: object) -> bool:
+        return False
 
 
 class Action:
@@ -71,9 +77,13 @@ def inserted(code: types.CodeType, instructions: list[dis.Instruction]) -> set[i
         if instruction.opname != "LOAD_CONST":
             continue
         if type(instruction.argval) is Probe:
-            end = index + 1 + len(RUN)
-            found.update(range(index, end))
-            assert [item.opname for item in instructions[index + 1 : end]] == RUN
+            run, start = RUN, index
+            if instruction.argval.kind == Kind.UNWIND:
+                run, start = TOLD, index - 1
+                assert instructions[start].opname == "COPY"
+            end = index + 1 + len(run)
+            found.update(range(start, end))
+            assert [item.opname for item in instructions[index + 1 : end]] == run
             if VERSION == (3, 11) and instructions[end].opname == "JUMP_FORWARD":
                 following = instructions[end + 1 : end + 3]
                 if [item.opname for item in following] == ["SEND", "YIELD_VALUE"]:

@@ -92,12 +92,21 @@ def test_a_hover_tells_of_exceptions_and_of_what_was_waited_for(shop, expect):
 
 
 @pytest.mark.parametrize(
-    ("title", "name", "steps"), [("Errors", "errors", 5), ("Critical Path", "path", 5), ("Regression", "regression", 4)]
+    ("title", "name", "run", "steps"),
+    [
+        ("Errors", "errors", "failed-write", 5),
+        ("Critical Path", "path", "after", 5),
+        ("Regression", "regression", "after", 4),
+    ],
 )
-def test_a_guide_asks_in_the_editor_tells_in_the_panel_and_leaves_a_query_that_runs(editor, expect, title, name, steps):
+def test_a_guide_asks_in_the_editor_tells_in_the_panel_and_leaves_a_query_that_runs(
+    editor, expect, title, name, run, steps
+):
     editor.open("chunkstore/index.py")
     editor.command(f"Clew: Analyse {title}")
-    for number in (1, 2, 3):
+    editor.page.locator(".quick-input-title", has_text="(1)").wait_for()
+    editor.pick(run)
+    for number in (2, 3):
         editor.page.locator(".quick-input-title", has_text=f"({number})").wait_for()
         editor.page.keyboard.press("Enter")
     expect(editor.panel.locator(".step-found")).to_have_count(steps)

@@ -107,7 +107,7 @@ def test_a_walk_begins_at_the_call_that_failed_or_says_that_none_did(walker):
     failed = start(walker, target={"function": "shop.app:check"}, pick="failed")
     assert "ended by an exception" in failed.card.facts[0].value
     none = start(walker, target={"function": "shop.stock:Stock.lookup"}, pick="failed")
-    assert none.card is None and none.message == "None of the 20 calls of Stock.lookup ended by an exception"
+    assert none.card is None and none.message == "None of the 20 calls of Stock.lookup failed"
     # The walk before goes on.
     assert walker.step("in", Task()).moved
 

@@ -22,7 +22,8 @@ bracket_part(Bracket *self, int part, PyObject *subject, PyObject *instance, PyO
     if (self->parts[part] == NULL) {
         return 0;
     }
-    PyObject *all = part <= UNWIND    ? PyTuple_New(0)
+    PyObject *all = part == UNWIND    ? PyTuple_Pack(1, subject)
+                    : part < UNWIND   ? PyTuple_New(0)
                     : subject != NULL ? PyTuple_Pack(4, subject, instance, args, kwargs)
                                       : PyTuple_Pack(3, instance, args, kwargs);
     if (all == NULL) {
@@ -43,7 +44,7 @@ bracket_failed(Bracket *self, PyObject *instance, PyObject *args, PyObject *kwar
     PyErr_NormalizeException(&type, &value, &traceback);
     PyObject *subject = value != NULL ? value : Py_None;
     if (bracket_part(self, BEFORE_UNWIND, subject, instance, args, kwargs) < 0 ||
-        bracket_part(self, UNWIND, NULL, instance, args, kwargs) < 0 ||
+        bracket_part(self, UNWIND, subject, instance, args, kwargs) < 0 ||
         bracket_part(self, AFTER_UNWIND, subject, instance, args, kwargs) < 0) {
         Py_XDECREF(type);
         Py_XDECREF(value);

@@ -1,6 +1,6 @@
 /* Probe objects.
  *
- * Invariant: `~probe` and `probe()` give None and never raise. */
+ * Invariant: `~probe` and `probe()` give None, `error in probe` False, and they never raise. */
 
 #ifndef CLEW_PROBES_H
 #define CLEW_PROBES_H
@@ -9,11 +9,12 @@
 #include <Python.h>
 
 #include "counting.h"
+#include "endings.h"
 #include "records.h"
 #include "slab.h"
 
 /* Stores a plain record, or counts its call. */
-static COLD void probe_slow(struct probe *probe) {
+static COLD void probe_slow(struct probe *probe, PyObject *error) {
     const struct details *details = details_of(probe);
     uint64_t word = probe->word;
     if (!word) {
@@ -25,14 +26,14 @@ static COLD void probe_slow(struct probe *probe) {
         else if (call_counted(details->counted, word))
             return;
     }
-    put_slow(word);
+    put_slow(details->kind == KIND_UNWIND ? ended(word, error) : word);
 }
 
 /* The slots by which bytecode runs a probe; probes/form.py says which one it uses and why. They are all there is of the hot
  * path. The cold one is called last, so that no register is saved before it is known to be needed. */
 
 static COLD PyObject *probe_invert_slow(PyObject *object) {
-    probe_slow((struct probe *)object);
+    probe_slow((struct probe *)object, NULL);
     Py_RETURN_NONE;
 }
 
@@ -45,7 +46,7 @@ static PyObject *probe_invert(PyObject *object) {
 
 /* An iterator at its end, for ever. */
 static COLD PyObject *probe_next_slow(PyObject *object) {
-    probe_slow((struct probe *)object);
+    probe_slow((struct probe *)object, NULL);
     return NULL;
 }
 
@@ -56,8 +57,17 @@ static PyObject *probe_next(PyObject *object) {
     return NULL;
 }
 
+/* `error in probe`, at the end of a call that the exception left. */
+static int probe_contains(PyObject *object, PyObject *error) {
+    probe_slow((struct probe *)object, error);
+    return 0;
+}
+
 static PyObject *probe_vectorcall(PyObject *object, PyObject *const *arguments, size_t count, PyObject *names) {
-    return probe_invert(object);
+    if (details_of((struct probe *)object)->kind != KIND_UNWIND)
+        return probe_invert(object);
+    probe_slow((struct probe *)object, PyVectorcall_NARGS(count) == 1 ? arguments[0] : NULL);
+    Py_RETURN_NONE;
 }
 
 static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
@@ -134,11 +144,13 @@ static PyGetSetDef probe_getset[] = {
 };
 
 static PyNumberMethods probe_number = {.nb_invert = probe_invert};
+static PySequenceMethods probe_sequence = {.sq_contains = probe_contains};
 
 static PyTypeObject probe_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "clew.instrument.recorder._core.Probe",
-    .tp_doc = "Probe(site, kind): `~probe` stores a record and gives None.",
+    .tp_doc = "Probe(site, kind): `~probe` stores a record and gives None; `error in probe` and `probe(error)` that of a call\n"
+              "which the exception left.",
     .tp_basicsize = sizeof(struct probe),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = probe_new,
@@ -147,6 +159,7 @@ static PyTypeObject probe_type = {
     .tp_vectorcall_offset = offsetof(struct probe, call),
     .tp_call = PyVectorcall_Call,
     .tp_as_number = &probe_number,
+    .tp_as_sequence = &probe_sequence,
     .tp_iternext = probe_next,
     .tp_getset = probe_getset,
 };
