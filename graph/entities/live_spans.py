@@ -17,9 +17,9 @@ from clew.graph.entities.events import Happening
 from clew.graph.entities.following import Found
 from clew.graph.entities.live import OUTSIDE, LiveState, Naming, Row, table_of
 from clew.graph.entities.live import Place as Site
+from clew.graph.formats import words
 from clew.graph.formats.otlp import attributes_of
 from clew.graph.formats.source import dicts
-from clew.graph.formats.words import first, place_of
 from clew.graph.model import UNNAMED_MACHINE
 from clew.records import run
 from clew.records.alive import is_abandoned
@@ -27,8 +27,6 @@ from clew.records.errors import ClewError
 
 FILE = "otlp.jsonl"
 MOST_SPANS = 1 << 16
-_HOSTS = ("host.name", "k8s.pod.name", "container.id")
-_INSTANCES = ("service.instance.id", "process.pid")
 _AT_ONCE = 4 << 20
 
 _Call = tuple[int, int, int]
@@ -122,11 +120,10 @@ class FollowingSpans:
 
     def _resource(self, resource: Mapping[str, Any], rows: list[Row], changed: tuple[list[str], list[str]]) -> None:
         described = resource.get("resource")
-        attributes = attributes_of(described.get("attributes")) if isinstance(described, dict) else {}
-        service = first(attributes, ("service.name",)) or "unnamed"
-        host, instance = first(attributes, _HOSTS) or UNNAMED_MACHINE, first(attributes, _INSTANCES)
+        said = words.described(attributes_of(described.get("attributes")) if isinstance(described, dict) else {})
+        service, host = said.service or "unnamed", said.host or UNNAMED_MACHINE
         machine = self._naming.entity(f"machine {host}", host, "machine")
-        process = self._naming.entity(f"service {json.dumps([host, service, instance])}", service, "process")
+        process = self._naming.entity(f"service {json.dumps([host, service, *said[2:]])}", service, "process")
         for scope in dicts(resource.get("scopeSpans")):
             for span in dicts(scope.get("spans")):
                 began = int(span.get("startTimeUnixNano") or 0) - self.info.started
@@ -141,7 +138,7 @@ class FollowingSpans:
     ) -> Iterator[Row]:
         trace = span.get("traceId")
         own, caller = f"{trace} {span.get('spanId')}", span.get("parentSpanId")
-        module, function, file, line = place_of(
+        module, function, file, line = words.place_of(
             service, str(span.get("name", "")), attributes_of(span.get("attributes"))
         )
         site = self._naming.site(Site(file, line, f"{module}:{function}"))

@@ -7,7 +7,7 @@ before. Invariant: only text and numbers are taken from attributes; whatever els
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.graph.formats.collect import CLIENT, CONSUMER, FAILED, PRODUCER, SERVER, Collector, Place
 
@@ -42,15 +42,27 @@ def first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str:
     return ""
 
 
-def process_of(collector: Collector, resource: Mapping[str, Any], service: str = "") -> int:
-    """The process that a resource (Jaeger: a process's tags) describes."""
+class Process(NamedTuple):
+    service: str
+    host: str
+    instance: str
+    pid: int
+    """0 when it is not said."""
+
+
+def described(resource: Mapping[str, Any], service: str = "") -> Process:
+    """The process that a resource (Jaeger: a process's tags) describes; "" for what it does not say."""
     pid = first(resource, ("process.pid", "pid"))
-    return collector.process(
+    return Process(
         service or first(resource, ("service.name",)),
         first(resource, _HOSTS),
         first(resource, _INSTANCES),
         int(pid) if pid.isdecimal() and len(pid) < 10 else 0,
     )
+
+
+def process_of(collector: Collector, resource: Mapping[str, Any], service: str = "") -> int:
+    return collector.process(*described(resource, service))
 
 
 def thread_name(attributes: Mapping[str, Any]) -> str:

@@ -224,3 +224,26 @@ def test_the_panel_sees_services_while_their_spans_come(tmp_path):
         "web",
         "shop",
     ]
+
+
+@pytest.mark.parametrize(
+    ("described", "machine"),
+    [
+        ({"host.name": "north", "k8s.pod.name": "web-7"}, "north"),
+        ({"k8s.node.name": "node-3", "k8s.pod.name": "web-7"}, "node-3"),
+        ({"container.id": "c0ffee"}, "unnamed machine"),
+    ],
+)
+def test_a_service_runs_on_the_same_machine_while_its_spans_come_and_after(tmp_path, described, machine):
+    def boxes():
+        return {box["name"] for box in answer(session, "clew/entities", {})["boxes"]}
+
+    intake, session = OtlpIntake(tmp_path), Session(tmp_path)
+    came = _spans("web", _span(1))
+    came["resource"]["attributes"] += [
+        {"key": key, "value": {"stringValue": value}} for key, value in described.items()
+    ]
+    intake.take({"resourceSpans": [came]})
+    assert machine in boxes()
+    intake.end()
+    assert machine in boxes()
