@@ -1,7 +1,5 @@
 /** How closely the lanes of a critical path are seen: they are drawn wider than there is room, and scrolled. */
 
-import { closerBy } from "./wheel";
-
 /** How many times as wide as the room. */
 const MOST = 256;
 /** Of the room, between an edge and what is brought into sight. */
@@ -50,7 +48,7 @@ export class PathZoom {
   wheel(event: WheelEvent): void {
     if (!event.ctrlKey || !this.room) return;
     event.preventDefault();
-    this.zoomBy(closerBy(event), event.clientX - this.room.getBoundingClientRect().left);
+    this.zoomBy(Math.exp(-event.deltaY / 200), event.clientX - this.room.getBoundingClientRect().left);
   }
 
   /** As wide as it is about to be drawn, for before that there is nothing to scroll. */
