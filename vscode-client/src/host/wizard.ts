@@ -15,7 +15,12 @@ export async function askQuestions(
   const answers: string[] = [];
   for (;;) {
     const { title, question, message } = await server.ask("clew/wizard", { analysis, answers });
-    if (message) throw new Error(message);
+    if (message) {
+      if (answers.length === 0) throw new Error(message);
+      void vscode.window.showInformationMessage(`clew: ${message}`);
+      answers.pop(); // another one may lead somewhere
+      continue;
+    }
     if (!question) return { analysis, answers };
     const answer = await pick(title, question, answers.length);
     if (answer === undefined) return undefined;
