@@ -114,7 +114,7 @@ def test_a_loop_that_is_cancelled_at_the_end_has_not_failed(record):
 
 
 @pytest.mark.parametrize("error", ["KeyError", "StopIteration"])
-def test_scopes_and_wrapped_functions_end_as_functions_do(record, error):
+def test_a_scope_ends_as_a_function_does(record, error):
     run = record(
         f"""
         import clew
@@ -124,5 +124,5 @@ def test_scopes_and_wrapped_functions_end_as_functions_do(record, error):
         except {error}: pass
         """
     )
-    ((end,),) = [[placed.event.kind for placed in run.of(Kind.EXIT, Kind.UNWIND) if "part" in placed.site.qualname]]
+    (end,) = (placed.event.kind for placed in run.of(Kind.EXIT, Kind.UNWIND) if placed.site.qualname == "part")
     assert end == (Kind.EXIT if error == "StopIteration" else Kind.UNWIND)

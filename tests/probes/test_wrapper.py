@@ -72,6 +72,15 @@ def test_calls_begin_and_end_like_any_other(workshop, scope):
     assert (site.kind, site.file, site.rule) == ("builtin", "", 0)
 
 
+def test_a_call_that_only_tells_of_an_iterators_end_has_not_failed(workshop, scope):
+    workshop.write(
+        app="import _functools\ndef stop(*given): raise StopIteration\ntry: _functools.reduce(stop, [1, 2])\n"
+        "except StopIteration: pass\n"
+    )
+    run = workshop.recorded([scope("_functools", "reduce")], "app.py")
+    assert run.calls() == ["ENTER _functools:reduce", "EXIT _functools:reduce"]
+
+
 def test_who_imports_the_function_later_gets_the_wrapper(workshop, scope):
     """The standard library takes `_json.scanstring` under a name of its own."""
     workshop.write(app="import json\nprint(json.loads('[\"a\"]'), json.decoder.scanstring('a\"', 0))\n")
