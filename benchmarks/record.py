@@ -174,7 +174,8 @@ def main() -> None:
             else:
                 for found in whole.MEASURES[name](folder):
                     rows.append(row(*found))
-                    print(f"{rows[-1]['name']}: {found[2]} {found[1]}; {found[3]}: {found[4]}", flush=True)
+                    peer = "" if found[4] is None else f"; {found[3]}: {found[4]}"
+                    print(f"{rows[-1]['name']}: {found[2]} {found[1]}{peer}", flush=True)
     report("record", rows)
 
 

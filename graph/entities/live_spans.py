@@ -123,7 +123,9 @@ class FollowingSpans:
         said = words.described(attributes_of(described.get("attributes")) if isinstance(described, dict) else {})
         service, host = said.service or "unnamed", said.host or UNNAMED_MACHINE
         machine = self._naming.entity(f"machine {host}", host, "machine")
-        process = self._naming.entity(f"service {json.dumps([host, service, *said[2:]])}", service, "process")
+        process = self._naming.entity(
+            f"service {json.dumps([host, service, said.instance, said.pid])}", service, "process"
+        )
         for scope in dicts(resource.get("scopeSpans")):
             for span in dicts(scope.get("spans")):
                 began = int(span.get("startTimeUnixNano") or 0) - self.info.started

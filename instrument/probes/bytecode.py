@@ -11,7 +11,7 @@ position it came from.
     RESUME         after each later RESUME; an exception thrown into a generator resumes without one
     UNWIND         in the handler, once an exception is about to leave the frame (GeneratorExit too)
 
-A probe is a constant and what follows its LOAD_CONST; see `form`. One that acts on a parameter is an `Operand`: LOAD_CONST
+A probe is a constant and what surrounds its LOAD_CONST; see `form`. One that acts on a parameter is an `Operand`: LOAD_CONST
 probe; LOAD_FAST parameter; DELETE_SUBSCR.
 """
 

@@ -14,15 +14,7 @@ a BRANCH too), DELETE_ATTR interns the name, UNPACK_SEQUENCE asks for an iterato
 
 from __future__ import annotations
 
-from clew.instrument.probes.instructions import (
-    CONTAINS_OP,
-    COPY,
-    FOR_ITER,
-    POP_TOP,
-    UNARY_INVERT,
-    VERSION,
-    encode,
-)
+from clew.instrument.probes.instructions import CONTAINS_OP, COPY, FOR_ITER, POP_TOP, UNARY_INVERT, VERSION, encode
 from clew.records.event import Kind
 
 _AS_ITERATOR = encode(FOR_ITER)

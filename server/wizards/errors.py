@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clew.graph.query import EventQuery
 
 LEVELS = ("ERROR", "WARNING")
-"""What is looked for, the first that there is; then functions that ended by an exception."""
+"""What is looked for, the first that there is; then functions that failed."""
 RAISED = "raised"
 MAX_TEXT = 120
 

@@ -180,7 +180,7 @@ class Recorded:
             self.configure({})
 
     def configure(self, settings: dict[str, object]) -> None:
-        """Sets the workspace's settings, until the next test or to others."""
+        """Sets the workspace's settings, all of them, for the rest of the test."""
         self.settings.write_text(json.dumps(settings))
 
     def line_of(self, path: str, text: str) -> int:
