@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import gcd
 
-from clew.records import shared_codes
+from clew.records import rice, step_classes
 from clew.records.event import RECORD_SIZE
 
 MAX_CHUNK = 1 << 17
@@ -28,15 +27,10 @@ NUMBERS, WORDS, WHICH_WORD, STEPS, TAILS, RESTS, HEADS, WHICH_HEAD, CODES, FAR, 
 )
 STREAMS = 15
 
-_ONE_BYTE = 192
-"""Steps of time from this on are a class, which says how many bits they have, and those bits but the highest."""
-_LEAST_BITS = 8
+_WITH_CLASSES = 2
+"""The version of frames that have steps in classes."""
+
 _MOST_UNIT = 255
-_USUAL_BITS = 4
-"""Of a step of the middle length. Where the clock is so fine that it would have more, its lowest bits are noise: they go among
-the rests, and what is left are few different steps, in codes that are learnt soon."""
-_LEAST_NOISE = 3
-"""Bits; fewer cost what they save."""
 
 _FAR, _NEAR, _COUNTED, _NEW = 252, 253, 254, 255
 """Codes of keys that do not lie 1 … 252 extensions back."""
@@ -51,8 +45,8 @@ _UNIT = struct.Struct("<QQ")
 _SLOTS = re.compile(rb"[^\0]")
 
 
-def split(data: bytes | memoryview) -> tuple[list[bytes], list[int]]:
-    """The streams, and where in the stream of steps another code is to begin."""
+def split(data: bytes | memoryview) -> list[bytes]:
+    """The streams of frames of the newest version."""
     data = bytes(data).rstrip(b"\0")
     data += b"\0" * (-len(data) % RECORD_SIZE)
     records, firsts, texts = _units(data)
@@ -61,23 +55,18 @@ def split(data: bytes | memoryview) -> tuple[list[bytes], list[int]]:
     different_words, which = _numbered(words)
     different_heads, which_head = _numbered(heads)
     unit, steps, rests = _steps(times)
-    different_words, which = shared_codes.by_step(different_words, which, steps)
-    order = sorted(range(len(times)), key=which.__getitem__)
-    symbols, tails = _classes([steps[place] for place in order])
     first, last = (times[0], max(times[-2:])) if times else (0, 0)  # the very last may have been torn
     numbers = COUNTS.pack(
         len(times), len(different_words), len(heads), len(different_heads), len(texts) // RECORD_SIZE, unit, first, last
     )
-    streams = [
-        numbers, _planes(different_words, 8), _places(which, len(different_words)), symbols, tails, rests,
+    return [
+        numbers, _planes(different_words, 8), _places(which, len(different_words)), rice.encode(which, steps), b"", rests,
         _planes(different_heads, 8), _places(which_head, len(different_heads)), *_split_keys(keys), texts,
     ]  # fmt: skip
-    counts = Counter(which)
-    return streams, shared_codes.cuts(symbols, [counts[number] for number in range(len(different_words))])
 
 
-def join(streams: Sequence[bytes]) -> bytes:
-    """Inverse of `split`."""
+def join(streams: Sequence[bytes], version: int) -> bytes:
+    """Inverse of `split`, for streams of frames of that version, 2 or 3."""
     if len(streams) != STREAMS or len(streams[NUMBERS]) != COUNTS.size:
         raise ValueError("streams are missing")
     count, words, extended, heads, more, unit, first, _ = COUNTS.unpack(streams[NUMBERS])
@@ -85,7 +74,7 @@ def join(streams: Sequence[bytes]) -> bytes:
         raise ValueError("more than a chunk")
     which = _from_places(streams[WHICH_WORD], count, words)
     table = _from_planes(streams[WORDS], words, 8)
-    times = _times(which, streams, unit, first)
+    times = _times(which, streams, unit, first, version)
     records = b"".join(map(_UNIT.pack, times, map(table.__getitem__, which)))
     which_head = _from_places(streams[WHICH_HEAD], extended, heads)
     head_table = _from_planes(streams[HEADS], heads, 8)
@@ -139,7 +128,7 @@ def _steps(times: list[int]) -> tuple[int, list[int], bytes]:
     if not times:
         return 1, [], b""
     differences = [after - before & _WORD for before, after in pairwise(times)]
-    unit = _coarse(_unit(differences), differences)
+    unit = _unit(differences)
     if unit == 1:
         return 1, [0, *differences], b""
     since = [time - times[0] & _WORD for time in times]
@@ -164,56 +153,18 @@ def _unit(differences: list[int]) -> int:
     return 1
 
 
-def _coarse(unit: int, differences: list[int]) -> int:
-    """So many of the clock's units that a step of the middle length has `_USUAL_BITS`."""
-    bits = sorted([(number // unit).bit_length() for number in differences])
-    noise = bits[len(bits) // 2] - _USUAL_BITS if bits else 0
-    noise = min(noise, (_MOST_UNIT // unit).bit_length() - 1)
-    return unit << noise if noise >= _LEAST_NOISE else unit
-
-
-def _classes(steps: list[int]) -> tuple[bytes, bytes]:
-    """A byte for each, and the planes of the large ones' further bits."""
-    if not steps or max(steps) < _ONE_BYTE:
-        return bytes(steps), b""
-    symbols = bytearray()
-    tails = [bytearray() for _ in range(8)]
-    for step in steps:
-        if step < _ONE_BYTE:
-            symbols.append(step)
-            continue
-        bits = step.bit_length()
-        symbols.append(_ONE_BYTE + bits - _LEAST_BITS)
-        rest = step ^ 1 << bits - 1
-        for place in range((bits + 6) // 8):
-            tails[place].append(rest >> 8 * place & 0xFF)
-    return bytes(symbols), b"".join(tails)
-
-
-def _times(which: list[int], streams: Sequence[bytes], unit: int, first: int) -> list[int]:
-    """Inverse of `_steps` and `_classes`."""
-    symbols, tails, rests = streams[STEPS], streams[TAILS], streams[RESTS]
-    count = len(which)
-    if len(symbols) != count or (rests and len(rests) != count):
+def _times(which: list[int], streams: Sequence[bytes], unit: int, first: int, version: int) -> list[int]:
+    """Inverse of `_steps` and of how they are coded."""
+    rests, count = streams[RESTS], len(which)
+    if rests and len(rests) != count:
         raise ValueError("another number of times")
-    large = [symbol + _LEAST_BITS - _ONE_BYTE for symbol in symbols if symbol >= _ONE_BYTE]
-    if max(large, default=0) > 64:
-        raise ValueError("a step of more than 64 bits")
-    values = [1 << bits - 1 for bits in large]
-    at = 0
-    for place in range(8):
-        members = [number for number, bits in enumerate(large) if bits - 1 > 8 * place]
-        for number, byte in zip(members, tails[at : at + len(members)], strict=False):
-            values[number] |= byte << 8 * place  # beyond its bits in what is damaged: harmless, as sums are cut to 64
-        at += len(members)
-    if at != len(tails):
-        raise ValueError("another number of large steps")
-    value = iter(values)
-    steps = [0] * count
-    for place, symbol in zip(sorted(range(count), key=which.__getitem__), symbols, strict=True):
-        steps[place] = symbol if symbol < _ONE_BYTE else next(value)
-    units = accumulate(steps)
-    return [first + step * unit + rest & _WORD for step, rest in zip(units, rests or bytes(count), strict=True)]
+    if version == _WITH_CLASSES:
+        steps = step_classes.decode(which, streams[STEPS], streams[TAILS])
+    else:
+        steps = rice.decode(which, streams[STEPS])
+    return [
+        first + step * unit + rest & _WORD for step, rest in zip(accumulate(steps), rests or bytes(count), strict=True)
+    ]
 
 
 def _split_keys(keys: list[int]) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:

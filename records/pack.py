@@ -14,7 +14,7 @@ from clew.records.streams import MAX_CHUNK
 from clew.records.tuples import NamedTuple
 
 MAGIC = b"\xc1CLEWZ\r\n"
-VERSION = 2
+VERSION = 3
 """Of new frames. Those of version 1 are `clew.records.planes`."""
 FRAME = struct.Struct("<8sHHIII")
 """magic, version, kind, length of what was packed, length of what follows this head, its crc32."""
@@ -59,7 +59,7 @@ class Frame(NamedTuple):
             return bytes(self.body)
         head = self.header
         body = self.body[len(head) :]
-        data = planes.unpack(body) if self.version == 1 else streams.unpack(body)
+        data = planes.unpack(body) if self.version == 1 else streams.unpack(body, self.version)
         # Zeros at the end are not stored; those that fill up the last unit may be beyond it.
         return (head + data).ljust(self.length, b"\0")[: self.length]
 
@@ -124,6 +124,15 @@ def frame_at(view: memoryview, at: int) -> Frame | None:
     if zlib.crc32(body, zlib.crc32(view[at : start - _SIZE.size])) != crc:
         return None
     return Frame(kind, version, length, body, crc)
+
+
+def newer_version(view: memoryview, at: int) -> int:
+    """The version of what begins there if that is a frame of a newer clew, or else 0."""
+    head = bytes(view[at : at + FRAME.size])
+    if len(head) < FRAME.size or head[: len(MAGIC)] != MAGIC:
+        return 0
+    version: int = FRAME.unpack(head)[1]
+    return version if version > VERSION else 0
 
 
 def is_torn(view: memoryview, at: int) -> bool:

@@ -58,7 +58,12 @@ def find_packed(file: PackedFile, say: Say) -> Iterator[Chunk | Dropped]:
         return
     for offset, frame in pack.frames(data):
         if frame is None:
-            say("a packed chunk is damaged", f"{file.name}@{offset}", "the chunk")
+            place, version = f"{file.name}@{offset}", pack.newer_version(memoryview(data), offset)
+            if version:
+                what = f"packed in format {version}, this clew reads up to {pack.VERSION}; upgrade clew"
+                say(what, place, "what follows, up to what this clew can read")
+            else:
+                say("a packed chunk is damaged", place, "the chunk")
         elif frame.kind == pack.CHUNK and len(frame.header) == header.CHUNK_HEADER_SIZE:
             load = _loader(file, offset, frame.size)
             yield Chunk(f"{file.name}@{offset}", frame.header, load, raw=False, frame=frame.crc)

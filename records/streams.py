@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from clew.records import codec
 
-split: Callable[[bytes | memoryview], tuple[list[bytes], list[int]]]
-join: Callable[[Sequence[bytes]], bytes]
+split: Callable[[bytes | memoryview], list[bytes]]
+join: Callable[[Sequence[bytes], int], bytes]
 try:
     from clew.records import _codec
 except ImportError:  # no compiler was at hand: twenty times slower
@@ -28,25 +28,19 @@ _LITTLE = 48
 """Bytes from which on compression is tried."""
 _LEVEL = 3
 """Of zlib, for streams in which sequences come again."""
-_TEXT_LEVEL = 6
-"""A tenth less than with 3. Texts are few but in definitions, of which every process has some chunks only."""
-_NOISE = frozenset({codec.STEPS, codec.TAILS, codec.NEAR})
-"""Streams in which none do, only some bytes are more frequent than others: Huffman's codes alone are five times as fast."""
+_TEXT_LEVEL, _TEXT_MEMORY = 9, 9
+"""A sixth less than with 3. Texts are few but in definitions, of which every process has some chunks only."""
 
 
 def pack(data: bytes | memoryview) -> bytes:
-    parts, cuts = split(data)
     body = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(split(data)):
         if number == codec.NUMBERS:
             body.append(part)
-        elif len(part) < _LITTLE:
-            body += bytes((_STORED,)), _varint(len(part)), part
-        elif part.count(part[0]) == len(part):
+        elif len(part) >= _LITTLE and part.count(part[0]) == len(part):
             body += bytes((_REPEATED,)), _varint(len(part)), part[:1]
         else:
-            is_noise = _is_noise(part, number)
-            packed = _huffman(part, cuts if number == codec.STEPS else ()) if is_noise else _lz(part, number)
+            packed = _compressed(part, number) if len(part) >= _LITTLE and number != codec.STEPS else part
             if len(packed) < len(part):
                 body += bytes((_DEFLATED,)), _varint(len(part)), _varint(len(packed)), packed
             else:
@@ -54,8 +48,13 @@ def pack(data: bytes | memoryview) -> bytes:
     return b"".join(body)
 
 
-def unpack(body: memoryview) -> bytes:
-    """Inverse of `pack`. Raises `ValueError` for what that never made."""
+def unpack(body: memoryview, version: int) -> bytes:
+    """Inverse of `pack`, as it is or was in frames of that version. Raises `ValueError` for what that never made."""
+    return join(parts_of(body), version)
+
+
+def parts_of(body: memoryview) -> list[bytes]:
+    """The streams, as they were before they were compressed. Raises `ValueError` where there are none."""
     size = codec.COUNTS.size
     parts = [bytes(body[:size])]
     at = size
@@ -82,7 +81,7 @@ def unpack(body: memoryview) -> bytes:
             parts.append(part)
     except (zlib.error, IndexError) as error:
         raise ValueError(str(error)) from None
-    return join(parts)
+    return parts
 
 
 def extent(body: memoryview) -> tuple[int, int]:
@@ -94,27 +93,24 @@ def extent(body: memoryview) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def _is_noise(data: bytes, number: int) -> bool:
-    """So are rests, unless nearly all are the same; a few of them tell which one that would be."""
-    if number != codec.RESTS:
-        return number in _NOISE
-    return all(data.count(rest) * 2 < len(data) for rest in {*data[:: len(data) // 8]})
-
-
-def _lz(data: bytes, number: int) -> bytes:
-    packer = zlib.compressobj(_TEXT_LEVEL if number == codec.TEXTS else _LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+def _compressed(data: bytes, number: int) -> bytes:
+    level, memory, strategy = _LEVEL, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY
+    if _is_noise(data, number):
+        strategy = zlib.Z_HUFFMAN_ONLY
+    elif number == codec.TEXTS:
+        level, memory = _TEXT_LEVEL, _TEXT_MEMORY
+    packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, memory, strategy)
     return packer.compress(data) + packer.flush()
 
 
-def _huffman(data: bytes, cuts: Sequence[int]) -> bytes:
-    """With a code of its own for each part between two cuts."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_HUFFMAN_ONLY)
-    parts: list[bytes] = []
-    before = 0
-    for cut in cuts:
-        parts += packer.compress(data[before:cut]), packer.flush(zlib.Z_BLOCK)
-        before = cut
-    return b"".join([*parts, packer.compress(data[before:]), packer.flush()])
+def _is_noise(data: bytes, number: int) -> bool:
+    """Do no sequences come again, are only some bytes more frequent than others? Huffman's codes alone are five times as fast.
+
+    Rests are, unless nearly all are the same; a few of them tell which one that would be.
+    """
+    if number != codec.RESTS:
+        return number == codec.NEAR
+    return all(data.count(rest) * 2 < len(data) for rest in {*data[:: len(data) // 8]})
 
 
 def _varint(number: int) -> bytes:

@@ -5,7 +5,6 @@
    outside its buffers, and what `split` never gave raises ValueError or gives some data. Numbers are little-endian whatever the
    machine. The layout of streams is drawn in docs/trace-format.md; the names here are those of the Python twin. */
 
-#include "shared_codes.h"
 #include "join.h"
 #include "split.h"
 
@@ -49,8 +48,8 @@ static PyObject *find_end(PyObject *module, PyObject *const *arguments, Py_ssize
 
 static PyMethodDef methods[] = {
     {"find_end", (PyCFunction)(void (*)(void))find_end, METH_FASTCALL, "find_end(data, kinds): where whole records end, and why"},
-    {"split", split, METH_O, "split(data): the streams of a chunk's data, and where those of steps are best cut"},
-    {"join", join, METH_O, "join(streams): the data; ValueError for streams that are of none"},
+    {"split", split, METH_O, "split(data): the streams of a chunk's data"},
+    {"join", (PyCFunction)(void (*)(void))join, METH_FASTCALL, "join(streams, version): the data; ValueError for streams that are of none"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -59,6 +58,5 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_codec
 PyMODINIT_FUNC PyInit__codec(void) {
     inverse = STRIDE; /* of an odd number right in its lowest 3 bits; every round doubles them */
     for (int round = 0; round < 5; round++) inverse *= 2 - STRIDE * inverse;
-    weights_make();
     return PyModule_Create(&definition);
 }

@@ -3,17 +3,10 @@
 #ifndef CLEW_JOIN_H
 #define CLEW_JOIN_H
 
-#include "scratch.h"
+#include "rice.h"
+#include "step_classes.h"
 
-typedef struct {
-    const uint8_t *at;
-    Py_ssize_t length;
-} Stream;
-
-static bool refuse(const char *why) {
-    PyErr_SetString(PyExc_ValueError, why);
-    return false;
-}
+enum { WITH_CLASSES = 2 }; /* the version of frames that have steps in classes */
 
 /* A plane's values; false when there are not as many. */
 static bool from_planes64(Stream stream, Py_ssize_t count, int size, uint64_t *values) {
@@ -35,30 +28,13 @@ static bool from_places(Stream stream, Py_ssize_t count, Py_ssize_t different, u
     return true;
 }
 
-static bool times_of(Work *work, const Stream *streams, Py_ssize_t count, Py_ssize_t words, uint64_t unit, uint64_t first) {
-    Stream symbols = streams[STEPS], tails = streams[TAILS], rests = streams[RESTS];
-    if (symbols.length != count || (rests.length && rests.length != count)) return refuse("another number of times");
-    Py_ssize_t large = 0;
-    for (Py_ssize_t number = 0; number < count; number++) {
-        int bits = symbols.at[number] + LEAST_BITS - ONE_BYTE;
-        if (symbols.at[number] < ONE_BYTE) continue;
-        if (bits > 64) return refuse("a step of more than 64 bits");
-        work->bits[large] = (uint8_t)bits;
-        work->values[large++] = (uint64_t)1 << (bits - 1);
-    }
-    Py_ssize_t at = 0;
-    for (int place = 0; place < 8 && large; place++) {
-        for (Py_ssize_t number = 0; number < large; number++) {
-            if (work->bits[number] - 1 <= 8 * place) continue;
-            if (at == tails.length) return refuse("another number of large steps");
-            work->values[number] |= (uint64_t)tails.at[at++] << 8 * place;
-        }
-    }
-    if (at != tails.length) return refuse("another number of large steps");
-    sort(work, count, words);
-    large = 0;
-    for (Py_ssize_t number = 0; number < count; number++)
-        work->steps[work->order[number]] = symbols.at[number] < ONE_BYTE ? symbols.at[number] : work->values[large++];
+static bool times_of(Work *work, const Stream *streams, Py_ssize_t count, Py_ssize_t words, uint64_t unit, uint64_t first,
+                     int version) {
+    Stream rests = streams[RESTS];
+    if (rests.length && rests.length != count) return refuse("another number of times");
+    if (version == WITH_CLASSES ? !steps_of_classes(work, streams[STEPS], streams[TAILS], count, words)
+                                : !rice_decode(work, streams[STEPS], count, words))
+        return false;
     uint64_t units = 0;
     for (Py_ssize_t number = 0; number < count; number++) {
         units += work->steps[number];
@@ -107,7 +83,7 @@ static bool join_keys(Work *work, const Stream *streams, Py_ssize_t extended) {
 }
 
 /* The joined data, or NULL. Keys use the room of times, so they come first. */
-static PyObject *join_from(Work *work, const Stream *streams) {
+static PyObject *join_from(Work *work, const Stream *streams, int version) {
     if (streams[NUMBERS].length != COUNTS_SIZE) return refuse("streams are missing"), NULL;
     const uint8_t *numbers = streams[NUMBERS].at;
     Py_ssize_t count = load(numbers, 2), words = load(numbers + 2, 2), extended = load(numbers + 4, 2);
@@ -115,7 +91,7 @@ static PyObject *join_from(Work *work, const Stream *streams) {
     uint64_t unit = load(numbers + 10, 2), first = load(numbers + 12, 8);
     if (count + extended + more > UNITS || words > UNITS || heads > UNITS) return refuse("more than a chunk"), NULL;
     if (!from_places(streams[WHICH_WORD], count, words, work->which) || !from_planes64(streams[WORDS], words, 8, work->table) ||
-        !join_keys(work, streams, extended) || !times_of(work, streams, count, words, unit, first) ||
+        !join_keys(work, streams, extended) || !times_of(work, streams, count, words, unit, first, version) ||
         !from_places(streams[WHICH_HEAD], extended, heads, work->which_head) ||
         !from_planes64(streams[HEADS], heads, 8, work->head_table))
         return NULL;
@@ -147,8 +123,11 @@ static PyObject *join_from(Work *work, const Stream *streams) {
     return joined;
 }
 
-static PyObject *join(PyObject *module, PyObject *argument) {
-    PyObject *sequence = PySequence_Fast(argument, "streams are a sequence"), *joined = NULL;
+static PyObject *join(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
+    if (given != 2) return PyErr_Format(PyExc_TypeError, "join(streams, version)");
+    int version = (int)PyLong_AsLong(arguments[1]);
+    if (version == -1 && PyErr_Occurred()) return NULL;
+    PyObject *sequence = PySequence_Fast(arguments[0], "streams are a sequence"), *joined = NULL;
     if (!sequence) return NULL;
     Stream streams[STREAMS];
     if (PySequence_Fast_GET_SIZE(sequence) != STREAMS) {
@@ -163,7 +142,7 @@ static PyObject *join(PyObject *module, PyObject *argument) {
         }
         streams[at] = (Stream){(const uint8_t *)PyBytes_AS_STRING(stream), PyBytes_GET_SIZE(stream)};
     }
-    joined = join_from(&shared, streams);
+    joined = join_from(&shared, streams, version);
 done:
     Py_DECREF(sequence);
     return joined;

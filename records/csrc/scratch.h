@@ -14,11 +14,7 @@ enum {
     RECORD = 16,
     MAX_CHUNK = 1 << 17,
     UNITS = MAX_CHUNK / RECORD,
-    ONE_BYTE = 192,
-    LEAST_BITS = 8,
     MOST_UNIT = 255,
-    USUAL_BITS = 4,
-    LEAST_NOISE = 3,
     FAR = 252,
     NEAR = 253,
     COUNTED = 254,
@@ -28,11 +24,23 @@ enum {
     COUNTED_BITS = 16,
     COUNTS_SIZE = 28,
     SLOTS = 2 * UNITS,
+    STEP_BYTES = 11, /* of a step at most */
+    BEHIND = 32,     /* bytes that may be read or stored behind the steps' bits */
 };
 enum { NUMBERS, WORDS, WHICH_WORD, STEPS, TAILS, RESTS, HEADS, WHICH_HEAD, CODES, FARS, FAMILIES, NEARS, COUNTEDS, NEWS, TEXTS, STREAMS };
 
 static const uint64_t STRIDE = 0x9E3779B97F4A7C15u;
 static uint64_t inverse; /* STRIDE * inverse == 1 */
+
+typedef struct {
+    const uint8_t *at;
+    Py_ssize_t length;
+} Stream;
+
+/* What is usual somewhere: see rice.h. */
+typedef struct {
+    int32_t usual, spread, seen;
+} Context;
 
 /* What one call needs. There is one, under the interpreter's lock: from the first store to the last load, nothing is allocated
    that the garbage collector looks after, so that no other Python code runs in between. Fresh pages cost more than packing. */
@@ -41,8 +49,12 @@ typedef struct {
     uint64_t heads[UNITS + 1], keys[UNITS + 1], head_table[UNITS + 1], news[UNITS + 1], latest[UNITS + 1];
     uint16_t which[UNITS + 1], which_head[UNITS + 1], order[UNITS + 1], back[UNITS + 1], counted[UNITS + 1];
     uint32_t near[UNITS + 1], starts[UNITS + 2], texts[UNITS + 1];
-    uint8_t codes[UNITS + 1], families[UNITS + 1], symbols[UNITS + 1], rests[UNITS + 1], bits[UNITS + 1];
-    uint8_t tails[8 * (UNITS + 1)];
+    uint8_t codes[UNITS + 1], families[UNITS + 1], rests[UNITS + 1], bits[UNITS + 1];
+    uint8_t coded[STEP_BYTES * UNITS + BEHIND];
+    Context anything, of_word[UNITS + 1], of_pair[UNITS + 1];
+    uint64_t pair_names[UNITS + 1];
+    uint32_t pair_mask;
+    Py_ssize_t pairs;
     uint16_t slots[SLOTS], family_slots[SLOTS], count_slots[SLOTS]; /* of hash tables: 1 + a number, 0 for none */
     uint64_t family_names[MAX_FAMILIES], count_names[MAX_FAMILIES];
     uint16_t seen[UNITS + 1]; /* the last extension with the same key as this first one */
@@ -92,15 +104,9 @@ static inline uint32_t find(const uint16_t *slots, uint32_t mask, const uint64_t
     return at;
 }
 
-/* Where every word's records begin when they are sorted by it, and their order. */
-static void sort(Work *work, Py_ssize_t count, Py_ssize_t words) {
-    memset(work->starts, 0, (words + 1) * sizeof *work->starts);
-    for (Py_ssize_t number = 0; number < count; number++) work->starts[work->which[number] + 1]++;
-    for (Py_ssize_t word = 0; word < words; word++) work->starts[word + 1] += work->starts[word];
-    for (Py_ssize_t number = 0; number < count; number++) work->order[work->starts[work->which[number]]++] = (uint16_t)number;
-    /* Now each start is the next one's. */
-    memmove(work->starts + 1, work->starts, words * sizeof *work->starts);
-    work->starts[0] = 0;
+static bool refuse(const char *why) {
+    PyErr_SetString(PyExc_ValueError, why);
+    return false;
 }
 
 #endif

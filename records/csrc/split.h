@@ -3,7 +3,7 @@
 #ifndef CLEW_SPLIT_H
 #define CLEW_SPLIT_H
 
-#include "shared_codes.h"
+#include "rice.h"
 
 /* The different values as they first come, and which of them each is. Gives how many. */
 static Py_ssize_t numbered(Work *work, const uint64_t *values, Py_ssize_t count, uint64_t *table, uint16_t *which) {
@@ -64,23 +64,12 @@ static uint32_t unit_of(const uint64_t *times, Py_ssize_t records) {
     return 1;
 }
 
-/* So many of the clock's units that a step of the middle length has USUAL_BITS. */
-static uint32_t coarse(uint32_t unit, const uint64_t *times, Py_ssize_t records) {
-    Py_ssize_t with_bits[65] = {0}, middle = (records - 1) / 2, seen = 0;
-    for (Py_ssize_t at = 0; at + 1 < records; at++) with_bits[bit_length(divided(times[at + 1] - times[at], unit))]++;
-    int bits = 0;
-    while (bits < 64 && (seen += with_bits[bits]) <= middle) bits++;
-    int noise = bits - USUAL_BITS, most = bit_length(MOST_UNIT / unit) - 1;
-    if (noise > most) noise = most;
-    return records > 1 && noise >= LEAST_NOISE ? unit << noise : unit;
-}
-
 /* Fills in steps and rests; gives the unit. */
 static uint32_t steps_of(Work *work, Py_ssize_t count, bool *rests) {
     const uint64_t *times = work->times;
     *rests = false;
     if (!count) return 1;
-    uint32_t unit = coarse(unit_of(times, count), times, count);
+    uint32_t unit = unit_of(times, count);
     uint64_t before = 0;
     uint8_t any = 0;
     for (Py_ssize_t number = 0; number < count; number++) {
@@ -94,26 +83,6 @@ static uint32_t steps_of(Work *work, Py_ssize_t count, bool *rests) {
     }
     *rests = any != 0;
     return unit;
-}
-
-/* Gives the length of the tails. */
-static Py_ssize_t classes(Work *work, Py_ssize_t count) {
-    Py_ssize_t large = 0, length = 0;
-    for (Py_ssize_t number = 0; number < count; number++) {
-        uint64_t step = work->steps[work->order[number]];
-        if (step < ONE_BYTE) {
-            work->symbols[number] = (uint8_t)step;
-            continue;
-        }
-        int bits = bit_length(step);
-        work->symbols[number] = (uint8_t)(ONE_BYTE + bits - LEAST_BITS);
-        work->bits[large] = (uint8_t)bits;
-        work->values[large++] = step ^ (uint64_t)1 << (bits - 1);
-    }
-    for (int place = 0; place < 8 && large; place++)
-        for (Py_ssize_t number = 0; number < large; number++)
-            if (work->bits[number] - 1 > 8 * place) work->tails[length++] = (uint8_t)(work->values[number] >> 8 * place);
-    return length;
 }
 
 typedef struct {
@@ -192,8 +161,8 @@ static PyObject *bytes_of(const uint8_t *data, Py_ssize_t length) {
     return PyBytes_FromStringAndSize((const char *)data, length);
 }
 
-/* Both lists are empty; false with an exception set. */
-static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObject *streams, PyObject *cuts) {
+/* The list is empty; false with an exception set. */
+static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObject *streams) {
     while (length && !data[length - 1]) length--;
     Py_ssize_t units = (length + RECORD - 1) / RECORD, count = 0, extended = 0, more = 0;
     for (Py_ssize_t at = 0; at < units; at++) {
@@ -223,9 +192,7 @@ static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObj
     Py_ssize_t words = numbered(work, work->words, count, work->table, work->which);
     Py_ssize_t heads = numbered(work, work->heads, extended, work->head_table, work->which_head);
     uint32_t unit = steps_of(work, count, &rests);
-    by_step(work, count, words);
-    sort(work, count, words);
-    Py_ssize_t tails = classes(work, count);
+    Py_ssize_t coded = rice_encode(work, count, words);
     KeyCounts keys = split_keys(work, extended);
     uint64_t last = count ? work->times[count - 1] : 0;
     if (count > 1 && work->times[count - 2] > last) last = work->times[count - 2];
@@ -248,8 +215,8 @@ static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObj
         [NUMBERS] = bytes_of(numbers, COUNTS_SIZE),
         [WORDS] = planes64(work->table, words, 8),
         [WHICH_WORD] = planes16(work->which, count, words <= 256 ? 1 : 2),
-        [STEPS] = bytes_of(work->symbols, count),
-        [TAILS] = bytes_of(work->tails, tails),
+        [STEPS] = bytes_of(work->coded, coded),
+        [TAILS] = bytes_of(NULL, 0),
         [RESTS] = bytes_of(work->rests, rests ? count : 0),
         [HEADS] = planes64(work->head_table, heads, 8),
         [WHICH_HEAD] = planes16(work->which_head, extended, heads <= 256 ? 1 : 2),
@@ -266,21 +233,21 @@ static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObj
         whole &= parts[at] != NULL;
         PyList_SET_ITEM(streams, at, parts[at]); /* owned by the list from here on */
     }
-    return whole && add_cuts(work, words, cuts);
+    return whole;
 }
 
 static PyObject *split(PyObject *module, PyObject *argument) {
     Py_buffer data;
     if (PyObject_GetBuffer(argument, &data, PyBUF_SIMPLE) < 0) return NULL;
-    PyObject *found = NULL, *streams = PyList_New(STREAMS), *cuts = PyList_New(0);
-    if (data.len > MAX_CHUNK)
+    PyObject *streams = PyList_New(STREAMS);
+    if (data.len > MAX_CHUNK) {
         PyErr_SetString(PyExc_ValueError, "more than a chunk");
-    else if (streams && cuts && split_into(&shared, data.buf, data.len, streams, cuts))
-        found = PyTuple_Pack(2, streams, cuts);
-    Py_XDECREF(streams);
-    Py_XDECREF(cuts);
+        Py_CLEAR(streams);
+    } else if (streams && !split_into(&shared, data.buf, data.len, streams)) {
+        Py_CLEAR(streams);
+    }
     PyBuffer_Release(&data);
-    return found;
+    return streams;
 }
 
 #endif

@@ -4,16 +4,18 @@ import contextlib
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.instrument.recorder import _core, reference
-from clew.records import header, recycle
+from clew.records import header, pack, recycle
 from clew.records.collect import Collector, Totals, collect_now, locked
 from clew.records.collector import start_collector
 from clew.records.event import Kind
@@ -470,3 +472,14 @@ def test_a_collectors_finish_without_one_does_nothing(tmp_path):
     collector = Collector(tmp_path)
     assert not collector.poll(ask=True)
     assert collector.live == 0
+
+
+def test_what_a_newer_clew_packed_is_named_and_what_follows_it_is_read(small):
+    raw, packed, marks = small
+    _, frame = next(pack.frames(packed))
+    head = pack.FRAME.pack(pack.MAGIC, pack.VERSION + 1, frame.kind, frame.length, len(frame.body), 0)[:-4]
+    newer = head + struct.pack("<I", zlib.crc32(frame.body, zlib.crc32(head))) + bytes(frame.body)
+    found = parse_process(raw, "t.clew", [("t.clewz", newer + packed)])
+    says = f"packed in format {pack.VERSION + 1}, this clew reads up to {pack.VERSION}; upgrade clew"
+    assert [(problem.what, problem.where) for problem in found.problems] == [(says, "t.clewz@0")]
+    assert sum(event.kind is Kind.MARK for event in found.events()) == marks

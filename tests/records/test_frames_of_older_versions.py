@@ -53,6 +53,23 @@ def test_every_chunk_comes_back(version, chunks):
     assert [frame.unpack() for frame in found] == chunks
 
 
+def test_python_and_c_put_streams_of_version_2_together_alike():
+    for _, frame in pack.frames(packed(2)):
+        parts = streams.parts_of(frame.body[64:])
+        assert codec.join(parts, 2) == _codec.join(parts, 2)
+        for stream, place in [(stream, place) for stream in range(codec.STREAMS) for place in (0, 1, 9, 70, 299)]:
+            damaged = [*parts]
+            damaged[stream] = parts[stream][:place] + bytes([200]) + parts[stream][place + 1 :]
+            assert outcome(codec.join, damaged) == outcome(_codec.join, damaged)
+
+
+def outcome(join, parts):
+    try:
+        return join(parts, 2)
+    except ValueError:
+        return None
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_how_many_records_and_until_when_is_said_without_unpacking(version):
     found = [frame.extent() for _, frame in pack.frames(packed(version))]
