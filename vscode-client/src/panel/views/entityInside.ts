@@ -25,9 +25,12 @@ export class EntityInside {
     this.context.ask({ ...untimed(this.context.question), inside: entity, ...this.now });
   }
 
-  /** Into the container around. */
+  /** Into the container around the one that was asked for last, which may not be shown yet: two keys lead out of two containers. */
   out({ around }: EntitiesResult): void {
-    if (around.length > 0) this.leaveTo(around.at(-2)?.entity);
+    const { inside } = this.context.question;
+    if (inside === undefined) return;
+    const place = around.findIndex(({ entity }) => entity === inside);
+    this.leaveTo(around[(place < 0 ? around.length : place) - 1]?.entity);
   }
 
   /** All of them with undefined. */
