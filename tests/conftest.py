@@ -17,6 +17,13 @@ settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("clew")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says why a test failed that passed when it was run again."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.section(f"first try of {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+
+
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
     """A file system of 1.5 MB, or a loud skip where mounting is not allowed."""
