@@ -407,6 +407,16 @@ def test_a_guide_asks_and_tells_what_it_found_step_by_step(browse, expect):
     expect(page.locator(".step-found")).to_have_count(5)
 
 
+def test_where_an_answer_leads_nowhere_a_guide_says_why_and_goes_back_to_the_question(browse, expect):
+    page = browse("view=wizard&analysis=errors")
+    page.locator(".guide .choice", has_text="before").first.click()
+    said = page.locator(".guide .notice")
+    expect(said).to_contain_text("Run before has no log line of level WARNING or above")
+    expect(said.locator("code")).to_have_text("clew run --spec")
+    page.locator(".guide .answers button", has_text="before").first.click()
+    expect(page.locator(".guide .choice", has_text="failed-write")).to_be_visible()
+
+
 def test_code_that_a_guide_leads_to_keeps_its_indentation(browse, expect):
     page = browse("view=wizard&analysis=regression")
     for _question in range(3):

@@ -14,6 +14,7 @@ import {
   offset,
   place,
   shortLabel,
+  withCode,
 } from "../src/panel/model/format";
 import { fromSlice, nodesOf, search } from "../src/panel/model/graph";
 import { rowStep, start, step as go } from "../src/panel/model/navigate";
@@ -332,4 +333,14 @@ test("a key leads from row to row of a table, never out of it", () => {
     ["ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End", "Tab"].map((key) => rowStep(key, 3, 20)),
   ).toEqual([4, 2, 13, 0, 0, 19, undefined]);
   expect([rowStep("ArrowUp", 0, 20), rowStep("ArrowDown", 19, 20), rowStep("PageDown", 15, 20)]).toEqual([0, 19, 19]);
+});
+
+test.each([
+  ["no code", ["no code"]],
+  ["record more (`clew run --spec`), or less", ["record more (", "clew run --spec", "), or less"]],
+  ["`a` and `b`", ["", "a", " and ", "b", ""]],
+  ["a ` that has no pair", ["a ` that has no pair"]],
+  ["", [""]],
+])("of %j, what stands between backquotes is code", (sentence, pieces) => {
+  expect(withCode(sentence)).toEqual(pieces);
 });

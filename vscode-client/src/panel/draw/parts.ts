@@ -2,7 +2,7 @@
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from "lit";
 import { brokenPath } from "./breaks";
 import type { Location } from "../../shared/protocol";
-import { libraryPlace, place } from "../model/format";
+import { libraryPlace, place, withCode } from "../model/format";
 import type { PanelGraph } from "../model/graph";
 import { icon } from "./icons";
 import { processColours } from "./palette";
@@ -18,7 +18,7 @@ export function emptyState(title: string, message: string, command?: string): Te
       <path d="M45 43c5 6 10 6 14 3" />
     </svg>
     <h2>${title}</h2>
-    <p>${message}</p>
+    <p>${sentence(message)}</p>
     ${command ? commandLine(command) : nothing}
   </div>`;
 }
@@ -26,6 +26,11 @@ export function emptyState(title: string, message: string, command?: string): Te
 /** In place of a view of one run, where there is none. */
 export function noRun(): TemplateResult {
   return emptyState("No run yet", "Record your program in a terminal, then come back:", RECORD_COMMAND);
+}
+
+/** What the server or a view says, with commands in it as code. */
+export function sentence(text: string): unknown[] {
+  return withCode(text).map((piece, number) => (number % 2 === 1 ? html`<code>${piece}</code>` : piece));
 }
 
 export function asking(words: string): TemplateResult {
@@ -53,7 +58,7 @@ export function notice(
   action?: { name: string; run: () => void },
 ): TemplateResult {
   return html`<div class="notice ${kind}" role=${kind === "error" ? "alert" : "status"}>
-    <span>${text}</span>
+    <span>${sentence(text)}</span>
     ${action ? linkButton(action.name, action.run) : nothing}
   </div>`;
 }

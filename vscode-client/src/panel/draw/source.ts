@@ -4,6 +4,7 @@ import { createRef, ref } from "lit/directives/ref.js";
 import type { SourceResult } from "../../shared/protocol";
 import { place } from "../model/format";
 import { icon } from "./icons";
+import { sentence } from "./parts";
 
 export function sourceDrawer(
   source: SourceResult,
@@ -19,7 +20,7 @@ export function sourceDrawer(
         ${icon("close")}
       </button>
     </header>
-    ${source.message ? html`<p class="notice info">${source.message}</p>` : nothing}
+    ${source.message ? html`<p class="notice info">${sentence(source.message)}</p>` : nothing}
     <pre tabindex="0" aria-label="Source">
 ${source.lines.map((line, index) => sourceLine(line, source.firstLine + index, marked))}</pre>
   </section>`;

@@ -4,7 +4,7 @@ import { count, offset } from "../model/format";
 import { type Step, type Walk, WAYS } from "../../shared/walk";
 import type { Walker } from "../walker";
 import { icon } from "./icons";
-import { gapSample, linkButton } from "./parts";
+import { gapSample, linkButton, sentence } from "./parts";
 
 export const WAY_NAMES: Record<(typeof WAYS)[number], { mark: string; name: string; key: string }> = {
   cause: { mark: "←", name: "Cause", key: "←" },
@@ -104,7 +104,7 @@ function said({ result }: Walk): TemplateResult | typeof nothing {
       : nothing,
     ...result.gaps.map((gap) => html`<p class="because gone">${gapSample()}<span>here ${gap.text}</span></p>`),
     result.clock ? html`<p class="muted">${result.clock}</p>` : nothing,
-    result.message ? html`<p class="muted">${result.message}</p>` : nothing,
+    result.message ? html`<p class="muted">${sentence(result.message)}</p>` : nothing,
   ];
   return html`${lines}`;
 }

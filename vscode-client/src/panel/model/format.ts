@@ -91,3 +91,9 @@ function digits(value: number): string {
   if (value >= 99.95) return value.toFixed(0);
   return value >= 9.995 ? value.toFixed(1) : value.toFixed(2).replace(/\.?0+$/, "");
 }
+
+/** A sentence in pieces, every second one code: what stands between backquotes. One without its pair is a character like others. */
+export function withCode(sentence: string): string[] {
+  const pieces = sentence.split("`");
+  return pieces.length % 2 === 1 ? pieces : [sentence];
+}

@@ -1,7 +1,7 @@
 /** The critical path of what a slice was asked about, beside its graph: asked for when it is wanted first. */
 import { html, nothing, type TemplateResult } from "lit";
 import type { CriticalPathResult, PathSegment, SliceParams } from "../../shared/protocol";
-import { notice } from "../draw/parts";
+import { notice, sentence } from "../draw/parts";
 import { segmentLegend, segmentList } from "../draw/segments";
 import type { SliceQuestion } from "../kinds/slice";
 import { duration } from "../model/format";
@@ -47,7 +47,7 @@ export class SlicePath {
           : !path?.result
             ? html`<p class="muted">Asking …</p>`
             : path.result.segments.length === 0
-              ? html`<p class="muted">${path.result.message || "There is no path to show."}</p>`
+              ? html`<p class="muted">${sentence(path.result.message || "There is no path to show.")}</p>`
               : html`${segmentLegend(path.result)}
                 ${segmentList(
                   path.result,

@@ -6,7 +6,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { Newest } from "../../shared/newest";
 import type { WizardParams, WizardQuestion, WizardResult, WizardRow, WizardStep } from "../../shared/protocol";
-import { asking, commandLine, emptyState, linkButton, placeLink } from "../draw/parts";
+import { asking, commandLine, linkButton, notice, placeLink } from "../draw/parts";
 import { oneStop, rowKeys } from "../draw/rows";
 import { count } from "../model/format";
 import { ANALYSES, backTo, type Found, type Guided, nextStep, withStep } from "../model/wizard";
@@ -82,13 +82,13 @@ export class WizardView implements View<Guided, WizardResult> {
     const found = this.known;
     if (!found) return html`<div class="view">${busy > 0 ? asking("Looking …") : nothing}</div>`;
     const { asked, steps } = found;
-    if (asked.message) return html`<div class="view">${emptyState(asked.title, asked.message)}</div>`;
     const missing = nextStep(found);
     return html`<div class="view scrolling guide">
       <section class="summary">
         <h2>${asked.title}</h2>
         ${this.drawAnswers(asked)}
       </section>
+      ${asked.message ? notice("info", asked.message) : nothing}
       ${asked.question ? this.drawQuestion(asked.question) : nothing}
       <ol class="found" aria-live="polite">
         ${steps.map((step, number) => this.drawStep(step, number))}
