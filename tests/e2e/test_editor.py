@@ -7,6 +7,8 @@ import shutil
 
 import pytest
 
+from tests.e2e.conftest import PATIENCE
+
 LOG_ERROR = "Write request failed"
 
 
@@ -223,7 +225,8 @@ def test_a_reload_of_the_window_keeps_the_panel(editor, expect):
     expect(editor.panel.locator("section.path")).to_be_visible()
     editor.command("Developer: Reload Window")
     editor.page.locator(".monaco-workbench").wait_for(state="detached")
-    expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR)
+    # Editor, extensions and server start anew before the question can be asked again.
+    expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR, timeout=PATIENCE)
     expect(editor.panel.locator("section.path")).to_be_visible()
 
 

@@ -59,7 +59,7 @@ def test_a_module_that_fails_is_named_and_the_others_work(browse, expect, views)
         "export default { name: 'draws', title: 'Fails', make: () => ({ draw() { throw new Error('no such row'); } }) };"
     )
     page = browse("text=Write+request+failed")
-    expect(page.locator(".notice", has_text="none.js")).to_contain_text("its `make` is no function")
+    expect(page.locator(".notice", has_text="none.js")).to_contain_text("its make is no function")
     page.get_by_role("button", name="Fails").click()
     expect(page.locator(".own")).to_contain_text("draws.js: no such row")
     page.get_by_role("button", name="Slowest calls").click()
