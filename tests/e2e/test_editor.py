@@ -226,7 +226,7 @@ def test_a_reload_of_the_window_keeps_the_panel(editor, expect):
     editor.command("Developer: Reload Window")
     editor.page.locator(".monaco-workbench").wait_for(state="detached")
     # Editor, extensions and server start anew before the question can be asked again.
-    expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR, timeout=PATIENCE)
+    expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR, timeout=2 * PATIENCE)
     expect(editor.panel.locator("section.path")).to_be_visible()
 
 
