@@ -334,7 +334,7 @@ def test_a_configured_program_is_recorded_and_everything_is_of_it_when_it_has_en
         editor.page.keyboard.press("Escape")
     offered.click()
     expect(editor.page.locator('.statusbar-item[id="clew.clew.recording"]')).to_contain_text(
-        re.compile(r"[1-9] s · .* events")
+        re.compile(r"[1-9] s · .* events?")
     )
     expect(editor.page.locator(".notification-list-item-message", has_text="my job ended")).to_be_visible()
     expect(lens.first).to_be_visible()
