@@ -1,4 +1,4 @@
-"""Steps of time as frames of version 2, of before 0.3, have them: a byte each, which is the step or, from 192 on, how many bits
+"""Steps of time as frames of version 2, of before 0.2, have them: a byte each, which is the step or, from 192 on, how many bits
 it has. The twin of csrc/step_classes.h. Newer frames have `clew.records.rice`.
 """
 

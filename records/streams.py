@@ -16,7 +16,7 @@ split: Callable[[bytes | memoryview], list[bytes]]
 join: Callable[[Sequence[bytes], int], bytes]
 try:
     from clew.records import _codec
-except ImportError:  # no compiler was at hand: twenty times slower
+except ImportError:  # no compiler was at hand: a hundred times slower
     split, join = codec.split, codec.join
 else:
     split, join = _codec.split, _codec.join
@@ -29,7 +29,7 @@ _LITTLE = 48
 _LEVEL = 3
 """Of zlib, for streams in which sequences come again."""
 _TEXT_LEVEL, _TEXT_MEMORY = 9, 9
-"""A sixth less than with 3. Texts are few but in definitions, of which every process has some chunks only."""
+"""A fifth less than with 3. Texts are few but in definitions, of which every process has some chunks only."""
 
 
 def pack(data: bytes | memoryview) -> bytes:
