@@ -7,6 +7,7 @@ callbacks run and from which `get` and the iterators of `imap` have it.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from typing import Any
 
@@ -49,8 +50,12 @@ def _patch(module: Any) -> None:
     hook(result_class.__init__, asking(apply_site))
 
     def task_of(pool: Any) -> Any:
+        # What is sent is held by what sends, and that by the pool: it dies when its last user lets it go, as without clew.
+        alive = weakref.ref(pool)
+
         def task(item: Any) -> tuple[int, int]:
-            result = None if item is None else pool._cache.get(item[0])
+            asked = alive()
+            result = None if item is None or asked is None else asked._cache.get(item[0])
             key = getattr(result, "_clew_key", 0)
             if not key:
                 return NOTHING, 0
