@@ -1,4 +1,4 @@
-# clew: `make demo` runs the main job, `make test` passes every test; each sets up what it needs. `make help` lists the rest.
+# clew: `make demo` runs the main job, `make test` the tests before a commit; each sets up what it needs. `make help` lists the rest.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -11,13 +11,21 @@ BIN := $(VENV)/bin
 CLIENT := vscode-client
 SAY = @printf '\n\033[1m== %s\033[0m\n'
 
-.PHONY: help setup demo test lint types imports unit sanitize sanitize-all sanitize-threads fuzz soak cpython cpython-all package packages client panel vsix e2e pictures bench clean
+# A folder of tests for each of them, and `make test-FOLDER`.
+PACKAGES := api cli compare esl graph instrument query records server
+# `loadfile` keeps what a file of tests shares in one process.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile -rs
+MINUTES ?= 10
+
+.PHONY: help setup demo test test-all test-long test-client $(PACKAGES:%=test-%) lint types imports unit journey slow sanitize sanitize-all sanitize-threads fuzz soak cpython cpython-all package packages client panel vsix sdist wheels compile-commands e2e pictures bench clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@awk -F':.*## ' '/^#[+] /{printf "\n%s\n", substr($$0, 4)} /^#help /{print "  make " substr($$0, 7)} \
+	  /^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+#+ Set up and try
 # --- set-up ---------------------------------------------------------------------------------------------------------
-$(VENV)/.installed: pyproject.toml setup.py $(wildcard instrument/*/csrc/* records/csrc/* graph/csrc/* compare/csrc/*)
+$(VENV)/.installed: pyproject.toml setup.py $(shell find graph records compare instrument -path "*/csrc/*" -name "*.[ch]" 2>/dev/null)
 	$(SAY) "Python environment in $(VENV) (with $(PYTHON))"
 	@test -n "$(PYTHON)" || { echo "clew needs Python 3.11 or later: apt-get install python3 python3-venv"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "this Python cannot make virtual environments: apt-get install python3-venv"; exit 1; }
@@ -25,7 +33,7 @@ $(VENV)/.installed: pyproject.toml setup.py $(wildcard instrument/*/csrc/* recor
 	@{ $(BIN)/pip install --disable-pip-version-check --upgrade pip setuptools wheel && \
 	   $(BIN)/pip install --disable-pip-version-check -e '.[test,bench]'; } > $(VENV)/install.log 2>&1 \
 	 || { tail -n 30 $(VENV)/install.log; echo "the Python environment could not be made"; exit 1; }
-	@$(BIN)/python -c 'from clew.instrument.recorder import select; print("recorder:", select.implementation, "-", select.reason)'
+	@$(BIN)/python -c 'import sys; from clew.records.extensions import missing; sys.exit(missing() or 0)'
 	@touch $@
 
 $(CLIENT)/node_modules/.installed: $(CLIENT)/package.json $(CLIENT)/package-lock.json
@@ -44,15 +52,31 @@ demo: setup ## record a small distributed system, ask why a write failed and whi
 	@PATH="$(abspath $(BIN)):$$PATH" bash examples/chunkstore/demo.sh
 
 # --- tests ----------------------------------------------------------------------------------------------------------
-test: setup lint types imports unit ## run every test and check
-	@# The editor waits more than it works: the others run beside it. What each says is printed when it is over.
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 e2e sanitize cpython package client
+#+ Test: three tiers, and their parts
+test: setup lint types imports client unit journey ## before a commit, about 6 minutes: all but what is slow, and one way through VS Code
 	$(SAY) "All tests passed"
 
-lint: $(VENV)/.installed ## ruff: lint and format
+test-all: setup ## what `make test` leaves out, within an hour: slow tests, all editor tests, sanitizers, samples, fuzzing
+	@# The editor waits more than it works: the others run at the same time. Each one's output is printed when it ends.
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 slow e2e sanitize cpython package fuzz
+	$(SAY) "All slow tests passed"
+
+test-long: setup ## several hours: all of CPython's tests, every package, all sanitizers, long soaks and fuzzing
+	@$(MAKE) --no-print-directory cpython-all packages sanitize-all sanitize-threads soak fuzz MINUTES=60
+
+#help test-PACKAGE     the quick tests of one package, in seconds to a minute: api, cli, compare, esl, graph, instrument, query, ...
+$(PACKAGES:%=test-%): test-%: setup
+	@$(PYTEST) -m 'not slow' tests/$*
+
+test-client: client ## the checks of the VS Code client and the panel
+
+lint: $(VENV)/.installed ## ruff (lint and format), prose and spelling
 	$(SAY) "ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	$(SAY) "prose"
+	@$(BIN)/python tests/support/prose.py
+	@git ls-files -z '*.md' '*.py' '*.ts' '*.c' '*.h' '*.toml' | xargs -0 $(BIN)/codespell
 
 # What libraries say of their types is written for the interpreter that they are installed for.
 MYPY = $(abspath $(BIN))/mypy --python-version $$($(abspath $(BIN))/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -60,31 +84,42 @@ types: $(VENV)/.installed ## mypy strict
 	$(SAY) "mypy --strict"
 	@$(MYPY) -p clew
 	@cd examples/chunkstore && $(MYPY) --config-file ../../pyproject.toml -p chunkstore
+	@cd examples/bookshop && $(MYPY) --config-file ../../pyproject.toml -p bookshop
 	@cd examples/topologies && $(MYPY) --config-file ../../pyproject.toml *.py
 
 imports: $(VENV)/.installed ## the import rule: arrows go downward only
 	$(SAY) "import rule"
 	@PYTHONPATH=.typecheck $(BIN)/lint-imports --no-logo 2>/dev/null || PYTHONPATH=.typecheck $(BIN)/lint-imports
-	@$(BIN)/python -m clew.server.typescript --check
+	@$(BIN)/python -m clew.server.protocol.generate_typescript --check
+	@$(BIN)/python -m clew.records.format.generate_c --check
 
-unit: setup ## unit, property and golden tests, and the examples
+unit: setup ## unit, property and golden tests, and the examples, without the slow ones
 	$(SAY) "pytest"
-	@$(BIN)/pytest -n 2 --dist loadfile -m 'not e2e' -rsR --reruns 1 --durations 12 --durations-min 5
+	@$(PYTEST) -m 'not e2e and not slow' --durations 12 --durations-min 3
+
+slow: setup ## the slow tests, and every property with all its examples
+	$(SAY) "pytest: slow tests, and properties with all examples"
+	@$(PYTEST) -m 'not e2e and (slow or hypothesis)' --hypothesis-profile full --durations 12 --durations-min 30
+
+journey: setup ## one way through a real VS Code: a recorded error, why it happened, the panel, back to the code
+	$(SAY) "One way through a real VS Code"
+	@bash tests/e2e/install.sh
+	@$(BIN)/pytest -m journey tests/e2e -rs
 
 sanitize: $(VENV)/.installed ## the C extensions under AddressSanitizer and UBSan: the tests that reach furthest into them
 	$(SAY) "AddressSanitizer and UBSan"
-	@$(BIN)/python tests/faults/sanitize.py --quick
-	@$(BIN)/python tests/faults/sanitize.py --alone
+	@$(BIN)/python -m tests.faults.sanitize --quick
+	@$(BIN)/python -m tests.faults.sanitize --alone
 
 sanitize-all: $(VENV)/.installed ## every test of recorder, probes, adapters and faults under AddressSanitizer and UBSan, about ten minutes
-	@$(BIN)/python tests/faults/sanitize.py
-	@$(BIN)/python tests/faults/sanitize.py --alone
+	@$(BIN)/python -m tests.faults.sanitize
+	@$(BIN)/python -m tests.faults.sanitize --alone
 
 sanitize-threads: $(VENV)/.installed ## tests of threads, the recorder's and the graph's, under ThreadSanitizer
-	@$(BIN)/python tests/faults/sanitize.py --thread
+	@$(BIN)/python -m tests.faults.sanitize --thread
 
-fuzz: $(VENV)/.installed ## damaged traces for the reader, for ten minutes
-	@$(BIN)/python tests/recorder/fuzz.py --minutes 10
+fuzz: $(VENV)/.installed ## damaged traces for the reader, for MINUTES (10)
+	@$(BIN)/python tests/instrument/recorder/fuzz.py --minutes $(MINUTES)
 
 soak: $(VENV)/.installed ## ten minutes of threads, tasks, executors and forks under recording
 	@$(BIN)/python benchmarks/soak.py
@@ -111,16 +146,25 @@ client: $(CLIENT)/node_modules/.installed ## TypeScript: types, eslint, unit tes
 e2e: setup ## a real VS Code and a real browser (installed into .cache/ on first use)
 	$(SAY) "A real VS Code"
 	@bash tests/e2e/install.sh
-	@# Two editors, each with a browser, for they wait more than they work. What fails on a busy machine is tried once more, and
-	@# named as tried again (R).
-	@$(BIN)/pytest -n 2 --dist loadfile -m 'e2e and not pictures' tests/e2e -rsR --reruns 1
+	@# Two editors, each with a browser, for they wait more than they work.
+	@$(PYTEST) -m 'e2e and not pictures' tests/e2e
 
+#+ Build, measure and clean
 # --- the rest -------------------------------------------------------------------------------------------------------
 panel: server/static/index.html ## build the panel
 
 vsix: panel ## build the VS Code extension's package
 	$(SAY) "vscode-client/*.vsix"
 	@cd $(CLIENT) && npm run --silent vsix
+
+sdist: panel ## build the source distribution into dist/, with the panel
+	@.ci/wheels none
+
+wheels: panel ## build a manylinux wheel for each CPython 3.11 to 3.13 on this machine into dist/, and try each
+	@.ci/wheels
+
+compile-commands: $(VENV)/.installed ## write compile_commands.json, by which editors understand the C sources
+	@$(BIN)/python .ci/compile_commands.py
 
 pictures: setup ## pictures of each view in both themes: small ones in docs/images, all in artifacts/
 	$(SAY) "Pictures of the panel"

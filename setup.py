@@ -1,10 +1,25 @@
-"""Maps the folders at the top onto the package `clew`, and builds the C core where there is a compiler."""
+"""Map the folders at the top onto the package `clew`, build its C extensions, and build the panel with Node.
 
+Without Node the package lacks the panel. `CLEW_COMPLETE_BUILD=1` makes the build fail instead: for releases.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
-FOLDERS = ("records", "instrument", "esl", "graph", "compare", "server", "cli")
+COMPLETE = bool(os.environ.get("CLEW_COMPLETE_BUILD"))
+ROOT = Path(__file__).resolve().parent
+CLIENT = ROOT / "vscode-client"
+PANEL = ROOT / "server" / "static" / "index.html"
+FOLDERS = ("records", "source", "instrument", "esl", "graph", "compare", "query", "server", "cli")
 
 
 def packages() -> dict[str, str]:
@@ -21,15 +36,19 @@ def packages() -> dict[str, str]:
 PACKAGES = packages()
 
 
-def part_in_c(module: str, *headers: str, optimise: int) -> Extension:
-    """Built of the file of its name in its folder's `csrc`, with the headers beside that. Optional: without a compiler the
-    Python twins are used; of the recorder's, `clew run` says so."""
-    folder, _, name = module.rpartition(".")
-    place = f"{folder.replace('.', '/')}/csrc"
+KERNELS = "graph/kernel/csrc"
+FORMAT = "records/format/csrc"
+"""The generated header of the trace format."""
+
+
+def extension(module: str, source: str, *include: str, optimise: int = 2, optional: bool = False) -> Extension:
+    """The extension `clew.MODULE`. Its headers lie next to its source, in `FORMAT` and in the folders of `include`."""
+    folders = [source.rpartition("/")[0], FORMAT, *include]
     return Extension(
         f"clew.{module}",
-        sources=[f"{place}/{name.removeprefix('_')}.c"],
-        depends=sorted([*glob(f"{place}/*.h"), *headers]),
+        sources=[source],
+        include_dirs=folders,
+        depends=sorted(header for folder in folders for header in glob(f"{folder}/**/*.h", recursive=True)),
         extra_compile_args=[
             f"-O{optimise}",
             "-std=c11",
@@ -38,36 +57,129 @@ def part_in_c(module: str, *headers: str, optimise: int) -> Extension:
             "-Wextra",
             "-Wno-unused-parameter",
         ],
-        optional=True,
+        optional=optional,
     )
 
 
+def kernel(name: str, *include: str) -> Extension:
+    """One of the graph's kernels: a folder of `graph/kernel/csrc`."""
+    return extension(
+        f"graph.kernel._{name}",
+        f"{KERNELS}/{name}/{name}.c",
+        f"{KERNELS}/common",
+        *(f"{KERNELS}/{name}/{folder}" for folder in include),
+        optimise=3,
+    )
+
+
+RECORDER = [extension("instrument.recorder._core", "instrument/recorder/csrc/core.c")]
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    RECORDER = []  # which relies on the GIL: clew only analyses there
+
+EXTENSIONS = [
+    extension("records.compress._codec", "records/compress/csrc/codec.c"),
+    *RECORDER,
+    extension("instrument.probes._entry", "instrument/probes/csrc/entry.c"),
+    kernel("structure", "python"),
+    kernel("ingest"),
+    kernel("timeline"),
+    extension("compare.patterns._sequitur", "compare/patterns/csrc/sequitur.c", f"{KERNELS}/common", optimise=3),
+    extension("graph.runtime._file_malloc", "graph/runtime/csrc/file_malloc.c", optional=True),  # Linux with glibc only
+]
+
+
+def panel_is_current() -> bool:
+    """Whether the built panel exists and is newer than its sources. A source distribution has the panel without sources."""
+    if not PANEL.is_file():
+        return False
+    sources = [*CLIENT.glob("src/**/*"), *CLIENT.glob("*.mjs"), *CLIENT.glob("package*.json")]
+    built = PANEL.stat().st_mtime
+    return all(source.stat().st_mtime <= built for source in sources if source.is_file())
+
+
+def npm_problem(npm: str, *arguments: str) -> str:
+    """Run npm in the client's folder. Return an empty string, or the reason for the failure."""
+    done = subprocess.run(
+        [npm, *arguments],
+        cwd=CLIENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if done.returncode == 0:
+        return ""
+    sys.stderr.write(done.stdout.decode(errors="replace"))
+    return f"`npm {' '.join(arguments)}` failed"
+
+
+def panel_problem() -> str:
+    """Build the panel unless it is current. Return an empty string, or the reason why the panel is missing or old."""
+    if panel_is_current():
+        return ""
+    if not CLIENT.is_dir():
+        return "this source tree has no vscode-client folder"
+    npm = shutil.which("npm")
+    if npm is None:
+        return "npm was not found"
+    installed = CLIENT / "node_modules" / ".installed"  # the Makefile uses the same file
+    if not installed.is_file() or installed.stat().st_mtime < (CLIENT / "package-lock.json").stat().st_mtime:
+        problem = npm_problem(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+        if problem:
+            return problem
+        installed.touch()
+    return npm_problem(npm, "run", "--silent", "build")
+
+
+def build_panel() -> None:
+    """Build the panel where that is possible. A package without the panel still records and answers on the command line."""
+    problem = panel_problem()
+    if problem and COMPLETE:
+        raise SystemExit(f"clew: {problem}: the panel cannot be built")
+    if problem:
+        state = "an old panel" if PANEL.is_file() else "no panel, so `clew view` and `clew report` will not work"
+        sys.stderr.write(
+            f"clew: {problem}; the package gets {state}. Install Node.js 20 or later and install clew again, "
+            "or install clew from a wheel.\n"
+        )
+
+
+class BuildWithPanel(build_py):
+    """Copies the Python modules, and the panel with them. An editable install uses the panel that `make panel` builds."""
+
+    def run(self) -> None:
+        if not self.editable_mode:
+            build_panel()
+            self.remove_old_copies()
+        super().run()
+
+    def remove_old_copies(self) -> None:
+        """Empty setuptools' build folder but for extensions: files that were since moved or deleted must not be packed."""
+        for path in Path(self.build_lib, "clew").glob("**/*"):
+            if path.is_file() and path.suffix not in (".so", ".pyd"):
+                path.unlink()
+
+
+class SourceWithPanel(sdist):
+    """Packs the sources and the built panel, so that an installation from them needs no Node."""
+
+    def run(self) -> None:
+        build_panel()
+        super().run()
+
+
 setup(
+    cmdclass={"build_py": BuildWithPanel, "sdist": SourceWithPanel},
     packages=list(PACKAGES),
     package_dir=PACKAGES,
+    include_package_data=False,  # MANIFEST.in lists what a source distribution needs, C sources among it; a wheel needs less
     package_data={
+        "": ["*.pyi"],
         "clew": ["py.typed"],
-        "clew.compare": ["*.pyi", "csrc/*"],
-        "clew.esl": ["*.lark", "reference.md", "packs/*.esl", "packs/costs.json"],
-        "clew.graph": ["*.pyi", "csrc/*"],
-        "clew.instrument.probes": ["*.pyi", "csrc/*"],
-        "clew.instrument.recorder": ["*.pyi", "csrc/*"],
-        "clew.records": ["*.pyi", "csrc/*"],
+        "clew.esl": ["reference.md"],
+        "clew.esl.packs": ["*.esl", "costs.json"],
+        "clew.esl.syntax": ["*.lark"],
         "clew.server": ["static/*", "static/**/*"],
     },
-    ext_modules=[
-        part_in_c("records._codec", optimise=2),
-        part_in_c("instrument.recorder._core", optimise=2),
-        part_in_c("instrument.probes._entry", optimise=2),
-        # Without it the graph answers with numpy.
-        part_in_c("graph._kernel", optimise=3),
-        # Without it graphs are made with numpy, and walks in Python.
-        part_in_c("graph._ingest", optimise=3),
-        # Without it the timeline's tiles are made in Python.
-        part_in_c("graph._timeline", optimise=3),
-        # Without it what repeats is found in Python.
-        part_in_c("compare._sequitur", "graph/csrc/buffers.h", optimise=3),
-        # Without it a graph is made in memory, however large it is.
-        part_in_c("graph._scratch", optimise=2),
-    ],
+    ext_modules=EXTENSIONS,
 )

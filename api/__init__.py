@@ -9,27 +9,26 @@ its asserts.
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew.graph.query import Run as Run
-    from clew.graph.query import open_run as open
     from clew.instrument.annotate import extract as extract
     from clew.instrument.annotate import inject as inject
     from clew.instrument.annotate import mark as mark
     from clew.instrument.annotate import scope as scope
     from clew.instrument.annotate import send as send
     from clew.instrument.annotate import use as use
-    from clew.instrument.control import control as control
+    from clew.instrument.attach.signal_handler import control as control
+    from clew.query.api import Run as Run
+    from clew.query.api import open_run as open
 
 __version__ = "0.1.0"
 
 _NAMES = {
-    "open": ("clew.graph.query", "open_run"),
-    "Run": ("clew.graph.query", "Run"),
-    "control": ("clew.instrument.control", "control"),
+    "open": ("clew.query.api", "open_run"),
+    "Run": ("clew.query.api", "Run"),
+    "control": ("clew.instrument.attach.signal_handler", "control"),
     **{name: ("clew.instrument.annotate", name) for name in ("scope", "send", "use", "mark", "inject", "extract")},
 }
 __all__ = ["Run", "control", "extract", "inject", "mark", "open", "scope", "send", "use"]
@@ -39,26 +38,13 @@ def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'clew' has no attribute {name!r}; it has {', '.join(sorted(_NAMES))}")
     module, attribute = _NAMES[name]
-    value = _loaded(module, attribute)
-    if module == "clew.graph.query":
-        _provide_comparisons()
+    try:
+        value = getattr(importlib.import_module(module), attribute)
+    except ImportError:
+        from clew.records.extensions import missing
+
+        if absent := missing():
+            raise SystemExit(f"clew: {absent}") from None
+        raise
     globals()[name] = value
     return value
-
-
-_COMPARISONS = {
-    "diff": ("clew.compare.mutations", "compare"),
-    "localize": ("clew.compare.suspects", "localize"),
-    "patterns": ("clew.compare.patterns", "find_patterns"),
-}
-"""What the query API reaches in the room above it, by the name of the question."""
-
-
-def _provide_comparisons() -> None:
-    provide = _loaded("clew.graph.comparing", "provide")
-    for question, (module, attribute) in _COMPARISONS.items():
-        provide(question, functools.partial(_loaded, module, attribute))
-
-
-def _loaded(module: str, attribute: str) -> Any:
-    return getattr(importlib.import_module(module), attribute)

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from recording.report import report
 
-from clew.records.collector import start_collector
-from clew.records.plan import Plan, dump
-from clew.records.run import RUN_VARIABLE, create_run
+from clew.records.collector.launch import start_collector
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import RUN_VARIABLE, create_run
 
 EXAMPLES = """examples:
   python benchmarks/asyncio_hooks.py                     all workloads, 40 rounds

@@ -18,15 +18,15 @@ from statistics import median
 
 import numpy as np
 
-from clew.graph.engines.engine import PartsEngine
-from clew.graph.engines.folder import partition, read_manifest
-from clew.graph.engines.opened import open_parts
-from clew.graph.engines.search import Ask
-from clew.graph.machines import Machine
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
-from clew.graph.ops.slice import slice_events
-from clew.records.event import Kind
-from clew.records.run import RunInfo
+from clew.graph.model.graph import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
+from clew.graph.model.machines import Machine
+from clew.graph.ops.slicing.interval import slice_events
+from clew.query.engines.engine import PartsEngine
+from clew.query.engines.open import open_parts
+from clew.query.engines.partial_slice import Ask
+from clew.query.engines.partition_files import partition, read_manifest
+from clew.records.format.event import Kind
+from clew.records.run.directory import RunInfo
 
 REGION = 7
 """Events of a region, and per edge 2.2 events, as in the paper."""

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 import pandas
-from requests_data import EVENTS
+from synthetic.requests import EVENTS
 
-from clew.compare.mutations import compare
-from clew.graph.ops.flows import Flows
-from clew.graph.query import open_run
+from clew.compare.requests.diff import compare
+from clew.graph.ops.flows.flows import Flows
+from clew.query.api import open_run
 
 
 def seconds(work: Callable[[], Any]) -> tuple[float, float, Any]:
@@ -40,7 +40,7 @@ def seconds(work: Callable[[], Any]) -> tuple[float, float, Any]:
 def written(place: Path, requests: int, categories: int, seed: int, slower: int | None) -> Path:
     """By a process of its own, so that what it takes is not measured."""
     code = (
-        "from pathlib import Path; from requests_data import write_requests; "
+        "from pathlib import Path; from synthetic.requests import write_requests; "
         f"print(write_requests(Path({str(place)!r}), {requests}, {categories}, seed={seed}, slower={slower}))"
     )
     made = subprocess.run(

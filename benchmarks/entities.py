@@ -25,7 +25,7 @@ from rows import row
 from clew.graph.entities.events import EntityEvents, Happening
 from clew.graph.entities.fold import Fold, State
 from clew.graph.entities.nesting import nesting
-from clew.graph.entities.play import lines
+from clew.graph.entities.playback import lines
 
 T = TypeVar("T")
 

@@ -17,12 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from esl_data import FILES, RULES, make_spec, make_workspace
+from synthetic.esl import FILES, RULES, make_spec, make_workspace
 
-from clew.server.features.esl import hover
-from clew.server.features.esl.spec_text import SpecText
-from clew.server.session import Session, Task
-from clew.server.specs import Specs
+from clew.server.lsp.features.esl import hover
+from clew.server.lsp.features.esl.spec_text import SpecText
+from clew.server.session.session import Session, Task
+from clew.server.session.specs import Specs
 
 BAR_MS = 50.0
 

@@ -30,14 +30,13 @@ from graph_data.make import Data, load, make
 from graph_data.peers import LARGEST, PEERS
 from graph_data.questions import ask as ask_questions
 
-from clew.graph.kernel import implementation
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
-from clew.graph.ops.aggregate import AggregateGraph, aggregate
-from clew.graph.ops.condense import condenser
-from clew.graph.ops.slice import slice_events
-from clew.graph.structure import Structure
-from clew.records.event import Kind
-from clew.records.run import RunInfo
+from clew.graph.model.graph import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
+from clew.graph.model.structure_plane import Structure
+from clew.graph.ops.aggregation.aggregate import AggregateGraph, aggregate
+from clew.graph.ops.aggregation.by_region import condenser
+from clew.graph.ops.slicing.interval import slice_events
+from clew.records.format.event import Kind
+from clew.records.run.directory import RunInfo
 
 EXAMPLES = """examples:
   python benchmarks/graph.py --size 1M                          every library, seconds
@@ -468,7 +467,6 @@ def main() -> None:
         parser.error(f"no such library: {', '.join(unknown)}; choose of {', '.join(PEERS)}")
     if options.size < 20_000:
         parser.error("give at least 20K events")
-    print(f"kernel: {implementation}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.data or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

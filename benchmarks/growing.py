@@ -25,17 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recorded import write_run
+from synthetic.runs import write_run
 
-from clew.graph.build import build
-from clew.graph.growing import GROWING_FOLDER, Growing, growing
-from clew.graph.reading import read_columns
-from clew.graph.store import open_graph
-from clew.records import header as h
-from clew.records import pack
-from clew.records.packed import PackedFiles, key_of
-from clew.records.reader import read_run
-from clew.records.run import load_run, packed_files, save_run, trace_files
+from clew.graph.build.builder import build
+from clew.graph.build.read_columns import read_columns
+from clew.graph.store.incremental_cache import GROWING_FOLDER, Growing, growing
+from clew.graph.store.store import open_graph
+from clew.records.compress import block
+from clew.records.compress.compressed_files import PackedFiles, key_of
+from clew.records.format import header as h
+from clew.records.read.reader import read_run
+from clew.records.run.directory import load_run, packed_files, save_run, trace_files
 
 ASKED = 0.2
 SHARE = 100
@@ -192,7 +192,7 @@ def unpacked(folder: Path) -> tuple[Chunks, Chunks]:
         chunks = [data[at : at + h.CHUNK_SIZE] for at in range(0, len(data), h.CHUNK_SIZE)]
         for path in packed_files(trace):
             chunks += [
-                frame.unpack() for _, frame in pack.frames(path.read_bytes()) if frame and frame.kind == pack.CHUNK
+                frame.unpack() for _, frame in block.frames(path.read_bytes()) if frame and frame.kind == block.CHUNK
             ]
         events = [chunk for chunk in chunks if key_of(chunk[: h.CHUNK_HEADER_SIZE])[0] == h.ChunkKind.EVENTS]
         # As they were claimed, thread after thread in turn.

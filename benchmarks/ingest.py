@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 import duckdb
 import numpy as np
 import pyarrow as pa
-from recorded import write_run
+from synthetic.runs import write_run
 
-from clew.graph.build import build
-from clew.graph.model import ExecutionGraph
-from clew.graph.store import fingerprint, save
-from clew.graph.texts import as_strings
+from clew.graph.build.builder import build
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.model.text_templates import as_strings
+from clew.graph.store.store import fingerprint, save
 
 
 class Took(NamedTuple):

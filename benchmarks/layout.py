@@ -27,11 +27,11 @@ from typing import Any
 from rows import row
 
 from clew.graph.entities.events import Happening
-from clew.graph.entities.find import entities_of
 from clew.graph.entities.fold import Fold
 from clew.graph.entities.nesting import nesting
-from clew.graph.entities.play import lines
-from clew.graph.store import open_graph
+from clew.graph.entities.playback import lines
+from clew.graph.entities.source import entities_of
+from clew.graph.store.store import open_graph
 
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "vscode-client"
@@ -135,13 +135,13 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def measured(systems: dict[str, Any]) -> dict[str, Any]:
-    """By system what `test/layoutFigures.ts` tells."""
+    """By system what `test/benchmark/layoutClarity.ts` tells."""
     bundler = CLIENT / "node_modules" / ".bin" / "esbuild"
     if not bundler.exists():
         sys.exit(f"{bundler} is not there: `npm ci` in {CLIENT.name} installs it")
     with tempfile.TemporaryDirectory(prefix="clew-layout-") as folder:
         bundle = Path(folder) / "figures.cjs"
-        source = CLIENT / "test" / "layoutFigures.ts"
+        source = CLIENT / "test" / "benchmark" / "layoutClarity.ts"
         options = ["--bundle", "--platform=node", "--format=cjs", "--log-level=warning", f"--outfile={bundle}"]
         subprocess.run([bundler, source, *options], check=True)
         given = json.dumps(systems)

@@ -24,14 +24,14 @@ from pathlib import Path
 import numpy as np
 from localize_faults import KINDS, Case, make_case, make_healthy
 
-from clew.compare.slowness import mean_by_request
-from clew.compare.statistics import Samples, mann_whitney
-from clew.compare.suspects import localize
-from clew.compare.visits import Sides, two_sides
-from clew.graph.formats.reading import read_files
-from clew.graph.ops.flows import Flows
-from clew.graph.query import Run
-from clew.records.run import RunInfo
+from clew.compare.localize.latency_evidence import mean_by_request
+from clew.compare.localize.ranking import localize
+from clew.compare.localize.visits import Sides, two_sides
+from clew.compare.stats.tests import Samples, mann_whitney
+from clew.graph.formats.read_files import read_files
+from clew.graph.ops.flows.flows import Flows
+from clew.query.api import Run
+from clew.records.run.directory import RunInfo
 
 PERIODS = ("healthy-0129", "healthy-0130")
 ASKED = {"latency": (0.80, 0.92), "structural": (0.70, 0.90)}

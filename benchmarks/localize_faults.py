@@ -25,8 +25,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clew.compare.visits import Mask, Side, two_sides
-from clew.graph.ops.flows import Flows
+from clew.compare.localize.visits import Mask, Side, two_sides
+from clew.graph.ops.flows.flows import Flows
 
 KINDS = ("delay", "cpu", "exception", "return")
 LATENCY = ("delay", "cpu")

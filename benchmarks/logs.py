@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from store import make_graph, timed
 
-from clew.graph.event import LEVEL_NAMES
-from clew.graph.logs.find import find_line
 from clew.graph.logs.lines import LogFile
-from clew.graph.logs.messages import Messages, messages_of
-from clew.graph.model import ExecutionGraph
-from clew.graph.store import fingerprint, open_graph, save
-from clew.records.plan import Plan, dump
-from clew.records.run import create_run, finish_run
+from clew.graph.logs.match_line import find_line
+from clew.graph.logs.message_index import Messages, messages_of
+from clew.graph.model.event import LEVEL_NAMES
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.store.store import fingerprint, open_graph, save
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import create_run, finish_run
 
 ROUNDS, BAR_MS = 5, 50.0
 

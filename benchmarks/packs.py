@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from packs_data import OPERATIONS, Operation
+from from_tests import load
+from synthetic.packs import OPERATIONS, Operation
 
 ROOT = Path(__file__).resolve().parents[1]
 COSTS = ROOT / "esl" / "packs" / "costs.json"
@@ -40,9 +41,7 @@ print((time.process_time_ns() - began) / {times} / 1000)
 
 @contextmanager
 def redis_server() -> Iterator[dict[str, str]]:
-    sys.path.insert(0, str(ROOT))
-    from tests.packs.redis_server import serving
-
+    serving = load("support/programs/redis_server.py").serving
     with tempfile.TemporaryDirectory(prefix="clew", dir="/tmp") as folder, serving(Path(folder)) as path:
         yield {"REDIS": path}
 

@@ -30,15 +30,14 @@ from typing import Any
 import numpy as np
 from panel_entities import entities, live
 from panel_measures import BLANK, HEIGHT, MEASURE, ROOT, WIDTH, frames_of, percentile, served
-from patterns_data import graph_of
 from rows import row
+from synthetic.patterns import graph_of
 
-from clew.graph import store
-from clew.records.run import finish_run, load_run
+from clew.graph.store import store
+from clew.records.run.directory import finish_run, load_run
 from clew.server.handlers import answer
-from clew.server.session import Session
+from clew.server.session.session import Session
 
-CACHE = Path(os.environ.get("CLEW_E2E_CACHE", ROOT / ".cache" / "e2e"))
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -178,7 +177,7 @@ ROUNDS = 15
 def layouts(browser: Any, _workspace: Path, _options: argparse.Namespace) -> list[dict[str, Any]]:
     """The panel's own layouts on random graphs, in the browser; of a flow with all that is drawn of it."""
     client = ROOT / "vscode-client"
-    bundle = [str(client / "node_modules/.bin/esbuild"), "test/layoutTimes.ts", "--bundle", "--format=iife"]
+    bundle = [str(client / "node_modules/.bin/esbuild"), "test/benchmark/layoutTimes.ts", "--bundle", "--format=iife"]
     made = subprocess.run(
         [*bundle, "--minify", "--global-name=layouts"], cwd=client, capture_output=True, text=True, check=True
     )
@@ -315,11 +314,10 @@ def main() -> None:
     unknown = set(options.views.split(",")) - set(VIEWS)
     if unknown or options.events < 1000 or options.seconds <= 0 or options.tiles < 1:
         parser.error(f"views are {', '.join(VIEWS)}; give at least 1,000 events, some seconds and a tile")
-    sys.path.append(str(CACHE / "python"))
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        sys.exit(f"Playwright is not in {CACHE / 'python'}; run tests/e2e/install.sh")
+        sys.exit("Playwright is not installed; run tests/e2e/install.sh")
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.exit("there is no chromium; apt-get install chromium")

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from panel_measures import BLANK, HEIGHT, MEASURE, ROOT, WIDTH, frames_of, percentile, served
+from from_tests import load
+from panel_measures import BLANK, HEIGHT, MEASURE, WIDTH, frames_of, percentile, served
 from rows import row
 
-from clew.records.event import Kind
-from clew.records.plan import Plan, dump
-from clew.records.run import create_run, save_run
+from clew.records.format.event import Kind
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import create_run, save_run
 
 ENTITIES, CONTAINERS, EACH_SECOND = 1000, 20, 10_000
 PLAYED = 10
@@ -27,12 +28,9 @@ PLAYED = 10
 
 def record_entities(workspace: Path) -> None:
     """A run that tells of 1,000 entities in containers, of which each moves now and then, and all talk to each other."""
-    sys.path.insert(0, str(ROOT))
-    from tests.graph.conftest import RunFolder
-
     folder, info = create_run(workspace, name="entities", command=["app"], spec="", plan=dump(Plan()), cwd=workspace)
     save_run(folder, info)
-    run = RunFolder(folder, info)
+    run = load("support/runs/records.py").RunFolder(folder, info)
     thread = run.process().thread()
     site, choose = run.processes[0].site("act"), np.random.default_rng(1)
     near = choose.integers(0, ENTITIES, (ENTITIES, 3))

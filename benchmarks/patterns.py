@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from patterns_data import FUNCTIONS, graph_of
+from from_tests import load
+from synthetic.patterns import FUNCTIONS, graph_of
 
-from clew.compare import sequitur_reference, walks
-from clew.compare.activations import activations_of
-from clew.compare.patterns import find_patterns
-from clew.compare.sequitur import infer
+from clew.compare.patterns.activations import activations_of
+from clew.compare.patterns.find import find_patterns
+from clew.compare.patterns.sequitur import infer
+
+sequitur = load("oracles/sequitur.py")
 
 
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -64,8 +66,6 @@ def main() -> None:
         return
     if not 1000 <= options.few < options.events or options.rounds < 1:
         parser.error("give at least 1,000 events, more of the thread than it is compared with, and 1 round")
-    if not walks.in_c:
-        sys.exit("Sequitur is not built in C here; there is nothing to compare")
     measure(options.events, options.few, options.rounds)
 
 
@@ -87,7 +87,7 @@ def measure(events: int, few: int, rounds: int) -> None:
         f"Sequitur: {own:.0f} ns an event of {events / 1e6:g} M, {statistics.median(small):.0f} of {few / 1e6:g} M; "
         f"{len(grammar):,} rules, {len(grammar.symbol):,} symbols"
     )
-    took, _ = seconds(lambda: sequitur_reference.infer(first.tolist()))
+    took, _ = seconds(lambda: sequitur.infer(first.tolist()))
     twin = took / len(first) * 1e9 / statistics.median(small)
     print(f"in Python {took / len(first) * 1e9:.0f} ns an event: {twin:.0f} times as long")
     done = subprocess.run(

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from recording.report import report
 
-from clew.instrument.launch import environment
-from clew.records.plan import Plan, dump
-from clew.records.run import create_run
+from clew.instrument.run_environment import environment
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import create_run
 
 EXAMPLES = """examples:
   python benchmarks/processes.py                 all workloads, 11 rounds

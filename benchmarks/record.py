@@ -29,7 +29,6 @@ EXAMPLES = """examples:
   python benchmarks/record.py                      everything, about seven minutes
   python benchmarks/record.py --seconds 5 fib      a quick look at one program
   python3.13 benchmarks/record.py                  another interpreter, which has clew, its C core and the extra `bench`
-  CLEW_RECORDER=python python benchmarks/record.py fib   the pure-Python recorder
   python benchmarks/record.py --docs --python python3.12 --python python3.13
                                                    on this and two more interpreters, into the tables of docs/recording.md
 """

@@ -28,9 +28,9 @@ import numpy as np
 from rows import row
 
 from clew.graph.entities.events import Happening
-from clew.graph.entities.find import entities_of
-from clew.graph.store import open_graph
-from clew.server.relay.lifetime import ensure_relay
+from clew.graph.entities.source import entities_of
+from clew.graph.store.store import open_graph
+from clew.server.relay.launch import ensure_relay
 from clew.server.relay.watcher import Events, Newest, Over, Runs, watch
 
 ASKED_EVENTS, ASKED_MS = 100_000, 250

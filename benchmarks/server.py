@@ -27,11 +27,11 @@ from queue import Queue
 from typing import Any
 
 import numpy as np
-from server_data import record
+from synthetic.server import record
 
 import clew
-from clew.graph import figures, timeline_files
-from clew.records.event import Kind
+from clew.graph.store import profile_cache, timeline_cache
+from clew.records.format.event import Kind
 
 EXAMPLES = """examples:
   python benchmarks/server.py --events 2M                     a smaller run, a minute
@@ -141,7 +141,7 @@ def measure(folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
     yield row("server ready", "ms", statistics.median(ready), READY_MS)
     run = clew.open(str(next((folder / ".clew" / "runs").iterdir())))
     peer = milliseconds(lambda: scanned(run))
-    for kept in (figures.FOLDER, timeline_files.FOLDER):
+    for kept in (profile_cache.FOLDER, timeline_cache.FOLDER):
         shutil.rmtree(run.folder / kept, ignore_errors=True)
     client = Client(folder)
     files = sorted((folder / "shop").glob("part*.py"))

@@ -20,16 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clew.graph.decode import decode
-from clew.records.event import RECORD_SIZE, Kind
-from clew.records.header import CHUNK_SIZE, HEADER_SIZE
-from clew.records.reader import read_process
-from clew.records.run import disk_bytes, list_runs, trace_files
+from clew.graph.build.decode_records import decode
+from clew.records.format.event import RECORD_SIZE, Kind
+from clew.records.format.header import CHUNK_SIZE, HEADER_SIZE
+from clew.records.read.reader import read_process
+from clew.records.run.directory import disk_bytes, list_runs, trace_files
 
 EXAMPLES = """examples:
   python benchmarks/soak.py                ten minutes
   python benchmarks/soak.py --minutes 1    a quick look
-  CLEW_RECORDER=python python benchmarks/soak.py --minutes 2   the pure-Python recorder
 """
 
 PROGRAM = """

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from clew.graph.model import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
-from clew.graph.query import open_run
-from clew.graph.store import STRUCTURE_FOLDER, fingerprint, open_graph, save
-from clew.records.event import Kind
-from clew.records.plan import Plan, dump
-from clew.records.run import STORE_FOLDER, create_run, finish_run
+from clew.graph.model.graph import Calls, ExecutionGraph, Extensions, Process, Regions, Site, Strand, Texts
+from clew.graph.store.store import STRUCTURE_FOLDER, fingerprint, open_graph, save
+from clew.query.api import open_run
+from clew.records.format.event import Kind
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import STORE_FOLDER, create_run, finish_run
 
 SEGMENT, EVENTS_PER_EDGE, LOGS, FORMATS, STRANDS, PROCESSES = 7, 2.2, 0.28, 40, 200, 20
 NEEDLES = {
@@ -282,7 +282,7 @@ def cold(folder: Path) -> dict[str, Any]:
                     pass
 
     def answer() -> int:
-        from clew.graph.ops.slice import slice_events
+        from clew.graph.ops.slicing.interval import slice_events
 
         graph, _ = open_graph(folder)
         return int(slice_events(graph, [len(graph) // 2], "forward").count)

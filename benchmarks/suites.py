@@ -18,11 +18,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "packages"))
-from run import PACKAGES, fetched
+from from_tests import load
+
+SUITES = load("packages/run.py")
 
 QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:asyncio", "--rootdir=.", "-o", "timeout=600")
 WAYS = ("plain", "clew", "coverage")
@@ -35,8 +35,8 @@ class Cost(NamedTuple):
 
 def run_suite(name: str, way: str) -> Cost:
     """Seconds that the suite's processes take. Raises where the tests do not end as they should."""
-    source, needs = fetched(name)
-    package = PACKAGES[name]
+    source, needs = SUITES.fetched(name)
+    package = SUITES.PACKAGES[name]
     # Coverage removes its data file before it begins: it must have one of its own.
     data = source / ".coverage"
     start = {"coverage": ["-m", "coverage", "run", f"--source={package.source}", f"--data-file={data}", "-m", "pytest"]}
@@ -61,7 +61,7 @@ def measure(name: str, rounds: int) -> None:
             cost = run_suite(name, way)
             if number:  # the first one warms the caches
                 costs[way].append(cost)
-    print(f"{name} {PACKAGES[name].version}, medians of {rounds} rounds")
+    print(f"{name} {SUITES.PACKAGES[name].version}, medians of {rounds} rounds")
     for way in WAYS:
         figures = [
             f"{statistics.median(getattr(cost, what) for cost in costs[way]):6.2f} s {what} (x{_ratio(costs, way, what):.2f})"
@@ -77,7 +77,7 @@ def _ratio(costs: dict[str, list[Cost]], way: str, what: str) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("packages", nargs="*", default=["jinja2", "click"], help=f"of {', '.join(PACKAGES)}")
+    parser.add_argument("packages", nargs="*", default=["jinja2", "click"], help=f"of {', '.join(SUITES.PACKAGES)}")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(arguments)
     for name in options.packages:

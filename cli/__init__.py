@@ -1,1 +1,1 @@
-"""The command line, one file per command; the only place where esl and instrument meet."""
+"""Implement the command line, one file per command. This is the only package that imports both esl and instrument."""

@@ -1,7 +1,7 @@
-"""ESL, the language of specs: grammar, tree, checker, lowering to a probe plan.
+"""ESL, the language of specs: grammar, syntax tree, checker, and lowering to a probe plan.
 
-Names load on first use. Were the package to import its modules while it is imported itself, a thread that asks for one of
-them and another that asks for the package would wait for each other, and Python would give one of them half a module.
+Names load on first use. If the package imported its modules during its own import, two threads could deadlock: one
+importing a module, one importing the package. Python then gives one of them a half-initialized module.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew.esl.compile import Checked, Compiled, check, compile_file, compile_text
-    from clew.esl.index import SourceIndex
-    from clew.esl.problem import EslProblem, SpecError, render, render_all
-    from clew.esl.span import Span
+    from clew.esl.index.index import SourceIndex
+    from clew.esl.lower.compile import Checked, Compiled, check, compile_file, compile_text
+    from clew.esl.syntax.problem import EslProblem, SpecError, render, render_all
+    from clew.esl.syntax.span import Span
 
 __all__ = [
     "Checked",
@@ -30,10 +30,10 @@ __all__ = [
 ]
 
 _MODULES = {
-    **dict.fromkeys(("Checked", "Compiled", "check", "compile_file", "compile_text"), "compile"),
-    "SourceIndex": "index",
-    **dict.fromkeys(("EslProblem", "SpecError", "render", "render_all"), "problem"),
-    "Span": "span",
+    **dict.fromkeys(("Checked", "Compiled", "check", "compile_file", "compile_text"), "lower.compile"),
+    "SourceIndex": "index.index",
+    **dict.fromkeys(("EslProblem", "SpecError", "render", "render_all"), "syntax.problem"),
+    "Span": "syntax.span",
 }
 
 

@@ -14,16 +14,16 @@ from contextlib import suppress
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, overload
 
-from clew.instrument import context
 from clew.instrument.adapters.patching import object_keys
-from clew.instrument.probes.bytecode import Probes, rewrite
-from clew.instrument.probes.module_names import AS_MAIN, module_name
+from clew.instrument.probes.actions.values import render
+from clew.instrument.probes.bytecode.rewrite import Probes, rewrite
+from clew.instrument.probes.select.module_names import AS_MAIN, module_name
 from clew.instrument.probes.sites import register
-from clew.instrument.probes.values import render
-from clew.instrument.recorder.select import core
-from clew.instrument.recorder.strings import intern
-from clew.records.event import Kind
-from clew.records.keys import NotAKey, key_of
+from clew.instrument.propagation import traceparent
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import Kind
+from clew.records.format.keys import NotAKey, key_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -140,14 +140,14 @@ def inject(headers: MutableMapping[str, str]) -> None:
     """An edge begins: writes a `traceparent` header for whoever gets `headers`, unless another tracer's is there."""
     if core.active():
         with suppress(Exception):
-            context.inject_into(headers, _site(sys._getframe(1), "inject"))
+            traceparent.inject_into(headers, _site(sys._getframe(1), "inject"))
 
 
 def extract(headers: Mapping[str, str]) -> None:
     """An edge ends: what follows is because of whoever sent `headers`."""
     if core.active():
         with suppress(Exception):
-            context.extract_from(headers, _site(sys._getframe(1), "extract"))
+            traceparent.extract_from(headers, _site(sys._getframe(1), "extract"))
 
 
 def _name(value: object) -> str:

@@ -14,16 +14,16 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from clew.instrument.adapters.patching import hook, surround, when_imported
-from clew.instrument.probes.module_names import module_name
+from clew.instrument.probes.select.module_names import module_name
 from clew.instrument.probes.sites import register
 from clew.instrument.recorder import redaction
-from clew.instrument.recorder.select import core
-from clew.instrument.recorder.strings import intern
-from clew.records.event import FLAG_FAILED, Kind
-from clew.records.plan import LogCapture
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import FLAG_FAILED, Kind
+from clew.records.plan.plan import LogCapture
 
 if TYPE_CHECKING:
-    from clew.instrument.probes.rates import Rate
+    from clew.instrument.probes.actions.rate_limit import Rate
 
 _DROPPED = 2
 """What `core.flow` gives in a request flow that is left out."""
@@ -34,7 +34,7 @@ _lines: Lines | None = None
 
 
 def install(capture: LogCapture) -> None:
-    """Captures as `capture` says from here on."""
+    """Capture log lines as `capture` configures from now on."""
     global _lines
     if _lines is not None:
         _lines.choose(capture)
@@ -53,7 +53,7 @@ def _structlog() -> Any:
 
 
 class Lines:
-    """Which log lines are recorded, and how."""
+    """The selection of log lines to record, and the way to record them."""
 
     def __init__(self, capture: LogCapture) -> None:
         self._sites: dict[tuple[str, int, str], int] = {}
@@ -89,7 +89,7 @@ class Lines:
         return f"{core.uid():016x}.{core.thread()}.{self._count.so_far() + 1}"
 
     def admits(self, site: int) -> bool:
-        """Is one more line recorded, of those that are wanted?"""
+        """Return whether the rate limit admits one more of the selected lines."""
         return self._rate is None or self._rate.admits(site)
 
     def emit(self, site: int, level: int, name: str, text: str, flags: int = 0) -> None:
@@ -101,13 +101,13 @@ class Lines:
 def _rate_of(capture: LogCapture) -> Rate | None:
     if not capture.most:
         return None
-    from clew.instrument.probes.rates import rate_of  # which few plans need
+    from clew.instrument.probes.actions.rate_limit import rate_of  # which few plans need
 
     return rate_of("logs", capture.most, capture.per, intern("log lines"), "log lines")
 
 
 class Announced(threading.local):
-    """What another library is about to hand to a logger of the standard library, on the calling thread."""
+    """The log line that another library is about to pass to a logger of the standard library, on the calling thread."""
 
     name = ""
     """The logger's; empty for nothing."""
@@ -166,7 +166,7 @@ def _is_wanted(name: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def _place_of(record: Any) -> tuple[str, int, str]:
-    """As the record tells it; one that was made by hand (`makeLogRecord`) need not know, or have it in types of its own."""
+    """Return the call site of a record; a record from `makeLogRecord` may lack it or hold it in other types."""
     file, line, function = record.pathname, record.lineno, record.funcName
     return (
         file if type(file) is str else "",
@@ -176,7 +176,7 @@ def _place_of(record: Any) -> tuple[str, int, str]:
 
 
 def _frame_of(record: Any) -> FrameType | None:
-    """A record that was made elsewhere has no frame here, and keeps its own words."""
+    """A record that was created elsewhere has no frame here and keeps its own names."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not (frame.f_lineno == record.lineno and frame.f_code.co_name == record.funcName):
         frame = frame.f_back
@@ -196,7 +196,7 @@ class _Count(threading.local):
 
 
 def _own_id(record: Any) -> str:
-    """The id that we gave a record; "" for none. The program may use the same name for something of its own."""
+    """Return the id that clew gave a record, or ""; the program may use the same attribute for another value."""
     event = getattr(record, "clew", "")
     return event if type(event) is str and _ID.fullmatch(event) else ""
 

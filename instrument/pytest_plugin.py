@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 _OPTIONS = (
-    ("plan", "FILE", "", "what to record, as `clew check --plan FILE app.esl` writes it; default: the functions below rootdir"),
-    ("baseline", "REF", "", "compare with the sessions kept of a revision (main, HEAD~3, a run's id): what changed"),
-    ("fail-on", "WHAT", "", "let the session fail by what changed: slower, slower:20%%, structure, or several with commas"),
-    ("summary", "FILE", "", "write the comparison as Markdown; default: where $GITHUB_STEP_SUMMARY says"),
-    ("keep", "N", "20", "sessions to keep without uncommitted changes, and as many with"),
+    ("plan", "FILE", "", "plan, written by `clew check --plan FILE app.esl`; default: the functions below rootdir"),
+    ("baseline", "REF", "", "compare with the saved sessions of a revision (main, HEAD~3, a run's id)"),
+    ("fail-on", "WHAT", "", "fail the session on changes: slower, slower:20%%, structure, or several separated by commas"),
+    ("summary", "FILE", "", "write the comparison as Markdown; default: the file in $GITHUB_STEP_SUMMARY"),
+    ("keep", "N", "20", "number of sessions to keep without uncommitted changes, and the same number with"),
 )  # fmt: skip
 """Name, value, default, help."""
 
@@ -31,7 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="record the tests into .clew of the root folder, each as a request; see `clew why`, `clew view`",
     )
-    group.addoption("--no-clew", dest="clew", action="store_false", help="do not, whatever the configuration says")
+    group.addoption(
+        "--no-clew", dest="clew", action="store_false", help="do not record the tests; overrides the configuration"
+    )
     parser.addini("clew", "record the tests, as --clew does", type="bool", default=False)
     for name, value, default, text in _OPTIONS:
         group.addoption(f"--clew-{name}", metavar=value, help=text)
@@ -40,13 +42,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
-    """Begins before the first conftest is imported: what it imports is recorded, too."""
+    """Begin before the first conftest is imported, so that its imports are recorded, too."""
     given = early_config.known_args_namespace
     wanted = given.clew
     if wanted is None:
         asked = given.clew_plan is not None or given.clew_baseline is not None
         wanted = asked or early_config.getini("clew")
     if wanted:
+        from clew.records.extensions import RECORDING, missing
+
+        if absent := missing(RECORDING):
+            raise SystemExit(f"clew: {absent}")
         from clew.instrument.testing import session
 
         session.begin(early_config)

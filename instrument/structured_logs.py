@@ -13,8 +13,8 @@ from typing import Any
 
 from clew.instrument.adapters.patching import hook, rename_in
 from clew.instrument.logs import Lines
-from clew.instrument.probes.module_names import module_name
-from clew.instrument.probes.quiet import Quiet
+from clew.instrument.probes.install.hidden_calls import Quiet
+from clew.instrument.probes.select.module_names import module_name
 
 _LEVELS = {
     "notset": 0,

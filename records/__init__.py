@@ -1,2 +1,2 @@
-"""The contract between a traced process and everything else: event kinds, the probe plan, the trace-file format and its
-reader. Nothing here depends on anything outside the standard library."""
+"""Define the contract between a traced process and all other packages: event kinds, the probe plan, the trace-file
+format and its reader. This package depends only on the standard library."""

@@ -1,10 +1,11 @@
-"""What can be wrong with a recording: errors that end a command, problems that are reported beside the answer."""
+"""Define errors that end a command, and problems that are reported with an answer."""
 
-from clew.records.tuples import NamedTuple
+from clew.records.fast_namedtuple import NamedTuple
 
 
 class ClewError(Exception):
-    """A mistake the user can act on: `str()` says what, where and what to do. Commands print it without a traceback."""
+    """A mistake that the user can fix: `str()` gives the problem, the place and the remedy. Commands print it without a
+    traceback."""
 
     exit_code = 2
 
@@ -18,7 +19,7 @@ class PlanError(ClewError):
 
 
 class Problem(NamedTuple):
-    """Something odd in a file that still opens. `where` is a path, with `@offset` when a byte can be named."""
+    """An irregularity in a readable file. `where` is a path, with `@offset` when the byte is known."""
 
     where: str
     what: str

@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.examples import FULL
+
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: without this, tests of Ctrl-C
 # would wait for ever there.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says how busy the machine is, not whether the code is right.
-settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("clew")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says why a test failed that passed when it was run again."""
-    for report in terminalreporter.stats.get("rerun", []):
-        terminalreporter.section(f"first try of {report.nodeid}")
-        terminalreporter.write_line(report.longreprtext)
+# How long an example takes says how busy the machine is, not whether the code is right. `--hypothesis-profile full`, which
+# `make test-all` gives, tries many random examples; without it a tenth of them are tried, the same ones each time.
+settings.register_profile("full", deadline=None, max_examples=FULL, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "quick", settings.get_profile("full"), max_examples=FULL // 10, derandomize=True, database=None
+)
+settings.load_profile("quick")
 
 
 @pytest.fixture

@@ -21,14 +21,15 @@ export const panel = {
 /** The layout also runs as a worker and must need no other file. */
 export const layout = {
   ...browser,
-  entryPoints: { layout: path.join(here, "src/panel/layout/worker.ts") },
+  entryPoints: { layout: path.join(here, "src/panel/graph/layout/worker.ts") },
   outdir: path.join(here, "dist/panel"),
 };
 
 /** The panel of a report, all in one file that is put into a page. */
 export const report = {
   ...browser,
-  entryPoints: { report: path.join(here, "src/panel/report.ts") },
+  entryPoints: { report: path.join(here, "src/panel/report/main.ts") },
+  loader: { ".css": "empty" }, // a report takes the panel's style sheet
   outdir: path.join(here, "dist/panel"),
 };
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.calls import nest
-from clew.graph.model import ExecutionGraph, Regions, Site
-from clew.graph.times import call_times
-from clew.records.event import Kind
+from clew.graph.build.call_nesting import nest
+from clew.graph.build.call_times import call_times
+from clew.graph.model.graph import ExecutionGraph, Regions, Site
+from clew.records.format.event import Kind
 from graph_data.make import Data
 
 OUTER, INNER = 60, 400

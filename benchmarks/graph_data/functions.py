@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.model import ExecutionGraph
-from clew.graph.ops.aggregate import aggregate
-from clew.graph.ops.aggregate_edges import CALL
-from clew.graph.ops.slice import Slice, slice_events
-from clew.records.event import Kind
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.ops.aggregation.aggregate import aggregate
+from clew.graph.ops.aggregation.edges import CALL
+from clew.graph.ops.slicing.interval import Slice, slice_events
+from clew.records.format.event import Kind
 from graph_data.calls import with_calls
 from graph_data.make import Data
 

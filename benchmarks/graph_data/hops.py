@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.arrays import expand
+from clew.graph.model.array_utils import expand
 from graph_data.make import Data
 
 Array = npt.NDArray[Any]

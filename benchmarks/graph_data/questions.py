@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.model import ExecutionGraph
-from clew.graph.ops.slice import slice_events
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.ops.slicing.interval import slice_events
 from graph_data.hops import Hops
 from graph_data.make import Data
 from graph_data.peers import falls

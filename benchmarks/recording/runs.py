@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from clew.instrument.launch import environment
-from clew.records.collector import start_collector
-from clew.records.default import ADAPTERS
-from clew.records.plan import Plan, Rule, Target, dump
-from clew.records.run import create_run
+from clew.instrument.run_environment import environment
+from clew.records.collector.launch import start_collector
+from clew.records.plan.default_plan import ADAPTERS
+from clew.records.plan.plan import Plan, Rule, Target, dump
+from clew.records.run.directory import create_run
 
 _numbers = itertools.count(1)
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import clew
-from clew.graph.decode import decode
-from clew.records.collect import collect_now
-from clew.records.default import default_plan
-from clew.records.event import Kind
-from clew.records.header import CHUNKS_OFFSET, FINISHED_OFFSET, HEADER_SIZE
-from clew.records.plan import Rule, Target
-from clew.records.reader import read_process, read_run
-from clew.records.run import trace_files
+from clew.graph.build.decode_records import decode
+from clew.records.collector.main import collect_now
+from clew.records.format.event import Kind
+from clew.records.format.header import CHUNKS_OFFSET, FINISHED_OFFSET, HEADER_SIZE
+from clew.records.plan.default_plan import default_plan
+from clew.records.plan.plan import Rule, Target
+from clew.records.read.reader import read_process, read_run
+from clew.records.run.directory import trace_files
 from recording.rounds import Worker
 from recording.runs import EVERYTHING, plain, recording
 

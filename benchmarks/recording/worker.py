@@ -74,8 +74,8 @@ class Monitoring(Tracer):
     """
 
     def __init__(self) -> None:
-        from clew.instrument.recorder.select import core
-        from clew.records.event import Kind
+        from clew.instrument.recorder.core import core
+        from clew.records.format.event import Kind
 
         self._folder = tempfile.TemporaryDirectory()
         core.start(str(Path(self._folder.name, "trace.clew")), b"{}", 0, 2 << 30, 0.0)
@@ -100,8 +100,8 @@ class Idle(Tracer):
     """
 
     def __init__(self) -> None:
-        from clew.instrument.probes.bytecode import Probes, rewrite
-        from clew.instrument.probes.loaded import functions
+        from clew.instrument.probes.bytecode.rewrite import Probes, rewrite
+        from clew.instrument.probes.install.loaded_modules import functions
 
         probe: object = iter(()) if sys.version_info < (3, 12) else 0
         for function in functions():

@@ -17,10 +17,11 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from clew.graph.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, nobody
 from clew.records.errors import ClewError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+COMPRESSED_SUFFIXES = (".gz", ".zst")
 CHUNK = 1 << 20
 
 

@@ -1,1 +1,1 @@
-"""Lines of logs, and the events that wrote them."""
+"""Match lines of logs to the events that wrote them."""

@@ -1,8 +1,9 @@
-"""The lines of a text that may be large, a file or what an editor has: where each begins, and which tell of trouble.
+"""Index the lines of a possibly large text, a file or an editor buffer: line offsets, and lines with errors or
+warnings.
 
-Invariant: no more of a file is in memory than where its lines begin. A file is read once; when it grew only what is new is,
-and when another took its place, or it was cut off, all of it. It is never mapped: one that is cut off while it is looked at
-would end the process.
+Invariant: only the line offsets of a file are kept in memory. A file is read once. If it grew, only the new data is
+read. If it was replaced or truncated, the whole file is read again. The file is never memory-mapped, because
+truncating a mapped file while it is read would kill the process.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.logs.moments import MAX_WIDTH
+from clew.graph.logs.timestamps import MAX_WIDTH
 
 I64 = npt.NDArray[np.int64]
 Told = Callable[[int, int], None]
-"""Hears how many bytes have been read, and of how many; ends the reading by what it raises."""
+"""Receive the number of bytes read and the total. An exception that it raises ends the reading."""
 
 _AT_ONCE = 1 << 22
 LONGEST = 1 << 26
-"""Bytes of a line; what has a longer one is no log, and is read no further."""
+"""The maximum length of a line in bytes. A file with a longer line is not a log, and reading stops there."""
 _HEAD = 256
-"""Bytes at a file's beginning by which it is known."""
+"""The number of bytes at a file's beginning that identify it."""
 _NEWLINE = ord("\n")
 _TROUBLE = (
     b"ERROR", b"CRITICAL", b"FATAL", b"WARN", b'"error"', b'"critical"', b'"warning"', b"[error", b"[critical", b"[warning",
@@ -35,14 +36,14 @@ _IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 
 
 class Lines:
-    """Of a text in memory, or, with `LogFile`, of a file."""
+    """Hold the lines of a text in memory, or of a file in `LogFile`."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = data
         self._starts: list[I64] = [np.zeros(1, np.int64)]
         self._troubled: list[I64] = []
         self._whole = self._end = 0
-        """Where the last whole line ends, and what has been read."""
+        """The end of the last whole line, and the end of the data read."""
         self._lock = threading.Lock()
         if data:
             with self._lock:
@@ -54,24 +55,24 @@ class Lines:
 
     @property
     def starts(self) -> I64:
-        """Where each line begins, in bytes; what stands behind the last line's end is one more."""
+        """Return the byte offset where each line begins, plus one offset for the text after the last line's end."""
         if len(self._starts) > 1:
             self._starts = [np.concatenate(self._starts)]
         return self._starts[0]
 
     @property
     def troubled(self) -> I64:
-        """The lines (from 0) that tell of an error or a warning, ascending."""
+        """Return the lines (from 0) that report an error or a warning, ascending."""
         if len(self._troubled) > 1:
             self._troubled = [np.concatenate(self._troubled)]
         return self._troubled[0] if self._troubled else np.zeros(0, np.int64)
 
     def __len__(self) -> int:
-        """Lines, of which the last may be empty."""
+        """Return the number of lines. The last line may be empty."""
         return sum(map(len, self._starts))
 
     def line(self, row: int) -> str:
-        """A line (from 0) without its end, as much as anyone looks at; "" where there is none."""
+        """Return a line (from 0) without its end, truncated to the useful length; "" if the line does not exist."""
         with self._lock:
             starts = self.starts
             if not 0 <= row < len(starts):
@@ -85,7 +86,7 @@ class Lines:
         return self._data[begin : begin + length]
 
     def _add(self, data: bytes) -> None:
-        """What comes after the last whole line."""
+        """Add the data that follows the last whole line."""
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
         before = len(self) - 1
         hits: list[int] = []
@@ -96,7 +97,7 @@ class Lines:
                     hits.append(at)
                 at = data.find(word, at + len(word))
         if self._troubled and self._troubled[-1][-1] == before:
-            seen = self._troubled.pop()[:-1]  # the last line, in part
+            seen = self._troubled.pop()[:-1]  # the incomplete last line
             self._troubled += [seen] if len(seen) else []
         if hits:
             self._troubled.append(np.unique(np.searchsorted(ends, np.array(hits))) + before)
@@ -115,7 +116,7 @@ def _is_word(data: bytes, at: int, length: int) -> bool:
 
 
 class LogFile(Lines):
-    """A file, as it was at the last `refresh`."""
+    """Hold a file as it was at the last `refresh`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -124,7 +125,7 @@ class LogFile(Lines):
         """Device, inode and first bytes of the file that was read."""
 
     def refresh(self, told: Told = lambda _done, _of: None) -> None:
-        """Reads what is new in the file. Raises OSError."""
+        """Read the new data of the file. Raise OSError if reading fails."""
         with self._lock, self.path.open("rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             head = file.read(_HEAD)
@@ -139,7 +140,7 @@ class LogFile(Lines):
             rest = b""
             while data := file.read(_AT_ONCE):
                 rest += data
-                # No word is in two parts.
+                # Splits at a line end, so that a word never spans two chunks.
                 whole = rest.rfind(b"\n") + 1
                 if whole:
                     self._add(rest[:whole])
@@ -155,4 +156,4 @@ class LogFile(Lines):
                 file.seek(begin)
                 return file.read(length)
         except OSError:
-            return b""  # it was removed
+            return b""  # the file was removed

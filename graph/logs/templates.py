@@ -1,7 +1,8 @@
-"""Which templates of log messages a line can be of: an index by each template's rarest word, so that few are tried.
+"""Find the message templates that a line can match, with an index by each template's rarest word, so that few are
+tried.
 
-A template is the first line of a message, with a NUL for each parameter (`clew.graph.texts`). Invariant: every template that
-is in a line is found, however many there are.
+A template is the first line of a message, with a NUL for each parameter (`clew.graph.model.text_templates`).
+Invariant: every template that matches the line is found, whatever their number.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.graph.texts import SLOT
+from clew.graph.model.text_templates import SLOT
 
 _NO_WORD = r"[^A-Za-z_\x80-\x{10FFFF}]+"
-"""What stands between words, for Arrow; digits are in parameters alone, which are no words."""
+"""The Arrow pattern of the text between words. Digits occur only in parameters, which are not words."""
 _WORDS = re.compile(r"[A-Za-z0-9_]+|[^\x00-\x7f]+")
 _PARAMETER = r"((?=[A-Za-z_]*[0-9\0])[A-Za-z0-9_\0]+)(?![A-Za-z0-9_])"
 _BORDER = r"(?<![A-Za-z0-9_])"
@@ -28,14 +29,14 @@ class Match(NamedTuple):
     template: int
     begin: int
     end: int
-    """Where in the line the message stands."""
+    """The position in the line where the message ends."""
     parameters: tuple[str, ...]
 
 
 class TemplateIndex:
     def __init__(self, templates: Sequence[str]) -> None:
         self.templates = templates
-        # Also letters that follow one another with an accent between are a word each.
+        # Letters that an accent separates also count as separate words.
         words = pc.split_pattern_regex(
             pc.replace_substring_regex(pa.array(templates, pa.large_string()), r"([\x80-\x{10FFFF}]+)", r" \1 "),
             _NO_WORD,
@@ -47,7 +48,7 @@ class TemplateIndex:
         if "" in texts:
             counts[texts.index("")] = len(codes) + 1
         of = np.repeat(np.arange(len(templates)), np.asarray(pc.list_value_length(words)))
-        # Per template the word that the fewest have.
+        # Chooses for each template the word that occurs in the fewest templates.
         order = np.lexsort((counts[codes], of))
         first = np.flatnonzero(np.diff(of[order], prepend=-1))
         rarest = codes[order][first]
@@ -64,7 +65,7 @@ class TemplateIndex:
         return len(self.templates)
 
     def candidates(self, line: str) -> Iterator[int]:
-        """Templates whose rarest word is in the line, and those without a word."""
+        """Yield the templates whose rarest word is in the line, and the templates without words."""
         for word in dict.fromkeys(_WORDS.findall(line)):
             code = self._codes.get(word)
             if code is not None:
@@ -72,11 +73,11 @@ class TemplateIndex:
         yield from self._wordless
 
     def matches(self, line: str) -> Iterator[Match]:
-        """Where messages of any template may stand in a line."""
+        """Yield the places in a line where messages of any template may be."""
         for number in self.candidates(line):
             template = self.templates[number]
             if SLOT not in template:
-                # A message without parameters that is there twice is as likely the later one.
+                # If a message without parameters occurs twice, the later occurrence is taken.
                 begin = line.rfind(template)
                 if begin >= 0:
                     yield Match(number, begin, begin + len(template), ())

@@ -1,1 +1,1 @@
-"""The operators on the graph, one per file."""
+"""Provide the operators on the graph, one per file."""

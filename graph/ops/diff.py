@@ -1,13 +1,12 @@
-"""What changed between two runs: the functions (or other labels) ranked by the change of their total self time, as far as it
-is beyond the scatter of their calls.
+"""Compare runs: rank functions (or other labels) by the change of total self time beyond the scatter of their calls.
 
-Four calls of a second each vary by more than a thousand calls of a millisecond do, on a busy machine above all; ranked by the
-bare change, whatever waits longest would lead every list.
+Four calls of one second each vary by more than a thousand calls of one millisecond do, especially on a busy machine.
+A ranking by the raw change would always list the longest waits first.
 
-Of several runs a side all figures are those of a run on average, and the scatter is that between the runs of a side, where
-that is larger than that of the calls.
+With several runs per side, all statistics are means per run. The scatter is then that between the runs of a side, if
+it is larger than that of the calls.
 
-Invariant: a sentence never calls something a finding that is within noise, and never hides that calls differ in number.
+Invariant: a sentence never reports a change within noise as a finding, and always mentions different call counts.
 """
 
 from __future__ import annotations
@@ -19,30 +18,36 @@ from typing import Literal
 
 import numpy as np
 
-from clew.graph.ops.aggregate import AggregateGraph, AggregateNode
+from clew.graph.ops.aggregation.aggregate import AggregateGraph, AggregateNode
 from clew.records.errors import ClewError
-from clew.records.event import Kind
+from clew.records.format.event import Kind
 
 Status = Literal["both", "before", "after"]
 
 NOISE = 0.05
-"""A label whose self time changed by a smaller share of itself is not a finding."""
+"""A change is not a finding if it is a smaller share of the label's own self time."""
 SHARE = 0.02
-"""Nor is one whose change is a smaller share of the larger run's total."""
+"""A change is not a finding if it is a smaller share of the larger run's total."""
 FLOOR_NS = 1_000_000
-"""Nor is one that changed by less than the scheduler does; a tenth of it counts when the time at least doubled or halved."""
+"""A change below this is not a finding, because the scheduler alone causes as much. A tenth of it suffices if the
+time at least doubled or halved.
+"""
 DEVIATIONS = 2.0
-"""A change counts beyond so many standard deviations of the sum of the calls."""
+"""A change counts beyond this number of standard deviations of the sum of the calls."""
 COUNTED_NAMED = 3
 DOUBT = 0.25
-"""The scatter of a label's calls is taken as if one more call had been seen, this share of the mean away from it: a single
-call says nothing of its scatter."""
+"""The scatter of a label's calls includes one hypothetical call at this share of the mean away from it, because a
+single call does not show any scatter.
+"""
 
 
 @dataclass(frozen=True)
 class DiffRow:
-    """One label; times in nanoseconds, of all its calls unless per call. Of several runs a side all are means of a run, and so
-    calls need not be whole."""
+    """Compare one label.
+
+    Times are in nanoseconds and cover all calls unless named per call. With several runs per side all values are
+    means per run, so call counts can be fractional.
+    """
 
     label: str
     status: Status
@@ -52,9 +57,9 @@ class DiffRow:
     self_after_ns: float
     location: tuple[str, int] | None
     deviation_ns: float = 0.0
-    """Standard deviation of the change, from the scatter of the calls on both sides, or of the runs."""
+    """The standard deviation of the change, from the scatter of the calls on both sides, or of the runs."""
     counted_before: float = 0
-    """The part of the calls before that was only counted: their times are missing."""
+    """The calls before that were only counted; their times are missing."""
     counted_after: float = 0
 
     @property
@@ -67,12 +72,12 @@ class DiffRow:
 
     @property
     def certain_ns(self) -> float:
-        """The size of the change beyond `DEVIATIONS`, 0 when scatter may explain it."""
+        """Return the size of the change beyond `DEVIATIONS`, 0 if scatter can explain it."""
         return max(0.0, abs(self.delta_ns) - DEVIATIONS * self.deviation_ns)
 
     @property
     def per_call_before_ns(self) -> float:
-        """Of the calls whose time is known, as `per_call_after_ns`."""
+        """Return the mean time of the calls with a known time, like `per_call_after_ns`."""
         timed = self.calls_before - self.counted_before
         return self.self_before_ns / timed if timed else 0.0
 
@@ -83,14 +88,14 @@ class DiffRow:
 
     @property
     def factor(self) -> float:
-        """How many times as long a call takes; 1.0 when one side has none."""
+        """Return the ratio of the times per call, after to before; 1.0 if one side has none."""
         before, after = self.per_call_before_ns, self.per_call_after_ns
         return after / before if before and after else 1.0
 
 
 @dataclass(frozen=True)
 class DiffNode:
-    """A label of either graph; `id` is its place in `Diff.nodes`."""
+    """Describe a label of either graph; `id` is its index in `Diff.nodes`."""
 
     id: int
     label: str
@@ -118,16 +123,16 @@ class DiffEdge:
 class Diff:
     level: str
     rows: list[DiffRow]
-    """By the size of the change beyond scatter, the largest first; labels without calls and time are left out."""
+    """The rows, largest change beyond scatter first. Labels without calls and time are excluded."""
     nodes: list[DiffNode]
     edges: list[DiffEdge]
     total_before_ns: float
     total_after_ns: float
     runs: tuple[int, int] = (1, 1)
-    """How many there are on both sides."""
+    """The number of runs on each side."""
 
     def findings(self) -> list[DiffRow]:
-        """The rows that changed by more than noise, the largest change first."""
+        """Return the rows that changed by more than noise, largest change first."""
         share = SHARE * max(self.total_before_ns, self.total_after_ns)
         found = []
         for row in self.rows:
@@ -138,7 +143,9 @@ class Diff:
         return found
 
     def sentence(self) -> str:
-        """The largest finding in plain words: which function, how much per call, over how many calls, how much in all."""
+        """Return the largest finding as a sentence: the function, the change per call, the number of calls and the
+        total change.
+        """
         findings = self.findings()
         what = self.level if self.level in ("function", "class", "module", "component") else "label"
         counted = sum(row.counted for row in self.rows)
@@ -157,7 +164,7 @@ class Diff:
         return self._of_row(row) + rest + missing
 
     def counted(self) -> str:
-        """Which calls were only counted, so that their times are missing; "" for none."""
+        """Return which calls were only counted, so that their times are missing; "" for none."""
         rows = sorted((row for row in self.rows if row.counted), key=lambda row: (-row.counted, row.label))
         if not rows:
             return ""
@@ -169,7 +176,9 @@ class Diff:
         )
 
     def order(self) -> str:
-        """What the rows are ordered by, and the largest change when scatter keeps it from the first place; "" for no rows."""
+        """Return the sort order of the rows, and the largest change if scatter keeps it from first place; "" for no
+        rows.
+        """
         if not self.rows:
             return ""
         text = f"ordered by the change beyond the scatter of the {'calls' if self.runs == (1, 1) else 'runs and calls'}"
@@ -181,7 +190,9 @@ class Diff:
         return f"{text}; the largest change, {change} of {largest.label}, has {within} beyond"
 
     def _counted_calls_of(self, label: str) -> list[str]:
-        """The labels that `label` calls and of which calls were only counted, so that their time is in its own."""
+        """Return the labels that `label` calls and whose calls were only counted, so that their time is part of its
+        own.
+        """
         counted = {row.label for row in self.rows if row.counted}
         calls = (
             (self.nodes[edge.source].label, self.nodes[edge.target].label) for edge in self.edges if edge.kind == "call"
@@ -193,7 +204,7 @@ class Diff:
         share = ""
         if change and (change > 0) == (row.delta_ns > 0):
             percent = round(100 * row.delta_ns / change)
-            # Changes the other way make one row's share of the sum exceed it.
+            # Opposite changes of other rows can make one row's share of the sum exceed 100 %.
             others = "faster" if row.delta_ns > 0 else "slower"
             share = f" ({percent} % of the change)" if percent <= 100 else f" (others got {others} meanwhile)"
         in_all = f"{'+' if row.delta_ns > 0 else '−'}{duration(abs(row.delta_ns))} in all{share}"
@@ -225,13 +236,14 @@ class Diff:
 
 
 def diff(before: AggregateGraph, after: AggregateGraph) -> Diff:
-    """Compares two aggregated graphs label by label. Raises `ClewError` when they are of different levels."""
+    """Compare two aggregate graphs label by label. Raise `ClewError` if their levels differ."""
     return diff_of_runs([before], [after])
 
 
 def diff_of_runs(before: Sequence[AggregateGraph], after: Sequence[AggregateGraph]) -> Diff:
-    """Compares the graphs of runs before with those of runs after, at least one a side. Raises `ClewError` when they are of
-    different levels."""
+    """Compare the graphs of runs before with those of runs after, at least one per side. Raise `ClewError` if levels
+    differ.
+    """
     level = before[0].level
     for graph in (*before, *after):
         if graph.level != level:
@@ -273,7 +285,7 @@ def _status(before: bool, after: bool) -> Status:
 
 
 def _squares(graph: AggregateGraph) -> dict[str, float]:
-    """Per label the sum of the squares of its calls' self times."""
+    """Return for each label the sum of the squares of its calls' self times."""
     enters = np.flatnonzero(graph.graph.kind[graph.rows] == Kind.ENTER)
     call = np.searchsorted(graph.graph.calls.enter, graph.rows[enters])
     self_ns = graph.graph.calls.self_ns[call].astype(np.float64)
@@ -282,7 +294,7 @@ def _squares(graph: AggregateGraph) -> dict[str, float]:
 
 
 def _variance(node: AggregateNode | None, squares: dict[str, float]) -> float:
-    """Of the sum of the node's calls."""
+    """Return the variance of the sum of the node's calls."""
     timed = node.calls - node.counted if node else 0
     if node is None or not timed:
         return 0.0
@@ -293,15 +305,15 @@ def _variance(node: AggregateNode | None, squares: dict[str, float]) -> float:
 
 @dataclass(frozen=True)
 class _Mean:
-    """Of a label in the runs of one side, the runs that lack it included."""
+    """Hold the means of a label over all runs of one side, including the runs that lack the label."""
 
     calls: float
     self_ns: float
     counted: float
     within: float
-    """Variance of the mean self time, from the scatter of the calls."""
+    """The variance of the mean self time, from the scatter of the calls."""
     squares: float
-    """Sum over the runs of the squares of their distances from the mean self time."""
+    """The sum over the runs of the squared distances from the mean self time."""
 
 
 _NONE = _Mean(0, 0, 0, 0, 0)
@@ -310,9 +322,9 @@ _NONE = _Mean(0, 0, 0, 0, 0)
 @dataclass(frozen=True)
 class _Side:
     graphs: list[AggregateGraph]
-    """One a run, by label."""
+    """The graphs by label, one per run."""
     nodes: dict[str, AggregateNode]
-    """As the last run has them, with calls and self time of a run on average."""
+    """The nodes of the last run that has them, with mean calls and self time per run."""
     means: dict[str, _Mean]
 
     @staticmethod
@@ -344,13 +356,16 @@ def _mean(seen: Sequence[tuple[AggregateNode, float]], runs: int) -> _Mean:
 
 
 def _share(total: int, runs: int) -> float:
-    """Whole where it can be."""
+    """Return the quotient, as an integer if it is whole."""
     return total / runs if total % runs else total // runs
 
 
 def _deviation(old: _Mean, new: _Mean, runs: tuple[int, int]) -> float:
-    """Of the difference of two means. The scatter between runs is that of both sides together (Student's test with equal
-    variances), widened as far as so few runs tell little of it."""
+    """Return the standard deviation of the difference of two means.
+
+    The scatter between runs is pooled from both sides (Student's test with equal variances). It is widened because
+    few runs estimate it poorly.
+    """
     within = old.within + new.within
     freedom = sum(runs) - 2
     if not freedom:
@@ -364,7 +379,7 @@ def _deviation(old: _Mean, new: _Mean, runs: tuple[int, int]) -> float:
 
 def _row(node: DiffNode, a: _Side, b: _Side) -> DiffRow:
     old, new = a.means.get(node.label, _NONE), b.means.get(node.label, _NONE)
-    # Where the function stands now is more use than where it stood.
+    # The function's current location is more useful than its old one.
     location = (node.after and node.after.location) or (node.before and node.before.location) or None
     return DiffRow(
         label=node.label,
@@ -395,11 +410,11 @@ def _edges(a: _Side, b: _Side, ids: dict[str, int]) -> list[DiffEdge]:
 
 
 def duration(ns: float) -> str:
-    """Three digits and a unit: "496 µs", "1.25 s"."""
+    """Return a duration with three digits and a unit: "496 µs", "1.25 s"."""
     if ns <= 0:
         return "0 ns"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        # 999.6 µs is shown as 1 ms, never as 1000 µs.
+        # Show 999.6 µs as 1 ms, never as 1000 µs.
         if ns >= size * 0.9995:
             return f"{_digits(ns / size)} {unit}"
     return f"{ns:.0f} ns"
@@ -419,7 +434,7 @@ def count(calls: float) -> str:
 
 
 def number(calls: float) -> str:
-    """Whole, or as a mean of several runs with one digit more."""
+    """Return a count as an integer, or with one decimal if it is a mean of several runs."""
     return f"{calls:,.0f}" if calls == round(calls) else f"{calls:,.1f}"
 
 

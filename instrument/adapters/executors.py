@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clew.instrument.adapters import process_pools
+from clew.instrument.adapters.multiprocessing import executor
 from clew.instrument.adapters.patching import adapter_site, hook, hook_store, object_keys, rename_in, when_imported
-from clew.instrument.context import fresh_key
-from clew.instrument.probes.quiet import Around
-from clew.instrument.recorder.select import core
-from clew.instrument.recorder.strings import intern
-from clew.records.event import Kind
+from clew.instrument.probes.install.hidden_calls import Around
+from clew.instrument.propagation.traceparent import fresh_key
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import Kind
 
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 _SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
@@ -27,7 +27,7 @@ _SETTLED = ("FINISHED", "CANCELLED")
 def install() -> None:
     when_imported("concurrent.futures._base", _patch_futures)
     when_imported("concurrent.futures.thread", _patch_pool)
-    when_imported("concurrent.futures.process", process_pools.patch)
+    when_imported("concurrent.futures.process", executor.patch)
 
 
 def _patch_pool(module: Any) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from clew.instrument.adapters import rpc, web
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
-from clew.instrument.context import CHANNEL, forward_from, new_header, receive_header
-from clew.instrument.recorder.select import core, native
+from clew.instrument.propagation.traceparent import CHANNEL, forward_from, new_header, receive_header
+from clew.instrument.recorder.core import core
 
 _PREFIX = CHANNEL.encode() + b":"
 
@@ -36,13 +36,11 @@ def _patch_client(module: Any) -> None:
                 break
         else:
             lines.append(_PREFIX + b" " + new_header(site).encode("ascii"))
-        if native is not None:
-            native.mute_streams(True)
+        core.mute_streams(True)
         return True
 
     def sent(_token: bool, _result: None) -> None:
-        if native is not None:
-            native.mute_streams(False)
+        core.mute_streams(False)
 
     # What is sent here has its edge by the header: its bytes need no second one.
     hook(module.HTTPConnection.endheaders, add_header, sent)

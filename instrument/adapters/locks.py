@@ -14,12 +14,12 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, rename_in, when_imported
-from clew.instrument.context import fresh_key
-from clew.instrument.probes.quiet import Quiet
+from clew.instrument.probes.install.hidden_calls import Quiet
 from clew.instrument.probes.sites import note
-from clew.instrument.recorder.select import core, native
-from clew.instrument.recorder.strings import intern
-from clew.records.event import Kind
+from clew.instrument.propagation.traceparent import fresh_key
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import Kind
 
 _RELEASE, _ACQUIRE = int(Kind.RELEASE), int(Kind.ACQUIRE)
 _AS_ITS_CALLER, _MUTED = -1, 255
@@ -51,12 +51,12 @@ def _patch(threading: Any) -> None:
         "Thread.start": _MUTED,
     }
     rows = tuple((intern(name), adapter_site(wait), adapter_site(release)) for name, wait, release in mechanisms)
-    if native is None or not native.trace_locks(vars(threading), lock, rlock, rows, callers):
+    if not core.trace_locks(vars(threading), lock, rlock, rows, callers):
         note(
             "who waited for a lock, a condition, an event, a semaphore or a barrier is not recorded: the C recorder is needed"
         )
         return
-    threading._clew_waiter = native.waiter
+    threading._clew_waiter = core.waiter
     rename_in(condition.wait, "_allocate_lock", "_clew_waiter")
     _patch_event(threading, event)
     _patch_barrier(barrier)

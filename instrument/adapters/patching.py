@@ -14,11 +14,11 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from clew.instrument.probes.bytecode import Call, Operand, Probes, Store, rewrite
-from clew.instrument.probes.quiet import Around, Quiet
+from clew.instrument.probes.bytecode.rewrite import Call, Operand, Probes, Store, rewrite
+from clew.instrument.probes.install.hidden_calls import Around, Quiet
 from clew.instrument.probes.sites import note, register
-from clew.records.event import Kind
-from clew.records.tuples import NamedTuple
+from clew.records.fast_namedtuple import NamedTuple
+from clew.records.format.event import Kind
 
 Patch = Callable[[Any], None]
 """Puts an adapter's hooks into the module it is given."""
@@ -68,7 +68,7 @@ def _apply(patch: Patch, module: ModuleType) -> None:
     try:
         patch(module)
     except Exception as error:
-        note(f"{module.__name__}: its causality is not recorded ({type(error).__name__}: {error})")
+        note(f"{module.__name__}: causality is not recorded ({type(error).__name__}: {error})")
 
 
 def when_imported(name: str, patch: Patch) -> None:

@@ -4,34 +4,26 @@ queue and asyncio.Queue families.
 Channels: "queue", "asyncio.queue", "queue.done", "queue.shutdown". Invariant: an edge joins the put and the get of one item,
 whatever the item is (None, a small number, equal ones, the same object twice), whatever the order of the queue, and whatever
 a subclass makes of `_put` and `_get`; where that cannot be known there is no edge, or the edge is marked ambiguous. The hooks
-are written in C (`recorder/csrc/queues.h`), or in Python where the recorder is.
+are written in C (`recorder/csrc/queues`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, operate, rename_in, when_imported
-from clew.instrument.recorder.select import core, native
-from clew.instrument.recorder.strings import intern
-from clew.records.event import Kind
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import Kind
 
 _RELEASE, _ACQUIRE = int(Kind.RELEASE), int(Kind.ACQUIRE)
 
 
 def install() -> None:
-    if native is None:
-        from clew.instrument.adapters import queues_reference  # which is not needed otherwise
-
-        when_imported("queue", queues_reference.patch_queue)
-        when_imported("asyncio.queues", queues_reference.patch_asyncio)
-        when_imported("asyncio.tasks", patch_completed)
-        return
     when_imported("queue", _patch_queue)
     when_imported("asyncio.queues", _patch_asyncio)
-    when_imported("asyncio.tasks", patch_completed)
+    when_imported("asyncio.tasks", _patch_completed)
     when_imported("concurrent.futures.thread", _patch_pool)
 
 
@@ -39,32 +31,32 @@ def _patch_queue(module: Any) -> None:
     queue = module.Queue
     # The names of attributes: what holds the items, their number, the number of those that are not done.
     _watch(module, (queue.put, queue.get), ("queue", "_qsize", "unfinished_tasks"), "queue")
-    watch_shutdown(queue, "is_shutdown", ("put", "get"))
+    _watch_shutdown(queue, "is_shutdown", ("put", "get"))
     if module.SimpleQueue is not module._PySimpleQueue:
         simple = module.SimpleQueue
-        native.watch_simple_queues(simple, intern("queue"), adapter_site(simple.put), adapter_site(simple.get))
+        core.watch_simple_queues(simple, intern("queue"), adapter_site(simple.put), adapter_site(simple.get))
 
 
 def _patch_asyncio(module: Any) -> None:
     queue = module.Queue
     _watch(module, (queue.put_nowait, queue.get_nowait), ("_queue", "qsize", "_unfinished_tasks"), "asyncio.queue")
-    watch_shutdown(queue, "_is_shutdown", ("put", "put_nowait", "get", "get_nowait"))
-    joined_queues(module, native.join_items)
+    _watch_shutdown(queue, "_is_shutdown", ("put", "put_nowait", "get", "get_nowait"))
+    _joined_queues(module)
 
 
-def joined_queues(module: Any, join_items: Callable[[Any], None]) -> None:
-    """Gives asyncio.queues a `_clew_joined` that makes a queue whose gets, as `join_items` has it, open no scope."""
+def _joined_queues(module: Any) -> None:
+    """Gives asyncio.queues a `_clew_joined` that makes a queue whose gets open no scope."""
 
     def joined(*arguments: Any) -> Any:
         made = module.Queue(*arguments)
-        join_items(made)
+        core.join_items(made)
         return made
 
     module._clew_joined = joined
-    patch_completed(module)
+    _patch_completed(module)
 
 
-def patch_completed(_module: Any) -> None:
+def _patch_completed(_module: Any) -> None:
     """`asyncio.as_completed` has a queue of its own: whoever takes from it goes on with what it was doing.
 
     For both modules that it takes, of which either may come first.
@@ -81,7 +73,7 @@ def _watch(module: Any, functions: tuple[Any, Any], names: tuple[str, str, str],
     put_function, get_function = functions
     sites = tuple(map(adapter_site, (put_function, get_function, queue.task_done, queue.join)))
     classes = queue, module.LifoQueue, module.PriorityQueue
-    put, get, done, joined = native.watch_queues(*classes, *names, intern(channel), intern("queue.done"), sites)
+    put, get, done, joined = core.watch_queues(*classes, *names, intern(channel), intern("queue.done"), sites)
     # Right after `_put` and `_get`, where the queue's lock is held.
     unfinished = names[2]
     operate(put_function, stores={unfinished: (put, ("self", "item"))})
@@ -92,7 +84,7 @@ def _watch(module: Any, functions: tuple[Any, Any], names: tuple[str, str, str],
         operate(queue.shutdown, stores={unfinished: (done, ("self",))})
 
 
-def watch_shutdown(queue: Any, flag: str, lookers: tuple[str, ...]) -> None:
+def _watch_shutdown(queue: Any, flag: str, lookers: tuple[str, ...]) -> None:
     """Who shut a queue down lets those go on who find it so; `flag` is the attribute that they find it by. From 3.13 on."""
     if not hasattr(queue, "shutdown"):
         return
@@ -111,5 +103,5 @@ def _patch_pool(module: Any) -> None:
     hook(
         module.ThreadPoolExecutor.__init__,
         lambda pool: pool,
-        lambda pool, _result: native.ignore_simple_queue(pool._work_queue),
+        lambda pool, _result: core.ignore_simple_queue(pool._work_queue),
     )

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, hook_return, when_imported
-from clew.instrument.recorder.select import core
-from clew.instrument.recorder.strings import intern
-from clew.records.event import FLAG_AMBIGUOUS, Kind
-from clew.records.keys import key_of
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import FLAG_AMBIGUOUS, Kind
+from clew.records.format.keys import key_of
 
 _SEND, _RECEIVE = int(Kind.SEND), int(Kind.RECEIVE)
 _MOST_SENT = 10_000

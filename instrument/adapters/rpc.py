@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
-from clew.instrument.context import CHANNEL, forward_from, new_header
-from clew.instrument.recorder.select import core
+from clew.instrument.propagation.traceparent import CHANNEL, forward_from, new_header
+from clew.instrument.recorder.core import core
 
 
 def install() -> None:

@@ -15,28 +15,25 @@ import os
 import sys
 from typing import Any
 
-from clew.instrument.adapters import standard_streams
 from clew.instrument.adapters.patching import Patch, adapter_site, hook, when_imported
-from clew.instrument.probes.sites import note, register
-from clew.instrument.recorder.select import native
-from clew.instrument.recorder.strings import intern
-from clew.records.keys import key_of
-from clew.records.run import boot_id
+from clew.instrument.adapters.processes import standard_streams
+from clew.instrument.probes.sites import register
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.keys import key_of
+from clew.records.run.directory import boot_id
 
 _MODULES = {"fcntl": "fcntl", "fork_exec": "_posixsubprocess", "set_wakeup_fd": "_signal"}
 """Where a function is that is not of `os`."""
 
 
 def install() -> None:
-    if native is None:
-        note("which bytes went through sockets and pipes is not recorded: the C recorder is needed")
-        return
     system = importlib.import_module(os.name)
     site = (
         register("_socket", "socket.send", "", 0, 0, "adapter"),
         register("_socket", "socket.recv", "", 0, 0, "adapter"),
     )
-    names = native.watch_streams(
+    names = core.watch_streams(
         _machine(),
         (intern("socket"), *site),
         (intern("pipe"), adapter_site(system.write), adapter_site(system.read)),
@@ -47,7 +44,7 @@ def install() -> None:
         if name and number != pairs:
             _when_loaded(module, functools.partial(_watch, number, name))
     with io.FileIO(os.devnull) as file:
-        native.watch_transfers(file)
+        core.watch_transfers(file)
     _when_loaded("_socket", functools.partial(_watch_sockets, pairs))
     when_imported("ssl", _patch_ssl)
     when_imported("asyncio.selector_events", _patch_loop)
@@ -72,14 +69,14 @@ def _when_loaded(name: str, patch: Patch) -> None:
 
 def _watch(number: int, name: str, module: Any) -> None:
     if hasattr(module, name):
-        native.watch_transfer(number, getattr(module, name))
+        core.watch_transfer(number, getattr(module, name))
 
 
 def _watch_sockets(pairs: int, module: Any) -> None:
     """What makes pairs comes last: a pair whose bytes are not all counted must not be known."""
     sample = module.socket()
     try:
-        native.watch_transfers(sample)
+        core.watch_transfers(sample)
     finally:
         sample.close()
     _watch(pairs, "socketpair", module)
@@ -89,7 +86,7 @@ def _patch_ssl(module: Any) -> None:
     """Its own C code reads and writes."""
 
     def begin(connection: Any) -> None:
-        native.forget_stream(connection.fileno())
+        core.forget_stream(connection.fileno())
 
     hook(module.SSLSocket.do_handshake, begin)
 
@@ -99,13 +96,13 @@ def _patch_loop(module: Any) -> None:
 
     def made(loop: Any, _result: None) -> None:
         for end in (loop._ssock, loop._csock):
-            native.forget_stream(end.fileno())
+            core.forget_stream(end.fileno())
 
     hook(module.BaseSelectorEventLoop._make_self_pipe, lambda loop: loop, made)
 
 
 def _patch_connections(module: Any) -> None:
     def made(_connection: Any, handle: Any) -> None:
-        native.forget_stream(handle)
+        core.forget_stream(handle)
 
     hook(module._ConnectionBase.__init__, made, parameters=2)

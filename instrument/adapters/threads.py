@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, object_keys, when_imported
-from clew.instrument.recorder.select import core
-from clew.instrument.recorder.strings import intern
-from clew.records.event import Kind
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import Kind
 
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
-from clew.instrument.context import CHANNEL, inject_into, receive_header
+from clew.instrument.propagation.traceparent import CHANNEL, inject_into, receive_header
 
 _BYTES = CHANNEL.encode()
 _WSGI = "HTTP_" + CHANNEL.upper()

@@ -1,1 +1,1 @@
-"""How calls are noticed: rewritten bytecode, and the sites it belongs to."""
+"""Detect calls: rewritten bytecode, and the sites it belongs to."""

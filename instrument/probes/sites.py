@@ -1,7 +1,7 @@
-"""The code locations of this process that can emit events, each with a number that records carry.
+"""Number the code locations (sites) of this process that can emit events; records contain these numbers.
 
-Invariant: a site keeps its number for the life of the process, forked children included; numbers start at 1. There is no
-lock: numbers come from an atomic counter, and an interrupt can at worst leave one unused.
+Invariant: a site keeps its number for the lifetime of the process, including forked children; numbers start at 1.
+This needs no lock because numbers come from an atomic counter. An interrupt can leave a number unused at worst.
 """
 
 from __future__ import annotations
@@ -10,23 +10,25 @@ import itertools
 import json
 import os
 
+from clew.instrument.recorder.core import core
 from clew.instrument.recorder.lifecycle import at_start
-from clew.instrument.recorder.select import core
-from clew.records.event import Kind, SiteInfo
+from clew.records.format.event import Kind, SiteInfo
 
 _sites: dict[int, SiteInfo] = {}
 _next = itertools.count(1)
 _early: list[tuple[str, int]] = []
 _MOST_EARLY = 100
-"""Of a process whose recording never begins."""
+"""Maximum number of notes held before recording begins, which may never happen."""
 
 
 def register(  # noqa: PLR0917  # the fields of SiteInfo, in its order
     module: str, qualname: str, file: str, line: int, end_line: int, kind: str, rule: int = -1,
     state: tuple[int, int] = (0, 0),
 ) -> int:  # fmt: skip
-    """The number of a new site; defined in the trace when one is being written. Fields as in `SiteInfo`; `state` is the
-    file's, see `state_of`."""
+    """Register a new site and return its number; an active recording defines the site in its trace.
+
+    The fields are those of `SiteInfo`; `state` is the file's state, see `state_of`.
+    """
     site = SiteInfo(next(_next), module, qualname, file, line, end_line, kind, rule, *state)
     _sites[site.id] = site
     if core.active():
@@ -35,8 +37,10 @@ def register(  # noqa: PLR0917  # the fields of SiteInfo, in its order
 
 
 def state_of(file: str) -> tuple[int, int]:
-    """When a file was changed last (ns since 1970) and its size, by which its text can be told from a later one; zeros when
-    it is not there."""
+    """Return the time of a file's last change (ns since 1970) and its size, or zeros if the file is missing.
+
+    The two numbers distinguish the file's text from later versions.
+    """
     try:
         status = os.stat(file)
     except (OSError, ValueError):
@@ -49,7 +53,7 @@ def all_sites() -> list[SiteInfo]:
 
 
 def define_all() -> None:
-    """Writes every site to a trace that has just begun."""
+    """Write every site to a trace that has just begun."""
     for site in all_sites():
         _define(site)
     while _early:
@@ -57,9 +61,9 @@ def define_all() -> None:
 
 
 def note(text: str, site: int = 0) -> None:
-    """Leaves a sentence for the user in the trace: something, at `site` if not 0, was not recorded as asked.
+    """Write a sentence for the user to the trace: something, at `site` if not 0, was not recorded as requested.
 
-    Before recording begins, in the trace that begins next.
+    Before recording begins, the note is saved for the next trace.
     """
     if core.active():
         _write_note(text, site)

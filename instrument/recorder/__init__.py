@@ -1,1 +1,1 @@
-"""Stores records: a C core and its pure-Python twin, chosen in `select`."""
+"""Stores records: a C core, and what decides when it records."""

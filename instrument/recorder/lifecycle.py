@@ -14,16 +14,16 @@ import sys
 import threading
 from collections.abc import Callable
 
-from clew.instrument.recorder import redaction, strings
-from clew.instrument.recorder.complaint import complain
-from clew.instrument.recorder.select import core, implementation, reason, without_gil
+from clew.instrument.recorder import interned_strings, redaction
+from clew.instrument.recorder.core import core, unavailable
+from clew.instrument.recorder.stderr_notice import complain
 from clew.records.errors import ClewError
-from clew.records.event import Kind
-from clew.records.header import INFO_MAX
-from clew.records.keys import KeySource, process_end
-from clew.records.plan import Plan
-from clew.records.run import CAUSE_VARIABLE, REFUSED, TRACE_SUFFIX, boot_id, host_name
-from clew.records.tuples import NamedTuple
+from clew.records.fast_namedtuple import NamedTuple
+from clew.records.format.event import Kind
+from clew.records.format.header import INFO_MAX
+from clew.records.format.keys import KeySource, process_end
+from clew.records.plan.plan import Plan
+from clew.records.run.directory import CAUSE_VARIABLE, REFUSED, TRACE_SUFFIX, boot_id, host_name
 
 _MAX_ARGV = 1400
 _MAX_ARGUMENT = 400
@@ -87,10 +87,8 @@ def start(run: str | os.PathLike[str], plan: Plan) -> bool:
 def begin(run: str | os.PathLike[str], plan: Plan) -> None:
     """The same for who can be told. Raises what went wrong."""
     global _run, _plan
-    if without_gil():
-        raise ClewError(
-            "it runs without the GIL, which recording relies on; PYTHON_GIL=1 in its environment switches it on"
-        )
+    if unavailable:
+        raise ClewError(unavailable)
     if not core.active():
         _run, _plan = os.fspath(run), plan
         redaction.use(plan.redact)
@@ -116,7 +114,7 @@ def stop() -> None:
 
 def _end() -> None:
     if _started_by and core.active():
-        core.emit(Kind.SEND, 0, process_end(_started_by), strings.intern("process.end"))
+        core.emit(Kind.SEND, 0, process_end(_started_by), interned_strings.intern("process.end"))
     _tell_the_end()
     core.stop()
 
@@ -142,7 +140,7 @@ def _begin_sample() -> None:
     share = 1.0 if _plan.sample is None else _plan.sample
     core.sample(share)
     if share < 1:
-        text = f"request flows are sampled: {share * 100:.3g} % of them are recorded, each whole, and nothing of the others"
+        text = f"request flows are sampled: {share * 100:.3g} % of them are recorded, each entirely or not at all"
         core.define(Kind.NOTE, 0, text.encode())
 
 
@@ -251,13 +249,11 @@ def _begin(cause: Cause | None) -> None:
     path = os.path.join(_run, f"{os.getpid()}-{core.uid():016x}{TRACE_SUFFIX}")
     core.start(path, _info(), cause.uid if cause else 0, _plan.quota, _plan.budget or 0.0, _plan.keep == "newest")
     _begin_sample()
-    for define_all in (strings.define_all, *_definers):
+    for define_all in (interned_strings.define_all, *_definers):
         _define(define_all)
     name_thread()
-    if implementation != "c":
-        core.define(Kind.NOTE, 0, f"process {os.getpid()} was recorded in Python: {reason}".encode())
     if cause:
-        core.emit(Kind.JOIN, 0, cause.key, strings.intern("process.start"))
+        core.emit(Kind.JOIN, 0, cause.key, interned_strings.intern("process.start"))
 
 
 def _try_to_begin(cause: Cause | None) -> None:
@@ -290,7 +286,7 @@ def _info() -> bytes:
         "argv": _short_argv(),
         "cwd": _cwd(),
         "python": sys.version.split()[0],
-        "recorder": implementation,
+        "recorder": "c",
     }
     for name in ("argv", "cwd", "executable", "host"):
         text = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
@@ -335,7 +331,7 @@ def _before_fork() -> None:
     with contextlib.suppress(Exception):
         if core.active() and not _fork.will_exec and not _children_wait:
             key = core.flow_key(_keys.fresh())
-            core.emit(Kind.SEND, 0, key, strings.intern("process.start"))
+            core.emit(Kind.SEND, 0, key, interned_strings.intern("process.start"))
             _fork.cause = cause_by(key)
 
 

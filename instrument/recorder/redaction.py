@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from clew.records.plan import Redact
+from clew.records.plan.plan import Redact
 
 HIDDEN = "<redacted>"
 LOOKAHEAD = 2000

@@ -6,5 +6,6 @@ FOLDER = os.path.dirname(__file__)
 
 
 def before(paths: str) -> str:
-    """A PYTHONPATH that begins with the folder. An empty one has no entries; of others an empty entry is the working folder."""
+    """Return a PYTHONPATH that begins with the folder. An empty PYTHONPATH has no entries; otherwise an empty entry means the
+    working folder."""
     return FOLDER + os.pathsep + paths if paths else FOLDER

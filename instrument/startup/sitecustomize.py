@@ -1,4 +1,4 @@
-"""Starts recording in every Python process of a run, then makes way for the program's own sitecustomize.
+"""Start recording in every Python process of a run, then run the program's own sitecustomize.
 
 Invariant: the program finds `sys.path`, `sys.modules` and its own sitecustomize, or none, as without us; only PYTHONPATH
 keeps this folder, for its children. Nothing here needs clew to be installed.
@@ -88,7 +88,7 @@ def _say_once(run: str, what: str, text: str) -> None:
 
 
 def _run_next() -> None:
-    """Runs the sitecustomize that the program would have had; without one, tells the import system that there is none."""
+    """Run the program's own sitecustomize; if there is none, make the import system report it as missing."""
     import importlib.util
 
     spec = None

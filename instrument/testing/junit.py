@@ -1,6 +1,6 @@
-"""Adds to a JUnit report, once it is written: of the session which run it is, of each test what changed.
+"""Add properties to a finished JUnit report: the run of the session, and the changes of each test.
 
-Invariant: the report is replaced whole or stays as pytest wrote it.
+Invariant: the report is replaced atomically or stays as pytest wrote it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from clew.instrument.testing.requests import IDENTITY
 
 
 def annotate(file: str, about: Mapping[str, str], tests: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Properties of the session, and by a test's id of the test. What went wrong, as lines."""
+    """Add properties of the session, and of tests by their ids. Return errors as lines."""
     beside = f"{file}.part"
     try:
         tree = ElementTree.parse(file)
@@ -26,7 +26,7 @@ def annotate(file: str, about: Mapping[str, str], tests: Mapping[str, Mapping[st
         tree.write(beside, encoding="utf-8", xml_declaration=True)
         os.replace(beside, file)
     except (OSError, ElementTree.ParseError) as error:
-        return [f"{file}: cannot be added to ({error})"]
+        return [f"{file}: cannot add results ({error})"]
     return []
 
 

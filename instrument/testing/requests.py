@@ -1,8 +1,7 @@
-"""Each test as a request: a call scope named by the test's id, with its phases and fixtures as calls in it.
+"""Record each test as a request: a call scope named by the test's id, with its phases and fixtures as calls in it.
 
-A fixture that several tests may use says so in its name: it is set up in whichever test comes first and torn down in whichever
-comes last, so that it is of no test.
-Invariant: a test's outcome, output and traceback are as without.
+A shared fixture is marked in its name: it is set up in the first test and torn down in the last one, so it belongs to
+no single test. Invariant: a test's outcome, output and traceback are unchanged.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import Any
 import pytest
 
 from clew.instrument.probes.sites import register
-from clew.instrument.recorder.select import core
-from clew.instrument.recorder.strings import intern
-from clew.records.event import Kind
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import Kind
 
 _OUTCOME = "outcome"
 _PROCESSOR = "processor_ns"
-"""The name of a payload: processor time of all threads. On a busy machine it varies far less than how long something takes."""
+"""Name of a payload: processor time of all threads. On a busy machine it varies far less than elapsed time."""
 IDENTITY = "clew_test"
-"""The property of a test in a JUnit report that has its id."""
+"""Property with a test's id in a JUnit report."""
 
 Wrapper = Generator[None, None, None]
 
@@ -49,7 +48,7 @@ class Tests:
         self._site = 0
         core.Probe(site, Kind.EXIT)()
 
-    # The innermost wrappers: what other plugins do around a phase is not the test's.
+    # The innermost wrappers: work of other plugins around a phase does not belong to the test.
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_setup(self) -> Wrapper:
         yield from _scope(_phase("setup"), measured=True)
@@ -65,14 +64,14 @@ class Tests:
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Wrapper:
         shared = fixturedef.scope != "function"
-        # Finalizers run the latest first: those that the fixture adds run between this one's two.
+        # Finalizers run in reverse order: those that the fixture adds run between this one's two.
         torn_down = functools.partial(next, _scope(_site_of_fixture(fixturedef, " teardown"), measured=shared), None)
         fixturedef.addfinalizer(torn_down)
         yield from _scope(_site_of_fixture(fixturedef), measured=shared)
         fixturedef.addfinalizer(torn_down)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Leaves in the trace how a phase ended, and how the test itself did even if it passed."""
+        """Record how a phase ended, and the result of the test itself even if it passed."""
         if report.when == "call" or report.outcome != "passed":
             text = report.outcome if report.when == "call" else f"{report.outcome} at {report.when}"
             if self._site and core.active():
@@ -80,7 +79,7 @@ class Tests:
 
 
 def _scope(site: int, *, measured: bool = False) -> Wrapper:
-    """What happens meanwhile is a call of a place; `measured` leaves in the trace what processor time it took."""
+    """Record the enclosed code as a call of a site; `measured` records its processor time."""
     if not core.active():
         yield
         return
@@ -93,7 +92,7 @@ def _scope(site: int, *, measured: bool = False) -> Wrapper:
 
 
 def _site_of_test(item: pytest.Item) -> int:
-    """The place of a test: its function's first line, under the name of the test as a whole."""
+    """Return the site of a test: its function's first line, under the name of the whole test."""
     file, line, _ = item.location
     module = getattr(getattr(item, "module", None), "__name__", None)
     name = item.nodeid.partition("::")[2].replace("::", ".") or item.name

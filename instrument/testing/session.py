@@ -1,8 +1,8 @@
-"""How `pytest --clew` begins and ends the run of a session, which sessions are kept, and what is said at the end.
+"""Start and end the run of a `pytest --clew` session, remove old sessions, and print the report at the end.
 
-The session's own process starts recording here, as what it starts (xdist's workers, programs under test) does through the
-environment. A session in a process that is recorded already (a worker, or pytest under `clew run`) adds its tests to that run,
-which is then a session's with its commit.
+The session's own process starts recording here; its child processes (xdist's workers, programs under test) do so
+through the environment. A session in a process that is already recorded (a worker, or pytest under `clew run`) adds its
+tests to that run, which becomes the run of a session with its commit.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from pathlib import Path
 import pytest
 
 from clew.instrument.bootstrap import start_from_environment
-from clew.instrument.launch import environment
 from clew.instrument.recorder import lifecycle
+from clew.instrument.recorder.core import core
 from clew.instrument.recorder.redaction import Redaction
-from clew.instrument.recorder.select import core
+from clew.instrument.run_environment import environment
 from clew.instrument.testing.requests import Tests
 from clew.instrument.testing.verdict import Verdict, ask
-from clew.records import revision
-from clew.records.collector import Attendant
-from clew.records.default import default_plan
+from clew.records.collector.launch import Attendant
 from clew.records.errors import ClewError
-from clew.records.limits import parse_limits
-from clew.records.plan import Plan, dump, load
-from clew.records.run import RUN_VARIABLE, RunInfo, create_run, finish_run, load_run, remove_run, save_run
-from clew.records.sessions import find_sessions, keep_sessions
-from clew.records.tuples import NamedTuple
+from clew.records.fast_namedtuple import NamedTuple
+from clew.records.plan.default_plan import default_plan
+from clew.records.plan.plan import Plan, dump, load
+from clew.records.run import git_revision
+from clew.records.run.directory import RUN_VARIABLE, RunInfo, create_run, finish_run, load_run, remove_run, save_run
+from clew.records.run.failure_conditions import parse_limits
+from clew.records.run.test_sessions import find_sessions, keep_sessions
 
 _CHANGED = (RUN_VARIABLE, "PYTHONPATH")
 _NOTHING_RAN = (pytest.ExitCode.OK, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
-"""With which a session ends that only listed tests, or found none. What went wrong before them may be worth a look."""
+"""Exit codes of a session that only listed tests, or found none. Earlier errors may still be of interest."""
 
 
 class Options(NamedTuple):
-    """What the command line says, else pytest's configuration."""
+    """Options of the command line, else of pytest's configuration."""
 
     plan: str
     baseline: str
     fail_on: str
     summary: str
-    """Where to write it; "" for nowhere."""
+    """File for the summary; "" for none."""
     keep: int
     report: str
-    """JUnit's, "" for none."""
+    """File of the JUnit report, "" for none."""
 
 
 def begin(config: pytest.Config) -> None:
-    """Records from here on. Raises `pytest.UsageError` when an option means nothing, or the run's folder is not to be had."""
+    """Start recording. Raises `pytest.UsageError` for an invalid option, or when the run's folder cannot be created."""
     try:
         options = _options(config)
         if not core.active():
             if _is_worker():
-                return  # it runs where the environment does not reach; whoever started it says so
+                return  # it runs where the environment does not reach; its creator reports that
             session = Session(config.rootpath, options)
             if not session.recording:
                 return
@@ -71,7 +71,8 @@ def begin(config: pytest.Config) -> None:
 
 
 def _is_worker() -> bool:
-    """Of xdist's. A session that a worker's test starts inherits the variable, and is none; the test's name comes with it."""
+    """Tell whether this is a worker of xdist. A session started by a worker's test inherits the variable but is not a
+    worker; the test's name shows that."""
     return "PYTEST_XDIST_WORKER" in os.environ and "PYTEST_CURRENT_TEST" not in os.environ
 
 
@@ -88,7 +89,7 @@ def _options(config: pytest.Config) -> Options:
 
     keep = chosen("clew_keep")
     if not keep.isdigit() or not int(keep):
-        raise ClewError(f"clew_keep: {keep!r} is no number of runs to keep; give 1 or more")
+        raise ClewError(f"clew_keep: {keep!r} is not a number of runs to keep; use 1 or more")
     fail_on = chosen("clew_fail_on")
     if fail_on:
         parse_limits(fail_on)
@@ -107,30 +108,30 @@ def _plan(workspace: Path, file: str) -> Plan:
         return load(Path(file).read_text(encoding="utf-8"), file)
     except OSError as error:
         raise ClewError(
-            f"{file}: cannot be read ({error.strerror}); `clew check --plan {file} app.esl` writes it"
+            f"{file}: cannot be read ({error.strerror}); create it with `clew check --plan {file} app.esl`"
         ) from None
 
 
 def _of_session(info: RunInfo, root: Path) -> RunInfo:
-    """As the run of a session of the tests that are there now."""
-    at = revision.current(root)
+    """Return the description of a session run with the current tests."""
+    at = git_revision.current(root)
     return info._replace(tests=True, commit=at.commit if at else "", dirty=bool(at and at.dirty))
 
 
 def _join_run(root: Path) -> None:
-    """Says in the run that is being recorded that it has the tests of a commit. One that is a session's already keeps its own:
-    these are the tests of a test."""
+    """Mark the current run as one with the tests of a commit. A session's run keeps its own mark: these are the tests
+    of a test."""
     folder = Path(os.environ.get(RUN_VARIABLE, ""))
     try:
         info = load_run(folder)
         if not info.tests:
             save_run(folder, _of_session(info, root))
     except (ClewError, OSError):
-        return  # it is recorded all the same, and is no session of a commit
+        return  # it is still recorded, but has no commit
 
 
 class Session:
-    """The run of a session that was not recorded before, from now to its end."""
+    """The run of a new session, from now to its end."""
 
     def __init__(self, root: Path, options: Options) -> None:
         self._root, self._options = root, options
@@ -164,7 +165,7 @@ class Session:
     def pytest_runtest_logreport(self) -> None:
         self._tests_ran = True
 
-    # The innermost wrapper: xdist's workers have ended by then and the JUnit report is written, the summary is not.
+    # The innermost wrapper: xdist's workers have ended and the JUnit report is written by then, the summary is not.
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
         yield
@@ -190,17 +191,17 @@ class Session:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        self._end(int(pytest.ExitCode.USAGE_ERROR))  # a session that never began has no end either
+        self._end(int(pytest.ExitCode.USAGE_ERROR))  # a session that never started has no end either
         self._correct_exit()
 
     def _correct_exit(self) -> None:
-        """Says in the run what pytest exits with, once nobody changes that any more: comparison and other plugins may have."""
+        """Write pytest's final exit code to the run, because the comparison and other plugins may change it."""
         if self._session is None or not self._folder.exists():
             return
         exit_code = int(self._session.exitstatus)
         if self._info.exit_code != exit_code:
             self._info = self._info._replace(exit_code=exit_code)
-            with contextlib.suppress(OSError):  # a disk that got full is no error of the tests
+            with contextlib.suppress(OSError):  # a full disk is not an error of the tests
                 save_run(self._folder, self._info)
 
     def _end(self, exit_code: int) -> None:
@@ -212,25 +213,26 @@ class Session:
         if not self._tests_ran and exit_code in _NOTHING_RAN:
             remove_run(self._folder)
             return
-        # Not while tests run: they may wait for any child of theirs.
+        # Not while tests run: they may wait for any of their children.
         Attendant(self._folder).finish()
-        from clew.records.ended import conclude  # it is for the end only
+        from clew.records.run.finish import conclude  # needed only at the end
 
         self._info = finish_run(self._folder, self._info, exit_code, conclude(self._folder))
 
 
 class Elsewhere:
-    """Of a session that adds its tests to a run that others end."""
+    """A session that adds its tests to a run ended by another process."""
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
-            "clew: not compared: the session is part of a run that goes on; use pytest --clew by itself"
+            "clew: not compared: the session is part of a live run; run `pytest --clew` on its own"
         )
 
 
 def _check_baseline(root: Path, name: str) -> None:
-    """Raises `RevisionError` for what is no revision and no session; that there is no session of it yet is no mistake."""
+    """Check a baseline. Raises `RevisionError` if it is neither a revision nor a session; a revision without sessions
+    is valid."""
     try:
         find_sessions(root, name)
-    except revision.RevisionError:
-        revision.resolve(root, name)
+    except git_revision.RevisionError:
+        git_revision.resolve(root, name)

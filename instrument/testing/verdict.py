@@ -1,7 +1,8 @@
-"""What changed since a baseline, at the end of a session: asked of `clew diff`, told on the terminal, in Markdown and JUnit.
+"""Report the changes since a baseline at the end of a session: run `clew diff`, and print to the terminal, Markdown and
+JUnit.
 
-Comparing loads numpy and graphs, which a process under test never does, so another process compares. Invariant: whatever
-keeps two sessions from being compared is one line, and no test fails by it.
+A comparison loads numpy and graphs, which a process under test must not do, so another process compares. Invariant: any
+obstacle to a comparison becomes one line, and fails no test.
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.instrument.testing.junit import annotate
-from clew.records.run import RunInfo
-from clew.records.tuples import NamedTuple
+from clew.records.fast_namedtuple import NamedTuple
+from clew.records.run.directory import RunInfo
 
 if TYPE_CHECKING:
     from clew.instrument.testing.session import Options
 
 _FOUND = (0, 3)
-"""Exit codes of `clew diff` with an answer: as it should be, and with what was to fail on."""
+"""Exit codes of `clew diff` with an answer: passed, and violated conditions."""
 
 
 class Verdict(NamedTuple):
     lines: list[str]
-    """For the terminal."""
+    """Lines for the terminal."""
     failed: str = ""
-    """The line that says why the session fails."""
+    """The line with the reason why the session fails."""
 
 
 def ask(root: Path, info: RunInfo, options: Options) -> Verdict:
-    """Of a session that has ended; without a baseline it has nothing to say but to the JUnit report."""
+    """Compare a finished session; without a baseline, only the JUnit report is updated."""
     about = {"clew_run": info.id} | ({"clew_commit": info.commit + "-dirty" * info.dirty} if info.commit else {})
     found: dict[str, Any] = {}
     lines: list[str] = []
@@ -55,7 +56,7 @@ def ask(root: Path, info: RunInfo, options: Options) -> Verdict:
 
 
 def _compared(root: Path, info: RunInfo, options: Options) -> tuple[dict[str, Any], str]:
-    """What `clew diff` says, or why it says nothing."""
+    """Return the output of `clew diff`, or the reason for its failure."""
     words = [
         sys.executable,
         "-P",
@@ -81,11 +82,11 @@ def _compared(root: Path, info: RunInfo, options: Options) -> tuple[dict[str, An
 
 
 def _write(file: str, markdown: str) -> list[str]:
-    """What is wrong with it. Steps of a job on GitHub share one file, which each adds to."""
+    """Write the summary and return errors. Steps of a job on GitHub append to one shared file."""
     mode = "a" if file == os.path.abspath(os.environ.get("GITHUB_STEP_SUMMARY") or os.devnull) else "w"
     try:
         with open(file, mode, encoding="utf-8") as stream:
             stream.write(markdown)
     except OSError as error:
-        return [f"{file}: the summary cannot be written ({error.strerror})"]
+        return [f"{file}: cannot write the summary ({error.strerror})"]
     return []

@@ -1,4 +1,4 @@
-"""What is told, unasked, of a run that goes on."""
+"""Notifications about a live run."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class RunGrew:
-    """A run that is being recorded, as it was found at the last look; told again only when there is more of it."""
+    """The state of a live run at the last read; sent again only when the run has grown."""
 
     run: str
-    """Its id."""
+    """The id of the run."""
     name: str
     elapsedNs: float
-    """Since its start."""
+    """Time since the run's start."""
     processes: int
     events: int
     calls: int
-    """Those included that were only counted."""
+    """Number of calls, including those that were only counted."""
     errors: int
     """Log lines of level ERROR and above."""
     finished: bool = False
-    """It is over: nothing more will be told of it, and all that is asked of it is of the whole run."""
+    """The run is over: no further notification follows, and requests refer to the whole run."""
     pushed: bool = False
-    """A relay said so when it happened: there are new events of entities. The figures are those of the last look."""
+    """Pushed by a relay immediately: there are new events of entities. The statistics are those of the last read."""
     unheard: str = ""
-    """Why no relay tells of it, so that its entities are about a second late; "" where one does, or may do so soon."""
+    """Why no relay pushes the run, so that its entities are about a second late; "" if one does, or may do so soon."""
 
 
 @dataclass(frozen=True)
 class RunGrewMessage:
-    """To the panel: there is more of a run."""
+    """To the panel: a run has grown."""
 
     type: Literal["runGrew"]
     growth: RunGrew

@@ -1,4 +1,4 @@
-"""What answers of all views name: places, runs, what is missing, machines, and where a question starts."""
+"""Types that the answers of all views use: locations, runs, missing events, machines, and targets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Location:
-    """A place in source. `line` counts from 1, as people and tracebacks do; the language server converts."""
+    """A location in source. `line` counts from 1, as in tracebacks; the language server converts it."""
 
     path: str
     """Absolute, in the file system of the server."""
@@ -26,69 +26,69 @@ class RunRef:
     command: str = ""
     problems: list[str] = field(default_factory=list)
     commit: str = ""
-    """The revision of the source that a test session is of, in short."""
+    """The abbreviated revision of the source of a test session."""
 
 
 @dataclass(frozen=True)
 class MissingEvents:
-    """A stretch of a thread or task of which events are missing, so that nothing is known of it: it is not idle."""
+    """A time range of a thread or task with missing events. Its activity there is unknown; it was not idle."""
 
     process: str
     strand: str
     fromNs: float
-    """Since the run's start, as `toNs`."""
+    """Since the run's start, like `toNs`."""
     toNs: float
     lost: int | None
-    """How many events, or calls of `function`; null when that is not known."""
+    """Number of events, or of calls of `function`; null if unknown."""
     function: str
-    """`module:qualname`, when only its calls are missing; "" when all that the strand did is."""
+    """`module:qualname` if only its calls are missing; "" if all events of the strand are."""
     why: str
     text: str
-    """All of it as a sentence."""
+    """All fields as a sentence."""
 
 
 @dataclass(frozen=True)
 class MachineRef:
-    """A machine of the run, and what its clock was corrected by."""
+    """A machine of the run, and the correction of its clock."""
 
     name: str
     clock: str
-    """All of it in words."""
+    """All fields in words."""
     offsetNs: float
     rate: float
-    """What was added to each nanosecond besides."""
+    """The number that is added per nanosecond in addition."""
     belowNs: float | None
-    """How far below the true offset can be; null when no message bounds it."""
+    """How far below the true offset can be; null if no message bounds it."""
     aboveNs: float | None
     messages: int
-    """How many the correction was found from."""
+    """Number of messages from which the correction was computed."""
 
 
 @dataclass(frozen=True)
 class ProcessRef:
     name: str
     machine: str
-    """"" when the run has only one."""
+    """"" if the run has only one."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a slice starts: exactly one of the five is given, else the last error of a test that failed, or the newest error
-    line."""
+    """The start of a slice: exactly one of the five is given; else it is the last error of a failed test, or the newest
+    error line."""
 
     event: int | None = None
     text: str | None = None
-    """Part of a log message."""
+    """A part of a log message."""
     location: Location | None = None
     """A line of source (the last call of its function) or of a log file (the event that wrote it)."""
     function: str | None = None
-    """`module:qualname`, all its calls."""
+    """`module:qualname`, for all its calls."""
     line: str | None = None
-    """A whole line of a log, as an output channel or a terminal shows it; its time tells the run."""
+    """A whole log line, as an output channel or a terminal shows it; its time selects the run."""
 
 
 @dataclass(frozen=True)
 class ErrorResult:
-    """What stands instead of a result when a request cannot be answered: a sentence for the user, never a traceback."""
+    """Replaces the result of a failed request: a sentence for the user, never a traceback."""
 
     message: str

@@ -1,1 +1,1 @@
-"""The relay: collects what all recorded programs do now, and passes it on to whoever watches (docs/live.md)."""
+"""The relay: collects the activity of all recorded programs and forwards it to viewers (docs/live.md)."""

@@ -1,7 +1,9 @@
-"""Passes runs on to another relay, file by file, piece by piece, from where that one says its files end.
+"""Forwards runs to another relay, file by file, chunk by chunk, from the ends that the other relay reports for its
+files.
 
-Invariant: nothing is kept here of what was sent: the other side's files are the only memory, so that a break, or a kill on
-either side, loses and doubles nothing. The token never goes unencrypted to another machine.
+Invariant: the sender stores no state about sent data. The receiver's files are the only state, so that a broken
+connection, or a kill on either side, loses and duplicates nothing. The token is never sent unencrypted to another
+machine.
 """
 
 from __future__ import annotations
@@ -21,30 +23,31 @@ from typing import Any, Protocol
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from clew.graph.entities.live_spans import lines_from
-from clew.records import run as runs
-from clew.records import sources
+from clew.graph.entities.live.from_spans import lines_from
 from clew.records.errors import ClewError
-from clew.records.header import HEADER_SIZE
-from clew.records.tail import Place, ProcessTail, Stretch
+from clew.records.format.header import HEADER_SIZE
+from clew.records.read.tail import Place, ProcessTail, Stretch
+from clew.records.run import directory as runs
+from clew.records.run import source_snapshots
 from clew.server.relay import wire
-from clew.server.relay.lifetime import Address
+from clew.server.relay.connect_errors import reason
+from clew.server.relay.launch import Address
 from clew.server.relay.mirror import own_origin
-from clew.server.relay.refused import reason
 from clew.server.relay.stream import Stream
 
 BUSY, IDLE = 0.02, 0.1
 TEXTS_EVERY = 15.0
-"""Seconds between two looks for source texts: files are imported throughout a run, and to look costs more than to read on."""
+"""Seconds between two searches for source texts: files are imported throughout a run, and a search costs more than
+reading on."""
 AGAIN = 0.5
 GIVE_UP = 60.0
-"""Seconds for which a relay waits, at the end, for one that it cannot reach."""
+"""Seconds for which a relay waits, at the end, for an unreachable relay."""
 
 log = logging.getLogger(__name__)
 
 
 class ForwardError(ClewError):
-    """It cannot be passed on there."""
+    """The run cannot be forwarded to this address."""
 
 
 class _Say(Protocol):
@@ -52,18 +55,18 @@ class _Say(Protocol):
 
 
 class Forward:
-    """To one other relay."""
+    """Forwards to one other relay."""
 
     def __init__(self, to: Address) -> None:
         """Raises `ForwardError` for an address that is not safe."""
         parts = urllib.parse.urlsplit(to.url)
         if parts.scheme not in ("ws", "wss") or not parts.hostname or parts.query or parts.username or parts.password:
-            raise ForwardError(f"{_shown(to.url)}: an address is wss://HOST:PORT, without a token in it")
+            raise ForwardError(f"{_shown(to.url)}: expected wss://HOST:PORT without a token")
         if parts.scheme == "ws" and not _is_loopback(parts.hostname):
-            raise ForwardError(f"{to.url}: the token would go unencrypted to another machine; use wss://")
+            raise ForwardError(f"{to.url}: the token would be sent unencrypted to another machine; use wss://")
         self._to = to
         self._done: set[str] = set()
-        """Runs that are over, and all there."""
+        """Runs that are over and completely forwarded."""
         self._reached = time.monotonic()
         self._answers: dict[str, asyncio.Queue[dict[str, Any]]] = {}
 
@@ -72,11 +75,11 @@ class Forward:
 
     @property
     def is_unreachable(self) -> bool:
-        """For so long that nobody waits for it."""
+        """Whether the other relay has been unreachable for so long that the relay no longer waits for it."""
         return time.monotonic() - self._reached > GIVE_UP
 
     async def run(self, streams: dict[str, Stream]) -> None:
-        """Until it is cancelled."""
+        """Forward until cancelled."""
         said = ""
         while True:
             try:
@@ -89,7 +92,7 @@ class Forward:
             except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError, wire.WireError) as error:
                 what = reason(error, self._to.url)
                 if what != said:
-                    log.warning("%s: cannot pass runs on: %s; trying again", self._to.url, what)
+                    log.warning("%s: cannot forward runs: %s; retrying", self._to.url, what)
                     said = what
             await asyncio.sleep(AGAIN)
 
@@ -133,10 +136,10 @@ class Forward:
         answer = await answers.get()
         if answer["type"] != "mirrored":
             if answer["type"] == "refused":
-                log.warning("%s: does not take run %s: %s", self._to.url, name, answer.get("message"))
+                log.warning("%s: rejected run %s: %s", self._to.url, name, answer.get("message"))
             return
         if stream.source == "spans" and "spans" not in answer.get("takes", ()):
-            log.warning("%s: does not take run %s, which came by OTLP; upgrade clew there", self._to.url, name)
+            log.warning("%s: rejected run %s, which was received over OTLP; upgrade clew there", self._to.url, name)
             return
         have = {
             str(file): {int(serial): Place(int(number)) for serial, number in threads.items()}
@@ -153,7 +156,7 @@ class Forward:
                     await say(**fields)
                     sent = True
                 if not answers.empty() and answers.get_nowait()["type"] == "refused":
-                    log.warning("%s: takes no more of run %s", self._to.url, name)
+                    log.warning("%s: stopped accepting run %s", self._to.url, name)
                     return
                 quiet = 0 if sent or not was_over else quiet + 1
                 if texts and not sent and time.monotonic() - texts.looked > TEXTS_EVERY:
@@ -178,7 +181,7 @@ class Forward:
         await say("sources", files=named)
         answer = await answers.get()
         if answer["type"] != "wanted":
-            answers.put_nowait(answer)  # it takes no more of the run
+            answers.put_nowait(answer)  # it rejects more of the run
             return
         for digest in answer["digests"]:
             text = await asyncio.to_thread(texts.packed, str(digest))
@@ -187,34 +190,35 @@ class Forward:
 
 
 class _Texts:
-    """Of the source files of a run. What is kept already is named only, and a text is sent once, whichever runs have it."""
+    """The source texts of a run. Texts that the receiver has are only named, and a text is sent once, whichever runs
+    have it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._named: dict[str, sources.Source] = {}
+        self._named: dict[str, source_snapshots.Source] = {}
         self.looked = -TEXTS_EVERY
 
-    def look(self) -> dict[str, sources.Source] | None:
-        """All that are known by now, None when no other ones are."""
+    def look(self) -> dict[str, source_snapshots.Source] | None:
+        """Return all texts known so far; None if there are no new ones."""
         self.looked = time.monotonic()
-        sources.keep(self._folder)
-        named = sources.index(self._folder)
+        source_snapshots.keep(self._folder)
+        named = source_snapshots.index(self._folder)
         if named == self._named:
             return None
         self._named = named
         return named
 
     def packed(self, digest: str) -> bytes | None:
-        """One of those, never anything else."""
+        """Return the compressed text of one of these sources; None for any other digest."""
         is_named = any(source.digest == digest for source in self._named.values())
-        return sources.packed_text(self._folder, digest) if is_named else None
+        return source_snapshots.packed_text(self._folder, digest) if is_named else None
 
 
 class _Reading:
-    """A run's files, as messages."""
+    """A run's files as messages."""
 
     def __init__(self, folder: Path, have: dict[str, dict[int, Place]], spans: int) -> None:
-        """What the other side has: of threads, and so many bytes of what came by OTLP."""
+        """`have` is the state of the other side: its chunks by file and thread; `spans` is its number of OTLP bytes."""
         self._folder = folder
         self._spans = spans
         self._have = have
@@ -222,7 +226,7 @@ class _Reading:
         self._pages: dict[str, bytes] = {}
 
     def look(self) -> list[dict[str, Any]]:
-        """What is new. Of a run that was removed, nothing."""
+        """Return the messages about new data; none for a run that was removed."""
         found: list[dict[str, Any]] = []
         for path in runs.trace_files(self._folder) if self._folder.is_dir() else ():
             if path.name not in self._tails:
@@ -236,14 +240,14 @@ class _Reading:
                 if self._pages.get(name) != page:
                     found.append({"kind": "page", "file": name, "page": wire.packed(page), "over": False})
                 self._pages[name] = page
-                # What records name is there before them.
+                # Definitions must arrive before the records that refer to them.
                 found += _pieces(name, (*tail.defined, *new))
         return found + self._came()
 
     def _came(self) -> list[dict[str, Any]]:
-        """By OTLP: lines as they are in the file, which are there for good once they are whole."""
+        """Return data received over OTLP: lines as in the file, which never change once they are whole."""
         data = b""
-        with contextlib.suppress(OSError):  # the run is recorded, or was removed
+        with contextlib.suppress(OSError):  # the run is a recording, or was removed
             data, _ = lines_from(self._folder, self._spans)
         begin, self._spans = self._spans, self._spans + len(data)
         return [
@@ -252,7 +256,7 @@ class _Reading:
         ]
 
     def last(self) -> list[dict[str, Any]]:
-        """Once nothing is new any more."""
+        """Return the final messages, after all new data."""
         found: list[dict[str, Any]] = []
         for name, tail in self._tails.items():
             found += _pieces(name, tail.counters())
@@ -304,6 +308,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _shown(url: str) -> str:
-    """Without what may be a token."""
+    """Return the address without parts that may be a token."""
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}"

@@ -1,8 +1,10 @@
-"""What a relay has told of a run, in its folder, so that the next one goes on after it.
+"""The journal of a relay: everything that it reported of a run, in the run's folder, so that the next relay continues
+from there.
 
-A few files, each beginning with all that is known at its beginning, followed by batches. A batch is told to viewers only when
-it is here, together with where its reader was then. Invariants: whatever kills a relay, a batch is here whole or not at all;
-one relay has a run's journal at a time; who finds damage begins a new journal, with another name, and never goes on in doubt.
+It has a few files. Each begins with the complete state at its beginning, followed by batches. A batch is reported to
+viewers only after it is written here, together with its reader's position. Invariants: if a relay is killed, a batch is
+here completely or not at all; one relay has a run's journal at a time; a relay that finds damage begins a new journal
+with another name, and never continues a doubtful one.
 """
 
 from __future__ import annotations
@@ -19,34 +21,34 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clew.graph.entities.following import put
-from clew.graph.entities.live import LiveState
+from clew.graph.entities.live.state import LiveState
+from clew.graph.entities.live.tail import put
 from clew.records.errors import ClewError
-from clew.records.run import write_private
+from clew.records.run.directory import write_private
 from clew.server.relay import wire
 
 FOLDER = "relay"
 MOST_BYTES = 8 << 20
-"""Of a file; then there is a new one."""
+"""Maximum bytes of a file; then a new file begins."""
 FILES = 4
-"""Kept at most, for viewers that come again."""
+"""Maximum number of files, for viewers that reconnect."""
 FORMAT = 1
 _FRAME = struct.Struct("<4sIII")
-"""Magic, bytes of what is for readers, bytes of what is for viewers, crc32 of both."""
+"""Magic, bytes of the part for readers, bytes of the part for viewers, crc32 of both."""
 _MAGIC = b"CLWJ"
 _SUFFIX = ".journal"
 
 
 class Taken(ClewError):
-    """Another relay has it."""
+    """Another relay has the journal."""
 
 
 class _Damaged(Exception):
-    """Or of another format."""
+    """The file is damaged, or of another format."""
 
 
-class Told(NamedTuple):
-    """A batch as viewers get it."""
+class ViewerBatch(NamedTuple):
+    """A batch in the form that viewers get."""
 
     begin: int
     end: int
@@ -54,10 +56,10 @@ class Told(NamedTuple):
 
 
 class Journal:
-    """Of one run; nobody else's until `close`."""
+    """The journal of one run; exclusive until `close`."""
 
     def __init__(self, run: Path) -> None:
-        """Raises `Taken`, or `OSError` where it cannot be kept."""
+        """Raises `Taken`, or `OSError` if it cannot be written."""
         self.folder = run / FOLDER
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self._lock = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -65,12 +67,12 @@ class Journal:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._lock)
-            raise Taken(f"{run}: another relay passes this run on already") from None
+            raise Taken(f"{run}: another relay already forwards this run") from None
         self.name = ""
         self.state = LiveState()
         self.kept: dict[str, Any] = {}
-        self.told: list[Told] = []
-        """What viewers that come again may have missed."""
+        self.batches: list[ViewerBatch] = []
+        """Batches that reconnecting viewers may have missed."""
         self._number = 0
         self._file = -1
         self._size = 0
@@ -80,7 +82,7 @@ class Journal:
             self._begin_anew()
 
     def begin_file(self, message: dict[str, Any], kept: dict[str, Any]) -> None:
-        """With a state, and what its reader keeps. Raises OSError."""
+        """Begin a file with a state and its reader's position. Raises OSError."""
         self._number += 1
         path = self.folder / f"{self._number}{_SUFFIX}"
         frame = _frame(_json({"format": FORMAT, **kept}), _json(message))
@@ -97,7 +99,7 @@ class Journal:
         return self._file < 0 or self._size > MOST_BYTES
 
     def add(self, reached: dict[str, Any], message: bytes) -> None:
-        """Raises OSError; then it is not there."""
+        """Append a batch. Raises OSError; then the batch is not in the file."""
         frame = _frame(_json(reached), message)
         try:
             written = os.write(self._file, frame)
@@ -125,7 +127,7 @@ class Journal:
         for path in self._files():
             path.unlink(missing_ok=True)
         self.name = secrets.token_hex(8)
-        self.state, self.kept, self.told = LiveState(), {}, []
+        self.state, self.kept, self.batches = LiveState(), {}, []
 
     def _read(self) -> None:
         files = self._files()
@@ -143,7 +145,7 @@ class Journal:
                 self.name, self.state = str(said["journal"]), wire.state_of(said)
             for kept, message in frames[1:]:
                 _, batch = wire.decode_events(message)
-                self.told.append(Told(batch.begin, batch.end, message))
+                self.batches.append(ViewerBatch(batch.begin, batch.end, message))
                 if path is files[-1]:
                     self.state.apply(batch)
                     put(self.kept, json.loads(kept))
@@ -163,7 +165,8 @@ def _frame(kept: bytes, message: bytes) -> bytes:
 
 
 def _frames(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """What is whole. Raises `_Damaged` for what is not, but for the last one, which its writer may not have finished."""
+    """Yield the complete blocks. Raises `_Damaged` for an incomplete one, except the last, which its writer may not
+    have finished."""
     at = 0
     while at < len(data):
         if len(data) - at < _FRAME.size:

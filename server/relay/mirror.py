@@ -1,8 +1,9 @@
-"""A run of another machine, kept in files of the same form here, as its pieces come: an ordinary run for whoever reads.
+"""A run of another machine, stored here in files of the same form as its segments arrive: an ordinary run for readers.
 
-A piece is bytes of a chunk at an offset, so that one which comes twice changes nothing. Invariants: how far a mirror is, its
-files say; whoever kills it, what is in them is as it was recorded, and goes on with the chunks that were not whole; who reads a
-run here meets no record that is not whole. Nobody else writes to the run: a mirror has the collector's lock.
+A segment is a range of bytes of a chunk at an offset, so that a repeated segment changes nothing. Invariants: the
+progress of a mirror is in its files only. If its writer is killed, the files contain only recorded data, and the next
+writer continues with the incomplete chunks. Readers of a run never see an incomplete record. A mirror holds the
+collector's lock, so that it is the only writer of the run.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from clew.graph.entities.live_spans import FILE as SPANS_FILE
-from clew.graph.imports import finish_import, is_imported
-from clew.records import header, sources
-from clew.records.chunks import CHUNK_MAGIC
-from clew.records.collect import locked
+from clew.graph.entities.live.from_spans import FILE as SPANS_FILE
+from clew.graph.formats.import_run import finish_import, is_imported
+from clew.records.collector.main import locked
+from clew.records.compress.compressed_files import Key, PackedFiles, key_of
 from clew.records.errors import ClewError
-from clew.records.event import RECORD_SIZE
-from clew.records.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, ChunkKind, ChunkState, State
-from clew.records.packed import Key, PackedFiles, key_of
-from clew.records.run import (
+from clew.records.format import header
+from clew.records.format.event import RECORD_SIZE
+from clew.records.format.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, ChunkKind, ChunkState, State
+from clew.records.read.trace_chunks import CHUNK_MAGIC
+from clew.records.run import source_snapshots as sources
+from clew.records.run.directory import (
     FOLDER,
     ORIGIN_FILE,
     PLAN_FILE,
@@ -44,29 +46,29 @@ _TICKS = 8
 
 
 class MirrorError(ClewError):
-    """What another relay sent cannot be kept here."""
+    """Data of another relay cannot be stored here."""
 
 
 class Mirror:
-    """Of one run. Nobody else's until `close`."""
+    """The mirror of one run; exclusive until `close`."""
 
     def __init__(self, workspace: Path, run: str, origin: str, source: str = "") -> None:
-        """`source`: "spans" for a run that came by OTLP. Raises `MirrorError`, and `OSError`."""
+        """`source`: "spans" for a run that was received over OTLP. Raises `MirrorError`, and `OSError`."""
         if not _RUN.fullmatch(run):
-            raise MirrorError(f"{run!r} is no run's id")
+            raise MirrorError(f"{run!r} is not a run id")
         self.origin = origin
         self.folder = _folder(workspace, run, origin)
         self._left = contextlib.ExitStack()
         if not self._left.enter_context(locked(self.folder)):
             self._left.close()
-            raise MirrorError(f"{self.folder}: another relay, or a collector, writes there")
+            raise MirrorError(f"{self.folder}: another relay or a collector is writing there")
         self._workspace = workspace
         self._files: dict[str, _TraceFile] = {}
         self._wanted: set[str] = set()
         self._room = 0
         self.spans = _SpansFile(self.folder / SPANS_FILE) if source == "spans" else None
         self.lock = threading.Lock()
-        """Of whoever does something with it."""
+        """Held during each operation on the mirror."""
         self.is_closed = False
         self.mark()
 
@@ -80,8 +82,8 @@ class Mirror:
             self._left.close()
 
     def describe(self, run: str, plan: str, *, is_whole: bool) -> None:
-        """The run's own description and plan; that it is over is said when all of it is here, and of what came by OTLP, when
-        it was imported. Raises `MirrorError`."""
+        """Store the run's description and plan. The end of the run is recorded once all data is here; for OTLP data,
+        once it was imported. Raises `MirrorError`."""
         if self._is_imported():
             return
         try:
@@ -96,12 +98,13 @@ class Mirror:
         write_private(self.folder / RUN_FILE, json.dumps(info, indent=1, ensure_ascii=False) + "\n")
 
     def have(self) -> dict[str, dict[int, int]]:
-        """By trace file and thread (0: definitions) the number of the chunk that is not whole here."""
+        """Return the number of the chunk that is incomplete here, by trace file and thread (0: definitions)."""
         names = [path.name for path in self.folder.glob(f"*{TRACE_SUFFIX}") if _TRACE.fullmatch(path.name)]
         return {name: self._file(name).have() for name in names}
 
     def finish(self) -> None:
-        """All of it is here. Raises `RunError` and `OSError` where it cannot be kept as an imported run."""
+        """Finish the run after its last data. Raises `RunError` and `OSError` if it cannot be stored as an imported
+        run."""
         if self.spans and not self._is_imported():
             finish_import(self.folder, self.folder / SPANS_FILE)
 
@@ -113,15 +116,16 @@ class Mirror:
         return False
 
     def page(self, name: str, page: bytes, *, is_over: bool) -> None:
-        """A trace file's header page."""
+        """Write a trace file's header page."""
         self._file(name).page(page, is_over=is_over)
 
     def piece(self, name: str, head: bytes, offset: int, data: bytes, *, is_whole: bool) -> None:
-        """Bytes of a chunk's data. Raises `MirrorError`."""
+        """Write a segment of a chunk's data. Raises `MirrorError`."""
         self._file(name).piece(head, offset, data, is_whole=is_whole)
 
     def sources(self, files: object) -> list[str]:
-        """Which text each source file had; gives the digests of those that are not here. Raises `MirrorError`."""
+        """Store the digest of each source file's text; return the digests of texts that are missing here. Raises
+        `MirrorError`."""
         try:
             named = sources.named_of(files)
         except ValueError as error:
@@ -133,11 +137,11 @@ class Mirror:
         return wanted
 
     def text(self, digest: str, data: str) -> None:
-        """One of those. Raises `MirrorError` for any other, and for what it cannot be."""
+        """Store one of the missing texts. Raises `MirrorError` for any other text, and for invalid data."""
         packed = base64.b64decode(data)
         self._room -= len(packed)
         if digest not in self._wanted or self._room < 0:
-            raise MirrorError("a source text came that was not asked for")
+            raise MirrorError("received a source text that was not requested")
         self._wanted.discard(digest)
         try:
             sources.take(self.folder, digest, packed)
@@ -145,20 +149,20 @@ class Mirror:
             raise MirrorError(str(error)) from None
 
     def mark(self) -> None:
-        """Somebody who passes it on is there (`alive.is_abandoned`)."""
+        """Mark the mirror as still fed by its sender (`alive.is_abandoned`)."""
         with contextlib.suppress(OSError):
             os.utime(self.folder / ORIGIN_FILE)
 
     def _file(self, name: str) -> _TraceFile:
         if name not in self._files:
             if not _TRACE.fullmatch(name):
-                raise MirrorError(f"{name!r} is no trace file's name")
+                raise MirrorError(f"{name!r} is not the name of a trace file")
             self._files[name] = _TraceFile(self.folder / name)
         return self._files[name]
 
 
 class _SpansFile:
-    """What came by OTLP, as it came: it is only added to."""
+    """Data received over OTLP, unchanged; the file is append-only."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -171,10 +175,10 @@ class _SpansFile:
         return os.fstat(self._file).st_size
 
     def add(self, offset: int, data: bytes) -> None:
-        """Bytes of it from a place on. Raises `MirrorError`, and OSError; then none of them is here."""
+        """Append bytes at an offset. Raises `MirrorError`, and OSError; then none of the bytes is in the file."""
         size = self.size
         if not 0 <= offset <= size:
-            raise MirrorError(f"what came by OTLP goes on at byte {offset}, but ends here at {size}")
+            raise MirrorError(f"the OTLP stream continues at byte {offset}, but the local copy ends at {size}")
         try:
             left = memoryview(data)[size - offset :]
             while left:
@@ -186,7 +190,7 @@ class _SpansFile:
 
 
 class _TraceFile:
-    """Chunks that are whole are packed, the others have a slot each."""
+    """A trace file. Complete chunks are packed; each other chunk has a slot."""
 
     def __init__(self, path: Path) -> None:
         self._packed = PackedFiles(path)
@@ -223,7 +227,7 @@ class _TraceFile:
         mine = bytearray(page)
         if not is_over:
             mine[header.STATE_OFFSET] = State.RECORDING
-        # What follows is of the file there: its recorder's and its collector's.
+        # The fields that follow describe this file: its recorder and its collector.
         mine[header.FLAGS_OFFSET : header.FLAGS_OFFSET + 2] = bytes(2)
         mine[header.FINISHED_OFFSET : header.OVERWRITTEN_OFFSET] = bytes(
             header.OVERWRITTEN_OFFSET - header.FINISHED_OFFSET
@@ -237,9 +241,9 @@ class _TraceFile:
 
     def piece(self, head: bytes, offset: int, data: bytes, *, is_whole: bool) -> None:
         if len(head) != CHUNK_HEADER_SIZE or head[:4] != CHUNK_MAGIC or offset % RECORD_SIZE or len(data) % RECORD_SIZE:
-            raise MirrorError("a piece of a trace file is damaged")
+            raise MirrorError("a chunk of a trace file is damaged")
         if offset < 0 or offset + len(data) > CHUNK_SIZE - CHUNK_HEADER_SIZE or key_of(head)[0] not in set(ChunkKind):
-            raise MirrorError("a piece of a trace file is damaged")
+            raise MirrorError("a chunk of a trace file is damaged")
         key = key_of(head)
         if key in self._packed.known:
             return
@@ -247,7 +251,7 @@ class _TraceFile:
         if slot is None:
             slot = self._slots[key] = self._claimed(head)
         if data:
-            # The first record's ticks come last: nobody reads beyond a record without.
+            # The first record's ticks come last, because readers stop at a record without ticks.
             at = self._at(slot) + CHUNK_HEADER_SIZE + offset
             os.pwrite(self._file, data[_TICKS:], at + _TICKS)
             os.pwrite(self._file, data[:_TICKS], at)
@@ -275,7 +279,7 @@ class _TraceFile:
         self._changed()
 
     def _changed(self) -> None:
-        """Tells readers to look for chunks again."""
+        """Make readers look for chunks again."""
         self._finished += 1
         for offset, value in ((header.CHUNKS_OFFSET, self._count), (header.FINISHED_OFFSET, self._finished)):
             os.pwrite(self._file, value.to_bytes(8, "little"), offset)
@@ -293,7 +297,7 @@ def _state(head: bytes) -> int:
 
 
 def _folder(workspace: Path, run: str, origin: str) -> Path:
-    """The run's folder here, the same one every time. Raises `MirrorError`."""
+    """Return the run's folder here, the same one every time. Raises `MirrorError`."""
     base = workspace / FOLDER / "runs"
     try:
         make_folder(workspace)
@@ -312,7 +316,7 @@ def _folder(workspace: Path, run: str, origin: str) -> Path:
 
 
 def origin_of(folder: Path) -> str | None:
-    """Where a run was recorded, if that was elsewhere."""
+    """Return the origin of a run that was recorded elsewhere, else None."""
     try:
         data: Any = json.loads((folder / ORIGIN_FILE).read_text(encoding="utf-8"))
         return str(data["origin"])
@@ -321,5 +325,5 @@ def origin_of(folder: Path) -> str | None:
 
 
 def own_origin(folder: Path) -> str:
-    """How a run's place is called everywhere: where it was recorded, however often it was passed on."""
+    """Return the global name of a run's origin: where it was recorded, however often it was forwarded."""
     return origin_of(folder) or f"{host_name()}:{folder}"

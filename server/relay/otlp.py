@@ -1,8 +1,8 @@
-"""Takes spans and logs of programs in other languages, OTLP over HTTP, into a run of their own.
+"""Receives spans and logs of programs in other languages, OTLP over HTTP, into their own run.
 
-A request is answered when what it brought is in the run's file, so that a program whose relay was killed sends it again. When
-nothing has come for some time, the run is over and is imported, and what comes next begins another. Invariants: nothing is
-taken without the token; what is no OTLP is refused and costs nothing but its answer.
+A request is answered after its data is in the run's file, so that a program sends it again if the relay was killed.
+After some time without requests the run is over and is imported; the next request begins another run. Invariants: a
+request without the token is rejected; a request without valid OTLP is rejected and costs only its answer.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from clew.graph.entities.live_spans import FILE
-from clew.graph.formats import otlp_protobuf
-from clew.graph.formats.otlp import RESOURCES
+from clew.graph.entities.live.from_spans import FILE
+from clew.graph.formats.import_run import finish_import, is_imported
+from clew.graph.formats.readers import otlp_protobuf
+from clew.graph.formats.readers.otlp import RESOURCES
 from clew.graph.formats.source import FormatError
-from clew.graph.imports import finish_import, is_imported
-from clew.records.alive import is_running
 from clew.records.errors import ClewError
-from clew.records.plan import Plan, dump
-from clew.records.run import ORIGIN_FILE, create_run, list_runs, load_run, save_run
-from clew.server.relay.listening import Listening
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import ORIGIN_FILE, create_run, list_runs, load_run, save_run
+from clew.records.run.liveness import is_running
+from clew.server.relay.listen_config import Listening
 
 MOST_BYTES = 16 << 20
-"""Of a request, unpacked."""
+"""Maximum bytes of a request, uncompressed."""
 PATHS = ("/v1/traces", "/v1/logs")
 MOST_TAKEN, MOST_AGAIN = 1 << 14, 64 << 20
-"""Requests, and bytes of a run's file, among which one that comes again is looked for."""
+"""Number of requests, and bytes of a run's file, in which a repeated request is detected."""
 QUIET = 60.0
-"""Seconds without anything after which a run is over."""
+"""Seconds without requests after which a run is over."""
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 
 log = logging.getLogger(__name__)
 
 
 class OtlpIntake:
-    """Who sent a request and had no answer sends it again: what comes twice, byte by byte, is kept once."""
+    """Accepts requests. A sender without an answer repeats its request; a repeated request with the same bytes is
+    stored once."""
 
     def __init__(self, workspace: Path, quiet: float = QUIET) -> None:
         self._workspace = workspace
@@ -58,15 +59,15 @@ class OtlpIntake:
         self._file = -1
         self._last = 0.0
         self._taken: OrderedDict[bytes, None] = OrderedDict()
-        """What the newest requests were, by a hash."""
+        """Hashes of the newest requests."""
 
     @property
     def is_busy(self) -> bool:
-        """Is there a run that goes on?"""
+        """Whether there is a live run."""
         return self._folder is not None
 
     def take(self, document: dict[str, Any]) -> None:
-        """What a request brought. Raises `ClewError` or `OSError`; then none of it is kept."""
+        """Store the data of a request. Raises `ClewError` or `OSError`; then none of it is stored."""
         line = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         with self._lock:
             if self._folder is None or not self._folder.is_dir():
@@ -87,7 +88,7 @@ class OtlpIntake:
             self._note(which)
 
     def resume(self) -> None:
-        """Goes on with the run that a relay which was killed left behind; it is over if nothing has come since."""
+        """Continue the run of a relay that was killed; the run is over if no request has come since."""
         with self._lock:
             folder = self._left_behind() if self._folder is None else None
             if folder is not None:
@@ -96,7 +97,7 @@ class OtlpIntake:
                 self._last = time.monotonic() - max(0.0, silent)
 
     def look(self) -> None:
-        """To be called now and then: ends the run when nothing comes any more."""
+        """End the run after the quiet time; to be called periodically."""
         if self._folder is not None and time.monotonic() - self._last > self._quiet:
             self.end()
 
@@ -111,10 +112,10 @@ class OtlpIntake:
             try:
                 finish_import(folder, folder / FILE)
             except (ClewError, OSError) as error:
-                log.warning("%s: what came by OTLP cannot be kept as a run: %s", folder, error)
+                log.warning("%s: cannot save the OTLP data as a run: %s", folder, error)
 
     def _begin(self, folder: Path | None) -> None:
-        """That run, else a new one."""
+        """Open the given run, else a new one."""
         if self._file >= 0:  # of a run that was removed
             os.close(self._file)
             self._file = -1
@@ -138,7 +139,7 @@ class OtlpIntake:
             self._taken.popitem(last=False)
 
     def _left_behind(self) -> Path | None:
-        """The newest that was begun here, and whose relay was killed, be it while it was made an imported one."""
+        """Return the newest run that began here and whose relay was killed, possibly during the import."""
         for folder, info in list_runs(self._workspace):
             if isinstance(info, Exception) or not (folder / FILE).exists() or (folder / ORIGIN_FILE).exists():
                 continue
@@ -153,7 +154,7 @@ def _hash(line: bytes) -> bytes:
 
 
 def _last_lines(file: int) -> Iterator[bytes]:
-    """The newest of those that are whole, each with its end."""
+    """Yield the newest complete lines, each with its end."""
     size = os.fstat(file).st_size
     begin = max(0, size - MOST_AGAIN)
     with os.fdopen(os.dup(file), "rb") as lines:
@@ -164,7 +165,7 @@ def _last_lines(file: int) -> Iterator[bytes]:
 
 
 def _end_with_a_line(file: int) -> None:
-    """Takes away what a writer that was killed began: who sent it had no answer, and sends it again."""
+    """Remove an incomplete line of a writer that was killed. Its sender had no answer and sends it again."""
     size = os.fstat(file).st_size
     while size:
         begin = max(0, size - (1 << 16))
@@ -177,7 +178,7 @@ def _end_with_a_line(file: int) -> None:
 
 
 class OtlpServer(ThreadingHTTPServer):
-    """`serve_forever` in some thread, `close` from any other. Raises `ListenError`."""
+    """Call `serve_forever` in one thread and `close` from another. Raises `ListenError`."""
 
     daemon_threads = True
     allow_reuse_port = False
@@ -192,7 +193,7 @@ class OtlpServer(ThreadingHTTPServer):
             self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def server_bind(self) -> None:
-        # Without the base class's look-up of this machine's name, which can take seconds.
+        # Skip the base class's look-up of the host name, which can take seconds.
         socketserver.TCPServer.server_bind(self)
 
     @property
@@ -213,27 +214,27 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_POST(self) -> None:
-        self.close_connection = True  # whatever is left unread would be taken for the next request
+        self.close_connection = True  # unread bytes would be parsed as the next request
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secrets.compare_digest(token.strip().encode(), self.server.token.encode()):
             return self._answer(
                 HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; send `Authorization: Bearer TOKEN`"
             )
         if self.path.partition("?")[0] not in PATHS:
-            return self._answer(HTTPStatus.NOT_FOUND, f"OTLP goes to {' or '.join(PATHS)}")
+            return self._answer(HTTPStatus.NOT_FOUND, f"send OTLP to {' or '.join(PATHS)}")
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             return self._answer(HTTPStatus.LENGTH_REQUIRED, "the request has no Content-Length")
         if int(length) > MOST_BYTES:
-            return self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {MOST_BYTES} bytes")
+            return self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is larger than {MOST_BYTES} bytes")
         body = self.rfile.read(int(length))
         self.close_connection = False
         try:
             self.server.intake.take(_document(body, self._kind(), self.headers.get("Content-Encoding", "")))
         except (FormatError, ValueError, RecursionError) as error:
-            return self._answer(HTTPStatus.BAD_REQUEST, f"this is no OTLP: {error}")
+            return self._answer(HTTPStatus.BAD_REQUEST, f"invalid OTLP: {error}")
         except (ClewError, OSError) as error:
-            return self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"it cannot be kept: {error}")
+            return self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"cannot save it: {error}")
         return self._answer(HTTPStatus.OK, "")
 
     def _kind(self) -> str:
@@ -255,22 +256,22 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _document(body: bytes, kind: str, encoding: str) -> dict[str, Any]:
-    """A request's body in the JSON form. Raises `FormatError` or `ValueError`."""
+    """Return a request's body in the JSON form. Raises `FormatError` or `ValueError`."""
     if encoding == "gzip":
         inflate = zlib.decompressobj(31)
         try:
             body = inflate.decompress(body, MOST_BYTES + 1)
         except zlib.error as error:
-            raise ValueError(f"its gzip is damaged ({error})") from None
+            raise ValueError(f"its gzip data is damaged ({error})") from None
         if len(body) > MOST_BYTES or not inflate.eof:
-            raise ValueError(f"it is cut off, or has more than {MOST_BYTES} bytes")
+            raise ValueError(f"it is truncated, or larger than {MOST_BYTES} bytes")
     elif encoding not in ("", "identity"):
-        raise ValueError(f"its encoding {encoding!r} is not known; send it plain or as gzip")
+        raise ValueError(f"its encoding {encoding!r} is unknown; send it uncompressed or as gzip")
     if kind == PROTOBUF:
         return otlp_protobuf.of_message(body, Path("the request"))
     if kind != JSON:
         raise ValueError(f"its type {kind!r} is neither {JSON} nor {PROTOBUF}")
     document = json.loads(body)
     if not isinstance(document, dict) or not any(isinstance(document.get(name), list) for name in RESOURCES):
-        raise ValueError('an object with "resourceSpans" or "resourceLogs" is needed')
+        raise ValueError('expected an object with "resourceSpans" or "resourceLogs"')
     return {name: value for name, value in document.items() if name in RESOURCES}

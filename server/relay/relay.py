@@ -1,7 +1,6 @@
-"""The relay itself: finds runs, reads them one after the other, serves who watches, and ends when there is nothing left to do.
+"""The relay: finds runs, reads them in turn, serves viewers, and ends when it has nothing left to do.
 
-Invariant: what goes wrong with one run (it was removed, its disk is full, its files are garbage) ends that run's stream and
-nothing else.
+Invariant: an error of one run (it was removed, its disk is full, its files are garbage) ends only that run's stream.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from websockets.asyncio.server import Server, serve
 
 from clew.records.errors import ClewError
 from clew.server.relay import wire
-from clew.server.relay.finding import Finder
+from clew.server.relay.discovery import Finder
 from clew.server.relay.forward import Forward
-from clew.server.relay.intake import Intake
 from clew.server.relay.journal import Taken
-from clew.server.relay.lifetime import Address
-from clew.server.relay.listening import Listening
+from clew.server.relay.launch import Address
+from clew.server.relay.listen_config import Listening
 from clew.server.relay.otlp import OtlpIntake, OtlpServer
+from clew.server.relay.receive import Intake
 from clew.server.relay.stream import Stream
 from clew.server.relay.viewers import Viewers
 
 FIND_EVERY = 0.5
 BUSY, IDLE = 0.04, 0.1
-"""Seconds between two looks at the files."""
+"""Seconds between two reads of the files."""
 AT_ONCE = 128 << 10
-"""Bytes of a process that are read while viewers wait; who is further behind is read beside them."""
+"""Bytes of a process that are read while viewers wait; a stream with more unread data is read in a worker thread."""
 LINGER = 10.0
-"""Seconds for which a run that is over is at hand for viewers that come again."""
+"""Seconds for which a finished run stays available to viewers that reconnect."""
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +50,7 @@ class Relay:
         to: Sequence[Address] = (),
         otlp: int | None = None,
     ) -> None:
-        """Raises `ForwardError` for an address to pass runs on to that is not safe."""
+        """Raises `ForwardError` for a forwarding address that is not safe."""
         self.listening = listening
         self.streams: dict[str, Stream] = {}
         self.viewers = Viewers(listening.token, self.streams)
@@ -60,7 +59,7 @@ class Relay:
         self._forwards = [Forward(one) for one in to]
         self._spans = OtlpIntake(workspaces[0])
         self._ending: asyncio.Task[None] | None = None
-        """A look at whether the run that came by OTLP is over, in which it is imported: that takes time."""
+        """The check whether the OTLP run is over. It may import the run, which takes time."""
         self._otlp_port = otlp
         self.otlp: OtlpServer | None = None
         self._finder = Finder(workspaces, everywhere=everywhere)
@@ -68,7 +67,7 @@ class Relay:
         self._ended: dict[str, float] = {}
         """When a run was seen to be over."""
         self._skipped: set[Path] = set()
-        """Runs that cannot be passed on, or not by this relay."""
+        """Runs that cannot be forwarded, or not by this relay."""
         self._busy_at = time.monotonic()
         self._stopped = asyncio.Event()
         self.port = 0
@@ -77,12 +76,12 @@ class Relay:
         self._stopped.set()
 
     async def run(self, ready: asyncio.Future[int] | None = None) -> None:
-        """Until `stop`, or until nothing was left to do for the grace period. Raises `ListenError`."""
+        """Run until `stop`, or until the relay had nothing to do for the grace period. Raises `ListenError`."""
         server = await self._listen()
         try:
             await asyncio.to_thread(self._spans.resume)
         except (OSError, ClewError) as error:
-            log.warning("a run that came by OTLP cannot be gone on with: %s", error)
+            log.warning("cannot continue a run that was received over OTLP: %s", error)
         self._listen_to_spans()
         forwarding = [asyncio.ensure_future(one.run(self.streams)) for one in self._forwards]
         try:
@@ -130,14 +129,14 @@ class Relay:
                 self._look_after_spans()
                 self._intake.keep_alive()
                 self._let_go()
-            told = False
+            has_news = False
             for stream in list(self.streams.values()):
-                told |= await self._step(stream)
+                has_news |= await self._step(stream)
             if self.viewers.count or self._spans.is_busy or any(map(self._is_waited_for, self.streams.values())):
                 self._busy_at = began
             if began - self._busy_at > self._grace:
                 return
-            pause = 0.0 if any(one.is_behind for one in self.streams.values()) else BUSY if told else IDLE
+            pause = 0.0 if any(one.is_behind for one in self.streams.values()) else BUSY if has_news else IDLE
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), max(pause, 0.001))
 
@@ -155,9 +154,9 @@ class Relay:
                 stream = await asyncio.to_thread(Stream, folder)
             except Taken as error:
                 log.info("%s", error)
-                continue  # its relay may end
+                continue  # the relay that has it may end
             except (ClewError, OSError) as error:
-                log.warning("%s cannot be passed on: %s", folder, error)
+                log.warning("cannot forward %s: %s", folder, error)
                 self._skipped.add(folder)
                 continue
             self.streams[stream.run] = stream
@@ -169,27 +168,27 @@ class Relay:
         if stream.is_over:
             return False
         try:
-            # On a busy machine each change of threads may take longer than what there is to do.
-            told, is_over = await asyncio.to_thread(stream.step) if stream.is_behind else stream.step(AT_ONCE)
+            # On a busy machine a thread switch may take longer than the work itself.
+            batch, is_over = await asyncio.to_thread(stream.step) if stream.is_behind else stream.step(AT_ONCE)
         except (OSError, ClewError) as error:
             log.info("run %s ends here: %s", stream.run, error)
-            told, is_over = None, True
-        if told is not None:
-            stream.tell(told)
+            batch, is_over = None, True
+        if batch is not None:
+            stream.tell(batch)
         if is_over:
             stream.is_over = True
             stream.wake()
             self._ended[stream.run] = time.monotonic()
             self._finder.done(stream.folder)
             await self.viewers.listed()
-        return told is not None
+        return batch is not None
 
     def _is_done(self, stream: Stream) -> bool:
-        """Is all of it told, and passed on?"""
+        """Return whether all data of the stream was sent to viewers and forwarded."""
         return stream.is_over and all(one.is_done(stream.run) for one in self._forwards)
 
     def _is_waited_for(self, stream: Stream) -> bool:
-        """What nobody can be found to pass on to is left to the next relay."""
+        """Return whether the relay waits for the stream. Data for unreachable relays is left to the next relay."""
         return not stream.is_over or any(not (one.is_unreachable or one.is_done(stream.run)) for one in self._forwards)
 
     def _let_go(self) -> None:

@@ -1,8 +1,8 @@
-"""What happens in one run, as viewers get it: batches with numbers, the newest ones at hand.
+"""The events of one run for viewers: numbered batches, the newest of them cached.
 
-`step` reads, keeps and gives what is new, in any one thread at a time; everything else belongs to the loop that viewers are
-served by. Invariant: a batch has the same numbers for everybody and for ever, and a gap in what a viewer gets is told as a
-state and how many events it stands for.
+`step` reads, stores and returns new events, in any one thread at a time; everything else belongs to the event loop that
+serves viewers. Invariant: a batch has the same numbers for every viewer and for ever. A gap is reported to the viewer
+as a state with the number of skipped events.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.graph.entities.follow import follow
-from clew.records.tail import MOST_BYTES
+from clew.graph.entities.live.open import follow
+from clew.records.read.tail import MOST_BYTES
 from clew.server.relay import wire
-from clew.server.relay.journal import Journal, Told
+from clew.server.relay.journal import Journal, ViewerBatch
 
 MOST_RECENT = 24 << 20
-"""Bytes at hand for those who are behind."""
+"""Bytes of cached batches for viewers that are behind."""
 
 
 class _Recent(NamedTuple):
-    told: Told
+    batch: ViewerBatch
     at: float
-    """Monotonic seconds when it was told."""
+    """When it was sent, in monotonic seconds."""
 
 
 class Stream:
     def __init__(self, folder: Path) -> None:
-        """Raises `RunError` or `Taken`, and `OSError` where nothing can be kept."""
+        """Raises `RunError` or `Taken`, and `OSError` if the journal cannot be written."""
         self.folder = folder
         self._journal = Journal(folder)
         try:
@@ -43,11 +43,11 @@ class Stream:
         self._recent: deque[_Recent] = deque()
         self._bytes = 0
         self.end = self._following.state.moment
-        """How many events have been told."""
+        """The number of events sent so far."""
         self.is_over = False
         self._changed: asyncio.Future[None] | None = None
-        for told in self._journal.told:
-            self._keep(told)
+        for batch in self._journal.batches:
+            self._keep(batch)
 
     @property
     def run(self) -> str:
@@ -62,16 +62,16 @@ class Stream:
         return self._journal.name
 
     def about(self) -> dict[str, object]:
-        """A run as it is listed."""
+        """Return the run's entry in a list of runs."""
         info = self._following.info
         return {
             "run": info.id, "name": info.name, "workspace": info.workspace, "folder": str(self.folder), "host": info.host,
             "started": info.started, "source": self._following.source, "moment": self.end, "over": self.is_over,
         }  # fmt: skip
 
-    def step(self, most: int = MOST_BYTES) -> tuple[Told | None, bool]:
-        """Reads what is new, so many bytes of a process at most; whether the run is over and nothing more will come. Raises
-        `OSError` when nothing can be read, or kept, as when the run was removed."""
+    def step(self, most: int = MOST_BYTES) -> tuple[ViewerBatch | None, bool]:
+        """Read new events, up to this many bytes of a process. Return them, and whether the run is over with nothing
+        left. Raises `OSError` if reading or writing fails, for example because the run was removed."""
         with self._lock:
             following, journal = self._following, self._journal
             if journal.is_full:
@@ -82,29 +82,31 @@ class Stream:
                 return None, following.is_over
             message = wire.encode_events(self.run, found.batch)
             journal.add(found.reached, message)
-            return (Told(found.batch.begin, found.batch.end, message) if found.batch.says_something else None), False
+            return (
+                ViewerBatch(found.batch.begin, found.batch.end, message) if found.batch.says_something else None
+            ), False
 
     @property
     def is_behind(self) -> bool:
         return self._following.behind
 
     def state(self) -> tuple[int, dict[str, object]]:
-        """The newest, and after how many events it is. Waits for a `step` under way."""
+        """Return the newest state and the number of events before it. Waits for a running `step`."""
         with self._lock:
             state = self._following.state
             return state.moment, wire.state_message(self.run, self._following.source, self.journal, state)
 
     def close(self, *, remove: bool = False) -> None:
-        """`remove`: nobody will ask for what was told."""
+        """Close the stream. `remove`: delete the journal, which no viewer will need."""
         with self._lock:
             self._following.close()
             self._journal.close(remove=remove)
 
-    # In the loop
+    # runs in the event loop
 
-    def tell(self, told: Told) -> None:
-        self._keep(told)
-        self.end = told.end
+    def tell(self, batch: ViewerBatch) -> None:
+        self._keep(batch)
+        self.end = batch.end
         self.wake()
 
     def wake(self) -> None:
@@ -113,35 +115,36 @@ class Stream:
             self._changed = None
 
     async def change(self) -> None:
-        """Until something is told."""
+        """Wait until new events are sent."""
         if self._changed is None:
             self._changed = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._changed)
 
-    def after(self, moment: int, patience: float) -> list[Told] | None:
-        """What was told after a moment; None when that is not at hand, or the first of it is older than so many seconds."""
+    def after(self, moment: int, patience: float) -> list[ViewerBatch] | None:
+        """Return the batches after a moment; None if they are no longer cached, or the first of them is older than this
+        many seconds."""
         recent = self._recent
         if moment >= self.end:
             return []
-        if not recent or recent[0].told.begin > moment:
+        if not recent or recent[0].batch.begin > moment:
             return None
         found = []
         for one in reversed(recent):
-            if one.told.begin < moment:
+            if one.batch.begin < moment:
                 break
             found.append(one)
         first = found[-1] if found else None
-        if first is None or first.told.begin != moment or (patience and time.monotonic() - first.at > patience):
+        if first is None or first.batch.begin != moment or (patience and time.monotonic() - first.at > patience):
             return None
-        return [one.told for one in reversed(found)]
+        return [one.batch for one in reversed(found)]
 
     def forget(self) -> None:
-        """Who comes again gets the state."""
+        """Drop the cached batches. A viewer that reconnects gets the state."""
         self._recent.clear()
         self._bytes = 0
 
-    def _keep(self, told: Told) -> None:
-        self._recent.append(_Recent(told, time.monotonic()))
-        self._bytes += len(told.message)
+    def _keep(self, batch: ViewerBatch) -> None:
+        self._recent.append(_Recent(batch, time.monotonic()))
+        self._bytes += len(batch.message)
         while self._bytes > MOST_RECENT and len(self._recent) > 1:
-            self._bytes -= len(self._recent.popleft().told.message)
+            self._bytes -= len(self._recent.popleft().batch.message)

@@ -1,7 +1,7 @@
-"""Serves viewers over WebSocket: each at its own pace, from what is at hand of the runs that it watches.
+"""Serves viewers over WebSocket: each at its own pace, from the cached events of the runs that it watches.
 
-Invariants: a connection that does not show the token within some seconds gets nothing and is closed; nothing is kept for a
-viewer but how far it is, so that one which is slow, dead or lies costs nobody else anything.
+Invariants: a connection that does not show the token within some seconds gets no data and is closed. The only state of
+a viewer is its position, so that a slow, dead or lying viewer costs the others nothing.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from clew.server.relay import wire
-from clew.server.relay.intake import KINDS, Intake
+from clew.server.relay.receive import KINDS, Intake
 from clew.server.relay.stream import Stream
 
 TOKEN_SECONDS = 5.0
 PATIENCE = 2.0
-"""Seconds by which a viewer may be behind before it skips to the newest state, unless it says otherwise."""
+"""Seconds by which a viewer may be behind before it skips to the newest state, unless it requests another limit."""
 TRY_AGAIN_LATER = 1013
 POLICY = 1008
 
@@ -34,25 +34,25 @@ class Viewers:
     def __init__(self, token: str, streams: dict[str, Stream]) -> None:
         self._token = token
         self._streams = streams
-        """By run; whoever changes it says so by `listed`."""
+        """Streams by run; a caller that changes it calls `listed`."""
         self._connections: dict[ServerConnection, None] = {}
         self._listing: dict[ServerConnection, asyncio.Future[None]] = {}
-        """To whom the list of runs is on its way;"""
+        """Connections to which the list of runs is being sent;"""
         self._stale: set[ServerConnection] = set()
-        """and for whom it changed meanwhile."""
+        """and those for which the list changed meanwhile."""
         self._intake: Intake | None = None
 
     @property
     def count(self) -> int:
-        """Connections that have shown the token."""
+        """Number of connections that have shown the token."""
         return len(self._connections)
 
     def also_takes(self, intake: Intake) -> None:
-        """Other relays, which are connected as viewers are."""
+        """Also accept messages of other relays, which connect like viewers."""
         self._intake = intake
 
     def check(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Refuses whoever shows another token; who shows none has to send it first."""
+        """Refuse a request with a wrong token. A client without one has to send it as the first message."""
         given = request.headers.get("Authorization")
         if given is not None and not self._is_token(given.partition(" ")[2].strip()):
             return connection.respond(HTTPStatus.UNAUTHORIZED, "the token is wrong\n")
@@ -73,7 +73,7 @@ class Viewers:
         await self._serve(connection)
 
     async def listed(self) -> None:
-        """Tells everyone which runs there are. Who does not read is not waited for, and gets the newest list once it does."""
+        """Send all viewers the list of runs. A viewer that does not read gets the newest list when it reads again."""
         for connection in list(self._connections):
             self._stale.add(connection)
             if connection not in self._listing:
@@ -104,7 +104,7 @@ class Viewers:
                 await self._answer(connection, wire.decode(data), watched)
         except wire.WireError as error:
             await self._send(connection, wire.encode({"type": "error", "message": str(error)}))
-            await connection.close(POLICY, "what you sent is not understood")
+            await connection.close(POLICY, "the message is invalid")
         except ConnectionClosed:
             pass
         finally:
@@ -132,16 +132,16 @@ class Viewers:
         elif kind == "leave" and run in watched:
             watched.pop(run).cancel()
         elif kind != "leave":
-            raise wire.WireError(f"a viewer says token, watch or leave, not {kind!r}")
+            raise wire.WireError(f"unknown message {kind!r}; a viewer sends token, watch or leave")
 
     async def _watch(self, connection: ServerConnection, stream: Stream, message: dict[str, Any]) -> None:
-        """From where it was on, if that can be believed and is at hand; else from the newest state on."""
+        """Send events from the viewer's last position if that is valid and cached; else from the newest state."""
         patience = message.get("patience", PATIENCE)
         patience = float(patience) if isinstance(patience, int | float) else PATIENCE
         moment, since = -1, message.get("since")
         if message.get("journal") == stream.journal and type(since) is int and 0 <= since <= stream.end:
             moment = since
-        known, may_be_behind = moment >= 0, 0.0  # who comes back wants what there is
+        known, may_be_behind = moment >= 0, 0.0  # a viewer that reconnects takes whatever is cached
         try:
             while True:
                 batches = stream.after(moment, may_be_behind) if moment >= 0 else None

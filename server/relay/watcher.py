@@ -1,10 +1,9 @@
-"""Watches runs through a relay: what it tells, put together to states, for whoever is written in Python.
+"""Watches runs through a relay, for clients in Python: puts its messages together to states.
 
-    for news in watch(lambda: ensure_relay(workspace)):
-        ...
+for news in watch(lambda: ensure_relay(workspace)): ...
 
-A connection that breaks is made anew, and goes on after the last event that came. Invariant: an event comes once; what did not
-come is said (`State.missed`).
+A broken connection is opened again and continues after the last received event. Invariant: an event comes once; missing
+events are reported (`State.missed`).
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.sync.client import ClientConnection, connect
 
-from clew.graph.entities.live import Batch, LiveState
+from clew.graph.entities.live.state import Batch, LiveState
 from clew.server.relay import wire
-from clew.server.relay.lifetime import Address, RelayError
-from clew.server.relay.refused import UNAUTHORIZED, reason
+from clew.server.relay.connect_errors import UNAUTHORIZED, reason
+from clew.server.relay.launch import Address, RelayError
 
 _POLL = 0.2
 """Seconds after which a stop is noticed."""
@@ -32,7 +31,7 @@ _AGAIN = 0.2
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run that the relay passes on."""
+    """A run that the relay forwards."""
 
     run: str
     name: str
@@ -40,23 +39,23 @@ class LiveRun:
     folder: str
     host: str
     started: int
-    """Wall-clock nanoseconds, from which events' `ns` count."""
+    """Wall-clock nanoseconds at the zero of events' `ns`."""
     source: str
-    """Where its entities are from: "spec" or "strands"."""
+    """The source of its entities: "spec" or "strands"."""
     moment: int
     over: bool
 
 
 @dataclass(frozen=True)
 class Runs:
-    """All runs there are now."""
+    """All live runs."""
 
     runs: tuple[LiveRun, ...]
 
 
 @dataclass(frozen=True)
 class Events:
-    """What happened next in a run; `state` has it already, and is the same object for the whole of a run."""
+    """The next events of a run; `state` includes them, and is the same object for the whole run."""
 
     run: str
     batch: Batch
@@ -65,7 +64,7 @@ class Events:
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest state of a run: the first, or instead of `missed` events (-1: nobody knows how many)."""
+    """The newest state of a run: the first message, or the replacement of `missed` events (-1: unknown number)."""
 
     run: str
     state: LiveState
@@ -74,7 +73,7 @@ class Newest:
 
 @dataclass(frozen=True)
 class Over:
-    """Nothing more will come of a run."""
+    """The end of a run: no further events follow."""
 
     run: str
 
@@ -97,11 +96,12 @@ def watch(
     patience: float | None = None,
     again_for: float = 10.0,
 ) -> Iterator[News]:
-    """All runs, or one. Ends when `stop` is set, or when that one is over. `address` is asked at each connection.
+    """Yield the news of all runs, or of one. Ends when `stop` is set, or when that one run is over. `address` is called
+    for each connection.
 
-    `patience`: seconds that it may be behind before the relay skips to the newest state; 0 for as far as it can. Raises
-    `RelayError` when the token is wrong, or no connection succeeds for `again_for` seconds, and `WireError` for a relay that
-    speaks otherwise.
+    `patience`: seconds that the client may be behind before the relay skips to the newest state; 0 for no limit. Raises
+    `RelayError` when the token is wrong, or no connection succeeds for `again_for` seconds, and `WireError` for a relay
+    with another protocol version.
     """
     stop = stop or threading.Event()
     watched: dict[str, _Watched] = {}
@@ -121,7 +121,7 @@ def watch(
                 raise RelayError(f"{where and where.url}: {reason(error, '')}") from None
         except InvalidURI:
             raise RelayError(
-                f"{where and where.url}: no address of a relay, which begins with ws:// or wss://"
+                f"{where and where.url}: not the address of a relay, which begins with ws:// or wss://"
             ) from None
         except (OSError, ConnectionClosed, InvalidHandshake, EOFError, TimeoutError) as error:
             why = reason(error, where.url if where else "")
@@ -190,7 +190,7 @@ def _run(entry: Any) -> LiveRun:
     try:
         return LiveRun(**{name: entry[name] for name in LiveRun.__dataclass_fields__})
     except (KeyError, TypeError) as error:
-        raise wire.WireError(f"not a run as relays list them: {error}") from None
+        raise wire.WireError(f"not an entry of a relay's list of runs: {error}") from None
 
 
 __all__ = ["Events", "LiveRun", "Newest", "News", "Over", "Runs", "watch"]

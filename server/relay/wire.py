@@ -1,6 +1,7 @@
-"""What relays and viewers say to each other (docs/protocol.md, "Live"): JSON as text; events as bytes, a JSON head and columns.
+"""The messages between relays and viewers (docs/protocol.md, "Live"): JSON as text; events as bytes, with a JSON head
+and columns.
 
-Invariant: whatever bytes come, they are a message or a `WireError`.
+Invariant: decoding any bytes gives a message or raises `WireError`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from clew.graph.entities.live import COLUMNS, Batch, Entity, LiveState, Place, Standing
+from clew.graph.entities.live.state import COLUMNS, Batch, Entity, LiveState, Place, Standing
 from clew.records.errors import ClewError
 
 VERSION = 1
 MOST_MESSAGE = 64 << 20
 MOST_SPANS = 1 << 20
-"""Bytes of a message that brings what came by OTLP."""
+"""Maximum bytes of a message with OTLP data."""
 _UNKNOWN = Standing()
 _HEAD = struct.Struct("<I")
 _ALIGNED = 8
@@ -28,7 +29,7 @@ _ROW = sum(np.dtype(kind).itemsize for _, kind in COLUMNS)
 
 
 class WireError(ClewError):
-    """What came is no message of this version."""
+    """The received data is not a message of this version."""
 
 
 def encode(message: dict[str, Any]) -> str:
@@ -36,7 +37,7 @@ def encode(message: dict[str, Any]) -> str:
 
 
 def decode(data: str | bytes) -> dict[str, Any]:
-    """A message without columns. Raises `WireError`."""
+    """Decode a message without columns. Raises `WireError`."""
     try:
         message = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -64,13 +65,13 @@ def encode_events(run: str, batch: Batch) -> bytes:
 
 
 def decode_events(data: bytes) -> tuple[str, Batch]:
-    """The run, and what happened. Raises `WireError`."""
+    """Return the run and its events. Raises `WireError`."""
     size = _HEAD.unpack_from(data)[0] if len(data) >= _HEAD.size else 0
     head = decode(data[_HEAD.size : _HEAD.size + size])
     try:
         count, at = int(head["count"]), _HEAD.size + size
         if head["type"] != "events" or len(data) != at + count * _ROW:
-            raise WireError("a message of events has another length than it says")
+            raise WireError("the length of a message of events is not the one that it states")
         columns = {}
         for name, kind in COLUMNS:
             columns[name] = np.frombuffer(data, kind, count, at)
@@ -88,12 +89,12 @@ def decode_events(data: bytes) -> tuple[str, Batch]:
 
 
 def packed(data: bytes) -> str:
-    """Bytes within a text."""
+    """Encode bytes as text."""
     return base64.b64encode(zlib.compress(data, 1)).decode()
 
 
 def unpacked(text: object, most: int) -> bytes:
-    """Raises `WireError`, also for more bytes than that."""
+    """Decode bytes from text. Raises `WireError`, also for more than `most` bytes."""
     try:
         inflate = zlib.decompressobj()
         data = inflate.decompress(base64.b64decode(text if isinstance(text, str) else "", validate=True), most + 1)
@@ -126,7 +127,7 @@ def _told(standing: Standing) -> tuple[int, int, int]:
 
 
 def state_of(message: dict[str, Any]) -> LiveState:
-    """Raises `WireError`."""
+    """Return the state in a message. Raises `WireError`."""
     try:
         state = LiveState(int(message["moment"]))
         for number, identity, name, kind, container, sent, received in message["entities"]:

@@ -1,1 +1,1 @@
-"""Reports: what there is to say of a run in one file."""
+"""Reports: the answers about a run in one file."""

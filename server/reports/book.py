@@ -1,6 +1,6 @@
-"""A report while it is made: the answers that it has, their size, and what was left out.
+"""A report under construction: its answers, their size, and the omissions.
 
-Invariant: the answers take no more bytes than the report may have, and what is listed and does not fit is named.
+Invariant: the answers never exceed the report's size limit, and every listed question that does not fit is named.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ METHODS = {
     "entities": "clew/entities",
     "wizard": "clew/wizard",
 }
-"""Of views what each asks first."""
+"""The first request of each view."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What the panel would ask, under a title for the list of contents."""
+    """A request of the panel, with its title for the table of contents."""
 
     section: str
     title: str
     view: str
     params: dict[str, Any]
     listed: bool = True
-    """Does it stand in the list, or is it only there where the panel leads to it?"""
+    """Whether the table of contents lists it. Other questions are reached through the panel."""
     closer: str = ""
-    """The request of a closer look, where the view asks for more than its own."""
+    """The request for details, for a view that needs a second request."""
 
     @property
     def method(self) -> str:
@@ -47,7 +47,7 @@ class Question:
 @dataclass
 class Book:
     limit: int
-    """About how many bytes it may have."""
+    """Approximate maximum size in bytes."""
     entries: list[dict[str, Any]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -61,11 +61,11 @@ class Book:
         return any(one["method"] == question.method and one["params"] == question.params for one in self.answers)
 
     def add(self, question: Question, result: dict[str, Any]) -> bool:
-        """Does it fit?"""
+        """Add an answer if it fits; return whether it does."""
         bytes_ = size_of(result)
         if bytes_ > self.room:
             if question.listed:
-                self.leave_out(question, f"{bytes_ / 1e6:.1f} MB more than the file may have (--limit)")
+                self.leave_out(question, f"{bytes_ / 1e6:.1f} MB over the size limit (--limit)")
             return False
         self.size += bytes_
         self.answers.append(
@@ -81,7 +81,7 @@ class Book:
         return True
 
     def list_(self, question: Question, message: str = "") -> None:
-        """Puts it into the list of contents."""
+        """Add a question to the table of contents."""
         self.entries.append(
             {
                 "section": question.section,
@@ -97,12 +97,12 @@ class Book:
 
 
 def size_of(value: object) -> int:
-    """Bytes, about, as the page has it."""
+    """Return the approximate size in bytes within the page."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def places(value: object) -> Iterator[tuple[str, int]]:
-    """All places of source, path and line, that an answer names."""
+    """Yield all source locations (path and line) in an answer."""
     if isinstance(value, dict):
         path, line = value.get("path"), value.get("line")
         if isinstance(path, str) and isinstance(line, int) and line > 0:

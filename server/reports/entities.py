@@ -1,6 +1,7 @@
-"""The entities of a report: the steps between some moments of the run, spread over its time, and what is known of the busiest.
+"""The entities of a report: the steps between some moments of the run, spread over its time, and details of the busiest
+entities.
 
-Invariant: the moments are the run's own, and the answer's message says how many there are of all.
+Invariant: the moments are recorded ones, and the answer's message states how many of all moments the report has.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from clew.server.codec import encode
-from clew.server.panel.entities import entities_view, entity, entity_events
-from clew.server.protocol import EntitiesParams, EntitiesResult, EntityEventsParams, EntityParams
+from clew.server.protocol.codec import encode
+from clew.server.protocol.views.entities import EntitiesParams, EntitiesResult, EntityEventsParams, EntityParams
 from clew.server.reports.book import Book, Question, size_of
-from clew.server.session import Session, Task
+from clew.server.session.session import Session, Task
+from clew.server.views.entities.view import entities_view, entity, entity_events
 
 MOMENTS = (240, 80, 24)
-"""At most: the most for which there is room."""
+"""Maximum numbers of moments; the first that fits is used."""
 ABOUT = 80
 HAPPENINGS = 12
 SHARE = 0.25
-"""Of the room that is left."""
+"""Share of the remaining space."""
 
 
 def add_entities(session: Session, book: Book, run: str, task: Task) -> dict[str, Any] | None:
-    """What moments, steps and entities are taken from; None where there is nothing to show or no room."""
+    """Return the data for moments, steps and entities, or None if the run has no entities or nothing fits."""
     question = Question(
-        "Who talks to whom", "Entities, as they come, talk and go", "entities", {"run": run, "fullest": True}
+        "Entities and messages", "Entities and their messages over time", "entities", {"run": run, "fullest": True}
     )
     result = entities_view(session, EntitiesParams(run=run, fullest=True), task)
     if not result.moments:
@@ -46,11 +47,11 @@ def add_entities(session: Session, book: Book, run: str, task: Task) -> dict[str
         if size_of(found) <= room:
             break
     else:
-        book.leave_out(question, "more than the file may have (--limit)")
+        book.leave_out(question, "over the size limit (--limit)")
         return None
     said = ""
     if len(moments) < result.moments:
-        said = f"The report has {len(moments):,} of {result.moments:,} moments; the rest: clew view {result.run.name}."
+        said = f"The report has {len(moments):,} of {result.moments:,} moments; for the rest run clew view {result.run.name}."
     message = " ".join(filter(None, [result.message, said.replace(",", " ")]))
     if not book.add(question, encode(replace(result, message=message))):
         return None
@@ -59,7 +60,7 @@ def add_entities(session: Session, book: Book, run: str, task: Task) -> dict[str
 
 
 def _moments(session: Session, run: str, result: EntitiesResult, most: int, task: Task) -> list[int]:
-    """As many as there are, or some at equal distances of time and of events, with the fullest and the last."""
+    """Return all moments, or some at equal distances in time and in events, including the fullest and the last one."""
     if result.moments <= most:
         return list(range(1, result.moments + 1))
     among = np.linspace(0, result.moments, most // 2 + 1)[1:].astype(np.int64).tolist()

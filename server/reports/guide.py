@@ -1,6 +1,6 @@
-"""The guided analyses of a report: their questions with the likeliest choices, and every step behind those.
+"""The guides of a report: their questions with the likeliest choices, and every step that follows from these.
 
-Invariant: a choice is offered only if what it leads to is in the report; nothing is saved in the workspace.
+Invariant: a choice is offered only if its consequences are in the report; nothing is saved in the workspace.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from clew.records.errors import ClewError
-from clew.server import handlers, protocol
-from clew.server.codec import decode, encode
-from clew.server.panel.wizard import ANALYSES, wizard
-from clew.server.protocol import WizardParams, WizardQuestion, WizardResult, WizardStep
+from clew.server import handlers
+from clew.server.protocol import registry
+from clew.server.protocol.codec import decode, encode
+from clew.server.protocol.views.guide import WizardParams, WizardQuestion, WizardResult, WizardStep
 from clew.server.reports.book import METHODS, Book, Question
-from clew.server.session import Session, Task
+from clew.server.session.session import Session, Task
+from clew.server.views.guide import ANALYSES, wizard
 
 CHOICES = 3
-"""Of a question: the likeliest come first."""
+"""Choices per question; the likeliest come first."""
 
 
 def add_guide(session: Session, book: Book, runs: Sequence[str], task: Task) -> None:
-    """The analyses of the first run, if there is another one also against that, as far as they fit."""
+    """Add the guides of the first run, as far as they fit. If there is a second run, add the comparison with it too."""
     for name, kind in ANALYSES.items():
         asked = Question("Step by step", kind.title, "wizard", {"analysis": name, "answers": []})
         try:
@@ -37,7 +38,7 @@ class _Guided:
         self.known = {run.id for run in session.runs().runs}
 
     def ask(self, answers: list[str]) -> bool:
-        """Puts in what comes after some answers. Is there anything?"""
+        """Add the questions and steps after some answers; return whether there are any."""
         result = self._result(answers, 0)
         if result.question is not None:
             return self._question(answers, result, result.question)
@@ -54,7 +55,7 @@ class _Guided:
     def _question(self, answers: list[str], result: WizardResult, question: WizardQuestion) -> bool:
         run = self.runs[1 if answers else 0] if len(answers) < len(self.runs) else ""
         there = [one for one in question.choices if one.value not in self.known or one.value == run]
-        # What follows comes first: a choice is offered only if something does.
+        # Consequences come first, because a choice is offered only if it has some.
         kept = [choice for choice in there[:CHOICES] if self.ask([*answers, choice.value])]
         left_out = len(there) - len(kept)
         if kept and left_out:
@@ -70,11 +71,11 @@ class _Guided:
         return self.book.add(replace(self.asked, params=params, listed=False), encode(result))
 
     def _add_view(self, step: WizardStep) -> None:
-        """What the step leads to, where there is room for it."""
+        """Add the view that a step opens, if it fits."""
         if step.view not in METHODS or not isinstance(step.params, dict):
             return
         method = METHODS[step.view]
-        usual = {one.name: one.default for one in fields(protocol.METHODS[method][0])}
+        usual = {one.name: one.default for one in fields(registry.METHODS[method].params)}
         params = {name: _said(value) for name, value in step.params.items() if usual.get(name) != value}
         question = Question(self.asked.section, step.title, step.view, params, listed=False)
         if self.book.has(question):
@@ -82,7 +83,7 @@ class _Guided:
         try:
             answer = handlers.answer(self.session, method, params, self.task)
         except ClewError:
-            return  # the panel will say that it is not in the report
+            return  # the panel reports that it is not in the report
         self.book.add(question, answer)
 
 

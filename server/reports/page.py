@@ -1,6 +1,7 @@
-"""The one file of a report: the panel's script and style, the layout and all answers in it.
+"""The one file of a report: the panel's script and style, the layout and all answers.
 
-Invariant: the page loads nothing, from nowhere: its policy names the only script and the only style by their hashes.
+Invariant: the page loads no other resource. Its content policy allows the only script and the only style by their
+hashes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from clew.server.http import STATIC, ServerError
+from clew.server.http.app import STATIC, ServerError
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -36,7 +37,7 @@ style-src 'sha256-{style_hash}'; worker-src blob:; img-src data:; base-uri 'none
 
 
 def page(title: str, data: dict[str, Any], static: Path = STATIC) -> str:
-    """The file's text. Raises `ServerError` where the panel is not built."""
+    """Return the text of the file. Raises `ServerError` if the panel is not built."""
     try:
         script = (static / "report.js").read_text(encoding="utf-8")
         style = (static / "main.css").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def page(title: str, data: dict[str, Any], static: Path = STATIC) -> str:
             f"the panel is not built ({error.filename} is missing); in a checkout of clew run `make panel`, otherwise "
             "install clew from a wheel"
         ) from None
-    # Nothing in a script may look like its end, or like the beginning of another one.
+    # The script must not contain text that looks like the end of a script or the beginning of another one.
     script = script.replace("</script", "<\\/script").replace("<script", "\\x3cscript").replace("<!--", "\\x3c!--")
     text = json.dumps({**data, "layout": layout}, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return PAGE.format(

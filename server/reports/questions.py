@@ -1,4 +1,4 @@
-"""What a report asks of its runs, the most telling first."""
+"""The questions that a report answers about its runs, the most informative first."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from clew.server import handlers, wording
+from clew.server import handlers
 from clew.server.reports.book import Question
-from clew.server.session import Session, Task
+from clew.server.session.session import Session, Task
+from clew.server.text import units
 
 ERRORS = 5
 REQUESTS = 8
 CATEGORIES = 12
 PATTERNS = 8
-"""So many can be looked at closer."""
+"""Maximum number of patterns with details."""
 BOXES = 12
-"""Of the aggregate view, which are opened one at a time."""
+"""Nodes of the aggregate view that are expanded, one at a time."""
 FASTER = (20.0, 40.0, 60.0, 80.0, 100.0)
-"""Percent, of the labels that work longest on a path."""
+"""What-if percentages for the labels with the most work on a path."""
 LABELS = 3
 
 
@@ -28,13 +29,13 @@ def questions(session: Session, run: str, before: str, views: Collection[str], t
             asked = {"target": {"event": event}, "run": run}
             if "slice" in views:
                 yield Question("Errors", text, "slice", asked)
-            if "slice" in views or "path" in views:  # a slice shows its path, too
+            if "slice" in views or "path" in views:  # a slice also shows its path
                 yield Question("Errors", text, "path", asked, listed="slice" not in views)
                 yield from _what_ifs(session, "Errors", text, asked, task)
             if "walk" in views:
                 yield Question("Errors", text, "walk", asked, listed={"slice", "path"}.isdisjoint(views))
             if number == 0:
-                # What the panel asks by itself where nothing is asked.
+                # The panel's default request when no parameters are given.
                 for view in ("slice", "path", "walk"):
                     if view in views or (view == "path" and "slice" in views):
                         yield Question("Errors", text, view, {"target": {}, "run": run}, listed=False)
@@ -46,11 +47,11 @@ def questions(session: Session, run: str, before: str, views: Collection[str], t
             yield Question("The slowest request of each name", text, "slice", asked, listed=False)
     if "patterns" in views:
         asked = {"run": run}
-        yield Question("What repeats", "Patterns of threads and tasks", "patterns", asked)
+        yield Question("Patterns", "Repeated calls of threads and tasks", "patterns", asked)
         for row in handlers.answer(session, "clew/patterns", asked, task)["patterns"][:PATTERNS]:
             for closer in ("clew/patternTimes", "clew/patternDiagram"):
                 one = {**asked, "pattern": row["id"]}
-                yield Question("What repeats", row["title"], "patterns", one, listed=False, closer=closer)
+                yield Question("Patterns", row["title"], "patterns", one, listed=False, closer=closer)
     if "aggregate" in views:
         yield from _aggregate(session, run, task)
     if before:
@@ -59,14 +60,14 @@ def questions(session: Session, run: str, before: str, views: Collection[str], t
     if "compare" in views:
         for name in _names(session, run, task):
             asked = {"before": [f"{run}@typical"], "after": [f"{run}@slowest"], "request": name}
-            yield Question("The slowest request beside a typical one", name, "compare", asked)
+            yield Question("The slowest and a typical request", name, "compare", asked)
     if "suspects" in views:
         asked = {"suspect": [run], "reference": []}
-        yield Question("Where to look", "Requests that are unusual in the run itself", "suspects", asked)
+        yield Question("Suspects", "Requests that are unusual within the run", "suspects", asked)
 
 
 def _what_ifs(session: Session, section: str, title: str, asked: dict[str, Any], task: Task) -> Iterator[Question]:
-    """Of the labels that the panel offers first."""
+    """Yield what-if questions for the labels that the panel offers first."""
     path = handlers.answer(session, "clew/criticalPath", asked, task)
     work: dict[str, float] = {}
     known = {one["label"] for one in path["beside"]}
@@ -80,7 +81,7 @@ def _what_ifs(session: Session, section: str, title: str, asked: dict[str, Any],
 
 
 def _aggregate(session: Session, run: str, task: Task) -> Iterator[Question]:
-    section = "Where the time is"
+    section = "Time"
     yield Question(section, "From machines down to functions", "aggregate", {"run": run})
     for measure in ("total", "waiting", "calls", "errors"):
         yield Question(section, f"by {measure}", "aggregate", {"run": run, "measure": measure}, listed=False)
@@ -105,7 +106,7 @@ def _comparison(session: Session, run: str, before: str, views: Collection[str],
 
 
 def _errors(session: Session, run: str, task: Task) -> list[tuple[int, str]]:
-    """The newest error of each place that logs some, the newest first: event and message."""
+    """Return event and message of the newest error of each place that logs errors, the newest first."""
     found = session.open(run, task).sql(
         "select max_by(event, ts), max_by(text, ts) from logs where level in ('ERROR', 'CRITICAL') "
         "group by location order by max(ts) desc limit ?",
@@ -115,14 +116,14 @@ def _errors(session: Session, run: str, task: Task) -> list[tuple[int, str]]:
 
 
 def _names(session: Session, run: str, task: Task) -> list[str]:
-    """Of requests of which there are several, the most frequent first."""
+    """Return the names with several requests, the most frequent first."""
     flows = session.open(run, task).requests.flows()
     counts = Counter(flows.names[code] for code in flows.name.tolist())
     return [name for name, count in counts.most_common(REQUESTS) if count > 1]
 
 
 def _slowest(session: Session, run: str, task: Task) -> list[tuple[int, str]]:
-    """Of the requests of each name the one that took longest, the slowest name first: its last event, and it in words."""
+    """Return the last event and a description of the slowest request of each name, the slowest name first."""
     opened = session.open(run, task)
     flows = opened.requests.flows()
     worst: dict[int, int] = {}
@@ -135,5 +136,5 @@ def _slowest(session: Session, run: str, task: Task) -> list[tuple[int, str]]:
         ends = list(opened.sql("select last from regions where opener = ?", [int(flows.request[at])]))
         if ends and ends[0][0] >= 0:
             name = flows.names[int(flows.name[at])]
-            found.append((int(ends[0][0]), f"{name}: {wording.duration(float(flows.response_ns[at]))}"))
+            found.append((int(ends[0][0]), f"{name}: {units.duration(float(flows.response_ns[at]))}"))
     return found

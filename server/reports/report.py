@@ -1,6 +1,7 @@
-"""A report: the answers to a chosen set of the panel's questions, with the source around the places that they name.
+"""A report: the answers to a selected set of the panel's requests, with the source around the locations that they name.
 
-Invariant: an answer in it is the very one that the panel would get; what did not fit is listed by its title.
+Invariant: an answer in the report equals the answer that the panel would get; answers that do not fit are listed by
+title.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from clew.server.reports.questions import questions
 from clew.server.reports.sources import sources
 from clew.server.reports.timeline import add_timeline
 from clew.server.reports.walk import add_walks
-from clew.server.session import Session, Task
+from clew.server.session.session import Session, Task
 
 VIEWS = tuple(METHODS)
 OF_TWO = ("diff",)
 
 
 class ReportError(ClewError):
-    """There can be no such report."""
+    """The report cannot be made."""
 
 
 @dataclass
@@ -35,21 +36,21 @@ class Report:
     created: float
     """Milliseconds since 1970."""
     runs: dict[str, Any]
-    """As `clew/runs` answers, with the runs that the report is of."""
+    """The result of `clew/runs`, with the runs of the report."""
     entries: list[dict[str, Any]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     walk: dict[str, Any] | None = None
-    """What the steps of walks are put together of."""
+    """Data for the steps of walks."""
     timeline: dict[str, Any] | None = None
-    """What tiles, arrows and calls are taken from."""
+    """Data for tiles, arrows and calls."""
     entities: dict[str, Any] | None = None
-    """What moments, steps and entities are taken from."""
+    """Data for moments, steps and entities."""
     sources: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     limit: int = 0
 
     def data(self) -> dict[str, Any]:
-        """As the page reads it."""
+        """Return the data in the form that the page reads."""
         return {
             "run": self.run,
             "created": self.created,
@@ -73,14 +74,14 @@ def make_report(
     *,
     limit: int = 20_000_000,
 ) -> Report:
-    """The report of a run, compared with `against` where that is given. `only`: some of `VIEWS`. `limit`: about how many bytes
-    it may have. Raises `ReportError`, or what the runs raise."""
+    """Make the report of a run, compared with `against` if it is given. `only` selects some of `VIEWS`. `limit` is the
+    approximate size in bytes. Raises `ReportError`, and the errors of reading the runs."""
     task = Task()
     views = only or VIEWS
     main = session.open(run, task)
     before = session.open(against, task) if against else None
     if before is not None and before.folder == main.folder:
-        raise ReportError(f"{main.folder.name} would be compared with itself; name another run with --against")
+        raise ReportError(f"cannot compare {main.folder.name} with itself; name another run with --against")
     if before is None and only and all(view in OF_TWO for view in only):
         raise ReportError(f"{' and '.join(only)} compare two runs; name the other one with --against")
     ids = [main.folder.name, *([before.folder.name] if before else [])]
@@ -103,7 +104,7 @@ def make_report(
     entities = add_entities(session, book, ids[0], task) if "entities" in views else None
     if not book.answers:
         why = "; ".join(book.left_out) or "it has neither errors nor requests"
-        raise ReportError(f"there is nothing to report of {ids[0]}: {why}")
+        raise ReportError(f"nothing to report for {ids[0]}: {why}")
     return Report(
         run=next(one for one in listed if one["id"] == ids[0]),
         created=time.time() * 1000,

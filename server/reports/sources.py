@@ -1,4 +1,4 @@
-"""The source around the places that a report's answers name, once each, as far as it fits."""
+"""The source around the locations in a report's answers: each line once, as far as it fits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from clew.records.errors import ClewError
 from clew.server import handlers
 from clew.server.reports.book import Book, places
-from clew.server.session import Session, Task
+from clew.server.session.session import Session, Task
 
 MOST_PLACES = 2000
 CONTEXT = 12
-"""Lines around a place, as many as the panel asks for."""
+"""Lines around a location; the panel requests the same number."""
 
 
 def sources(session: Session, run: str, book: Book, walks: object, task: Task) -> list[dict[str, Any]]:
@@ -28,7 +28,7 @@ def sources(session: Session, run: str, book: Book, walks: object, task: Task) -
                 asked = {"location": place, "context": CONTEXT, "run": run}
                 answer = handlers.answer(session, "clew/source", asked, task)
             except ClewError:
-                continue  # it is not there any more, or nobody's to show
+                continue  # it no longer exists, or must not be shown
             size += sum(map(len, answer["lines"]))
             if size > book.room:
                 return found
@@ -37,7 +37,7 @@ def sources(session: Session, run: str, book: Book, walks: object, task: Task) -
 
 
 def _windows(lines: set[int]) -> Iterator[tuple[int, int]]:
-    """First and last of the lines whose surroundings touch."""
+    """Yield the first and last lines of ranges, joining lines whose surroundings touch."""
     ordered = sorted(lines)
     first = last = ordered[0]
     for line in ordered[1:]:

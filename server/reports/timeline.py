@@ -1,6 +1,6 @@
 """The timeline of a report: tiles of a few scales, the longest arrows, and the longest calls.
 
-Invariant: a scale is there whole, for every row that is listed, or not at all; the answer's message says what is not there.
+Invariant: a scale is either complete for every listed row, or missing; the answer's message states what is missing.
 """
 
 from __future__ import annotations
@@ -13,18 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.bars import CELL_ASLEEP, NAMED
-from clew.server import wording
-from clew.server.codec import encode
-from clew.server.panel.timeline import (
-    MAX_ARROWS,
-    TILE,
-    longest_calls,
-    timeline_arrows,
-    timeline_tile,
-    timeline_view,
-)
-from clew.server.protocol import (
+from clew.graph.ops.timeline.bars import CELL_ASLEEP, NAMED
+from clew.server.protocol.codec import encode
+from clew.server.protocol.views.timeline import (
     TimelineArrowsParams,
     TimelineLane,
     TimelineParams,
@@ -33,24 +24,33 @@ from clew.server.protocol import (
     TimelineTileResult,
 )
 from clew.server.reports.book import Book, Question, size_of
-from clew.server.session import Session, Task
+from clew.server.session.session import Session, Task
+from clew.server.text import units
+from clew.server.views.timeline.view import (
+    MAX_ARROWS,
+    TILE,
+    longest_calls,
+    timeline_arrows,
+    timeline_tile,
+    timeline_view,
+)
 
 STRANDS = (200, 40, 8)
-"""Threads and tasks: the most for which the whole run fits."""
+"""Numbers of threads and tasks to try; the first with which the whole run fits is used."""
 COARSEST = 1024
-"""Buckets that the whole run has at most at the coarsest scale; each further one has four times as many."""
+"""Maximum number of buckets of the whole run at the coarsest scale; each finer scale has four times as many."""
 STEP = 2
 SCALES = 8
 MOST_CELLS = 1 << 25
-"""Of a scale, which a browser holds in 100 MB while it is looked at."""
+"""Maximum number of cells of a scale; a browser needs 100 MB for them while it shows the scale."""
 CALLS = 2000
 SHARE = 0.5
-"""Of the room that is left; the rest is for source."""
+"""Share of the remaining space; the rest is for source."""
 
 
 def add_timeline(session: Session, book: Book, run: str, task: Task) -> dict[str, Any] | None:
-    """What tiles, arrows and calls are taken from; None where there is nothing to show or no room."""
-    question = Question("When", "What threads and tasks did when", "timeline", {"run": run})
+    """Return the data for tiles, arrows and calls, or None if the run has no calls or nothing fits."""
+    question = Question("When", "Activity of threads and tasks over time", "timeline", {"run": run})
     room = int(book.room * SHARE)
     for most in STRANDS:
         result = timeline_view(session, TimelineParams(run=run, maxStrands=most), task)
@@ -62,7 +62,7 @@ def add_timeline(session: Session, book: Book, run: str, task: Task) -> dict[str
         if scales:
             break
     else:
-        book.leave_out(question, "more than the file may have (--limit)")
+        book.leave_out(question, "over the size limit (--limit)")
         return None
     shown = [strand.strand for strand in result.strands]
     calls, all_calls = longest_calls(session, run, shown, CALLS, task)
@@ -76,11 +76,11 @@ def add_timeline(session: Session, book: Book, run: str, task: Task) -> dict[str
     }
     finest = scales[-1]["scale"]
     said = [
-        f"stretches down to {wording.duration(float(1 << finest))}" if finest else "",
+        f"segments down to {units.duration(float(1 << finest))}" if finest else "",
         f"the {len(calls):,} longest of {all_calls:,} calls".replace(",", " ") if len(calls) < all_calls else "",
     ]
     parts = " and ".join(filter(None, said))
-    message = f"The report has {parts}; the rest: clew view {result.run.name}." if parts else ""
+    message = f"The report has {parts}; for the rest run clew view {result.run.name}." if parts else ""
     listed = replace(
         result,
         scales=[scale["scale"] for scale in scales],
@@ -94,7 +94,7 @@ def add_timeline(session: Session, book: Book, run: str, task: Task) -> dict[str
 
 
 class _Painted:
-    """Rows of all shown strands, and one of each process, in tiles."""
+    """The rows of all shown strands, and one row per process, as tiles."""
 
     def __init__(self, session: Session, result: TimelineResult, task: Task) -> None:
         self.session, self.result, self.task = session, result, task
@@ -102,12 +102,12 @@ class _Painted:
             TimelineLane(strand=one.strand, depth=depth) for one in result.strands for depth in range(one.depth)
         ]
         self.functions: list[int] = []
-        """The sites of all tiles; a cell has 1 + a place in it."""
+        """The sites of all tiles; a cell holds 1 + an index into this list."""
         self.unknown: dict[int, Any] = {}
         self._place: dict[int, int] = {}
 
     def scales(self, room: int) -> list[dict[str, Any]]:
-        """From the coarsest on, as many as have room."""
+        """Return as many scales as fit, from the coarsest to the finest."""
         span = int(self.result.toNs - self.result.fromNs)
         scale = max(0, (max(1, span) - 1) // COARSEST).bit_length()
         found: list[dict[str, Any]] = []
@@ -159,7 +159,7 @@ class _Painted:
     def _unpacked(
         self, answer: TimelineTileResult
     ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint8], npt.NDArray[Any]]:
-        """An answer's cells, covers and bars, with places in the one list of functions."""
+        """Return the cells, covers and bars of an answer, with indices into the shared list of functions."""
         for one in answer.unknown:
             self.unknown[one.site] = one
         places = np.zeros(len(answer.functions) + 1, np.uint32)
@@ -179,5 +179,5 @@ class _Painted:
 
 
 def _packed(array: npt.NDArray[Any]) -> str:
-    """Base64 of the bytes, deflated."""
+    """Return the deflated bytes as Base64."""
     return base64.b64encode(zlib.compress(array.tobytes(), 9)).decode("ascii")

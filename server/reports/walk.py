@@ -1,7 +1,7 @@
-"""The walks of a report: what is known of events along the chains of its slices and around them, and the steps between them.
+"""The walks of a report: details of the events along and around the chains of its slices, and the steps between them.
 
-Invariant: a step put together of this is the server's answer to it, word for word; one that leads to an event which is not
-there is not in the report, and the panel says so.
+Invariant: a step that the panel assembles from this data equals the server's answer. A step to an event outside the
+report is missing, and the panel says so.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clew.graph.model import ExecutionGraph
-from clew.graph.ops.moves import WAYS, way
-from clew.server.codec import encode
-from clew.server.panel.walk import MOST, card, on_the_step, ways_of
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.ops.causes.navigation import WAYS, way
+from clew.server.protocol.codec import encode
 from clew.server.reports.book import Book, size_of
-from clew.server.session import Session, Task
+from clew.server.session.session import Session, Task
+from clew.server.views.walk import MOST, card, on_the_step, ways_of
 
 MOST_EVENTS = 200
 NEAREST = 3
-"""Events of each direction that are gone to from an event, as the panel opens them."""
+"""Events per direction that are followed from an event; the panel opens the same ones."""
 SHARE = 0.25
-"""Of the room that is left."""
+"""Share of the remaining space."""
 
 
 def add_walks(session: Session, book: Book, run: str, task: Task) -> dict[str, Any] | None:
-    """What the steps of walks are put together of; None where the report has nothing that a walk begins at."""
+    """Return the data for the steps of walks, or None if the report has no start of a walk."""
     graph = session.open(run, task).graph
     begun = [one for one in book.answers if one["method"] == "clew/walk" and one["result"]["card"]]
     if not begun:
@@ -53,14 +53,14 @@ def add_walks(session: Session, book: Book, run: str, task: Task) -> dict[str, A
 
 
 def _new(wave: Iterable[int], places: dict[int, dict[str, Any]]) -> Iterator[int]:
-    """Those that are not there when they are come to."""
+    """Yield the events that are not yet in `places` when they are reached."""
     for event in wave:
         if event not in places:
             yield event
 
 
 def _crossings(graph: ExecutionGraph, places: dict[int, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Steps of which more is to be said than where they lead: clocks that were put together, events that are missing."""
+    """Yield steps with additional information: corrected clocks or missing events."""
     for event in places:
         for step in WAYS:
             for choice, end in enumerate(way(graph, event, step, MOST).ends):

@@ -1,67 +1,13 @@
 """Command lines as a shell runs them."""
 
-import contextlib
-import io
-import os
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from clew.cli.main import call
-
-
-class Done(NamedTuple):
-    stdout: str
-    stderr: str
-
-
-class Shell:
-    def __init__(self, folder):
-        self.folder = folder
-        self.env = {**os.environ, "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
-        self.env.pop("NO_COLOR", None)
-
-    def command(self, *arguments):
-        return [sys.executable, "-m", "clew", *map(str, arguments)]
-
-    def __call__(self, *arguments, code=0):
-        """In this process, which is as real but for what a new interpreter costs."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            returned = call([str(argument) for argument in arguments])
-        assert returned == code, (out.getvalue(), err.getvalue())
-        return Done(out.getvalue(), err.getvalue())
-
-    def process(self, *arguments, code=0):
-        """As a shell runs it."""
-        done = subprocess.run(
-            self.command(*arguments), cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert done.returncode == code, (done.stdout, done.stderr)
-        return Done(done.stdout, done.stderr)
-
-    def start(self, *arguments, **more):
-        return subprocess.Popen(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=self.env,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            **more,
-        )
-
-    def interrupt(self, process):
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-        return process.returncode, out, err
+from tests.support.shell import Shell
 
 
 @pytest.fixture
@@ -73,7 +19,7 @@ def shell(tmp_path):
 
 @pytest.fixture
 def until():
-    def wait(condition, seconds=20.0):
+    def wait(condition, seconds=120.0):
         deadline = time.monotonic() + seconds
         while not (found := condition()):
             assert time.monotonic() < deadline, "did not happen"
@@ -83,7 +29,7 @@ def until():
     return wait
 
 
-PROGRAM = Path(__file__).parent.parent / "server" / "shop"
+PROGRAM = Path(__file__).parents[1] / "support" / "programs" / "shop"
 
 
 @pytest.fixture(scope="session")

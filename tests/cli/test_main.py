@@ -7,10 +7,10 @@ import sys
 import pytest
 
 import clew
-from clew.cli import group, main
+from clew.cli import app, main
 from clew.records.errors import ClewError
-from clew.records.plan import Plan, dump
-from clew.records.run import RUN_FILE, create_run, finish_run
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import RUN_FILE, create_run, finish_run
 
 
 def record(workspace, name, code=0):
@@ -43,7 +43,7 @@ def test_recording_a_program_loads_no_openssl_and_compiles_no_annotations():
         "    compiled.append(text)\n"
         "    make(self, text, *rest, **named)\n"
         "typing.ForwardRef.__init__ = made\n"
-        "import clew.cli.recording, clew.records.collect, clew.records.ended, clew.cli.summary\n"
+        "import clew.cli.recording.record, clew.records.collector.main, clew.records.run.finish, clew.cli.recording.summary\n"
         "heavy = {'_hashlib', '_ssl', 'dataclasses', 'inspect', 'subprocess', 'shutil'} & set(sys.modules)\n"
         "print(compiled, heavy)"
     )
@@ -53,10 +53,10 @@ def test_recording_a_program_loads_no_openssl_and_compiles_no_annotations():
 
 def test_the_help_names_every_command(shell):
     text = shell("--help").stdout
-    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == list(group.COMMANDS)
+    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == list(app.COMMANDS)
 
 
-@pytest.mark.parametrize("name", list(group.COMMANDS))
+@pytest.mark.parametrize("name", list(app.COMMANDS))
 def test_every_command_has_help_with_examples(shell, name):
     text = shell(name, "--help").stdout
     assert "Usage: clew " in text
@@ -66,17 +66,12 @@ def test_every_command_has_help_with_examples(shell, name):
 def test_a_misspelt_command_is_guessed(shell):
     done = shell.process("rnus", code=2)
     assert done.stdout == ""
-    assert done.stderr == (
-        "clew: there is no command 'rnus'; did you mean `clew runs`?\n`clew --help` tells how it is used\n"
-    )
+    assert done.stderr == ("clew: unknown command 'rnus'; did you mean `clew runs`?\nrun `clew --help` for usage\n")
 
 
 def test_an_unknown_option_names_the_commands_help(shell):
     done = shell("runs", "--jsno", code=2)
-    assert (
-        done.stderr
-        == "clew: no such option '--jsno'. Did you mean '--json'?\n`clew runs --help` tells how it is used\n"
-    )
+    assert done.stderr == "clew: no such option '--jsno'. Did you mean '--json'?\nrun `clew runs --help` for usage\n"
 
 
 def test_no_command_at_all_shows_the_help(shell):
@@ -91,7 +86,7 @@ def test_a_mistake_is_one_message_with_its_exit_code(monkeypatch, capsys):
     def fails(*_, **__):
         raise Own("the moon: is made of cheese; eat it")
 
-    monkeypatch.setattr(group.clew, "main", fails)
+    monkeypatch.setattr(app.clew, "main", fails)
     assert main.call([]) == 7
     out = capsys.readouterr()
     assert (out.out, out.err) == ("", "clew: the moon: is made of cheese; eat it\n")
@@ -105,17 +100,17 @@ def test_a_mistake_is_one_message_with_its_exit_code(monkeypatch, capsys):
         (MemoryError(), 2, "clew: out of memory; the run is too large for this machine\n"),
     ],
 )
-def test_what_the_machine_refuses_is_one_message(monkeypatch, capsys, error, code, text):
+def test_command_with_an_error_of_the_system_prints_one_message(monkeypatch, capsys, error, code, text):
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(group.clew, "main", fails)
+    monkeypatch.setattr(app.clew, "main", fails)
     assert main.call([]) == code
     assert capsys.readouterr().err == text
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_what_another_user_keeps_private_is_said_to_be_theirs(monkeypatch, capsys, tmp_path, there):
+def test_command_on_private_folder_of_another_user_says_whose_it_is(monkeypatch, capsys, tmp_path, there):
     private = tmp_path / ".clew"
     private.mkdir()
     named = private if there else private / "runs/1"
@@ -126,8 +121,8 @@ def test_what_another_user_keeps_private_is_said_to_be_theirs(monkeypatch, capsy
     assert capsys.readouterr().err == f"clew: {named}: Permission denied\n", "our own: nobody else can help"
     monkeypatch.setattr(os, "getuid", lambda: os.stat(private).st_uid + 1)
     assert main.call([]) == 2
-    told = f"{private} is user {owner}'s, and runs are private: ask as that user (`sudo -u {owner} clew …`)"
-    told += ", or name another --workspace"
+    told = f"{private} belongs to user {owner}, and runs are private: run clew as that user (`sudo -u {owner} clew …`)"
+    told += ", or use another --workspace"
     assert capsys.readouterr().err == f"clew: {named}: Permission denied; {told}\n"
 
 
@@ -167,7 +162,7 @@ def test_a_damaged_run_is_listed_with_what_is_wrong(shell):
     assert "damaged" in shell("runs").stdout
 
 
-def test_nothing_is_coloured_without_a_terminal(shell):
+def test_output_without_terminal_has_no_colours(shell):
     record(shell.folder, "plain")
     assert "\x1b" not in shell("runs").stdout
 
@@ -200,6 +195,6 @@ def test_an_answer_without_stdout_is_no_traceback(shell, options):
 
 def test_a_run_that_is_asked_for_by_a_wrong_name_or_in_the_wrong_place_is_told_how(shell, shop):
     missing = shell("patterns", "nope", code=2).stderr
-    assert "no run is called 'nope' in " in missing and "none is there yet; record one with `clew run`" in missing
+    assert "no run named 'nope' in " in missing and "no run yet; record one with `clew run`" in missing
     named = shop("path", "before", code=1).stderr
-    assert named.endswith("has 'before'; that is a run: --run before\n")
+    assert named.endswith("has 'before'; before is a run: use --run before\n")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from clew.records.plan import Plan, dump
-from clew.records.run import create_run, save_run
-from tests.graph.conftest import RunFolder
+from clew.records.plan.plan import Plan, dump
+from clew.records.run.directory import create_run, save_run
+from tests.support.runs.records import RunFolder
 
 
 @pytest.fixture(scope="module")

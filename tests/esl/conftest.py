@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.support.specs.fixtures import workspace
+
+__all__ = ["workspace"]
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder of files: `workspace({"app/store.py": "…"})`."""
-
-    def make(files: dict[str, str]) -> Path:
-        for name, text in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return tmp_path
-
-    return make
 
 
 @pytest.fixture(scope="session")

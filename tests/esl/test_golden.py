@@ -5,23 +5,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from clew.esl import check, compile_text, render_all
-from clew.records import plan as plans
+from clew.records.plan import plan as plans
+from tests.support.golden import compare
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "esl"
 PROJECT = "/project"
-
-
-def compare(path: Path, text: str) -> None:
-    if os.environ.get("CLEW_UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert path.exists(), f"{path} is missing; run with CLEW_UPDATE_GOLDEN=1 and read what it writes"
-    assert text == path.read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("[!b]*.esl")))

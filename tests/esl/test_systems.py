@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from clew.graph.build import build
-from clew.graph.entities.find import entities_of
-from clew.records.event import Kind
-from tests.esl.recorded import entities, record, run_of
+from clew.graph.build.builder import build
+from clew.graph.entities.source import entities_of
+from clew.records.format.event import Kind
+from tests.support.specs.recorded_specs import entities, record, run_of
 
 SYSTEMS = Path(__file__).parents[1] / "golden" / "systems"
 

@@ -55,7 +55,7 @@ def test_a_function_that_takes_a_fifth_longer_in_one_of_eight_request_types_is_f
     assert call.label == "shelf:Shelf.checksum"
 
 
-def test_one_server_of_four_that_is_slower_is_first(recorded):
+def test_localize_with_one_slow_server_of_four_ranks_it_first(recorded):
     found = changed(recorded, "instance")
     first = found.rows[0]
     assert first.kind == "response-time" and first.edges[0].target == "shelf:Disk.read"

@@ -115,11 +115,10 @@ def test_the_job_has_the_same_results_before_and_after_the_change(slow_job: tupl
         assert before["servers"][server]["lookups"] == after["servers"][server]["lookups"]
 
 
-def test_after_the_change_lookups_and_the_whole_job_are_slower(slow_job: tuple[Path, dict[str, Any]]) -> None:
+def test_job_after_the_change_has_slower_lookups_on_every_server(slow_job: tuple[Path, dict[str, Any]]) -> None:
     before, after = (slow_job[1][variant] for variant in ("before", "after"))
     for server in ("c1", "c2", "c3"):
         assert after["servers"][server]["lookup_ns"] > 10 * before["servers"][server]["lookup_ns"]
-    assert after["seconds"] > 1.5 * before["seconds"]
 
 
 def test_a_job_batches_its_writes(slow_job: tuple[Path, dict[str, Any]]) -> None:
@@ -142,7 +141,7 @@ def test_the_count_of_a_killed_primary_agrees_with_its_log(tmp_path: Path) -> No
     assert "going offline" not in log
 
 
-def test_one_variant_of_the_job_can_be_run_alone(tmp_path: Path) -> None:
+def test_slow_job_with_one_variant_runs_it_alone(tmp_path: Path) -> None:
     done = run("slow-job", tmp_path, "--variant", "before")
     assert done.returncode == 0, done.stderr
     assert list(json.loads((tmp_path / "summary.json").read_text())) == ["before"]

@@ -12,12 +12,12 @@ import pytest
 
 import clew.instrument.startup
 from clew.esl import compile_text
-from clew.instrument.probes.actions import _KINDS
-from clew.records import plan as plans
-from clew.records.event import FLAG_FAILED, Kind
-from clew.records.plan import Plan, Redact
-from clew.records.reader import RunRecords, read_run
-from clew.records.run import RUN_VARIABLE, create_run
+from clew.instrument.probes.actions.compile import _KINDS
+from clew.records.format.event import FLAG_FAILED, Kind
+from clew.records.plan import plan as plans
+from clew.records.plan.plan import Plan, Redact
+from clew.records.read.reader import RunRecords, read_run
+from clew.records.run.directory import RUN_VARIABLE, create_run
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "chunkstore"

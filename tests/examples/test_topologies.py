@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from clew.graph.entities.events import EntityEvents, Happening
-from clew.graph.entities.find import entities_of
 from clew.graph.entities.fold import Fold
 from clew.graph.entities.nesting import nesting
-from clew.graph.store import open_graph
+from clew.graph.entities.source import entities_of
+from clew.graph.store.store import open_graph
 
 FOLDER = Path(__file__).parents[2] / "examples" / "topologies"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))

@@ -8,17 +8,14 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import clew.instrument.startup
-from clew.records.event import Kind
-from clew.records.found import ProcessRecords
-from clew.records.plan import LogCapture, Plan, Rule, Target, dump
-from clew.records.reader import read_run
-from clew.records.run import create_run
+from clew.records.plan.plan import LogCapture, Plan, Rule, Target, dump
+from clew.records.run.directory import create_run
+from tests.support.programs.fault_programs import Recorded
 
 HERE = Path(__file__).parent
 STARTUP = Path(clew.instrument.startup.__file__).parent
@@ -27,42 +24,7 @@ INHERITED = {name: value for name, value in os.environ.items() if not name.start
 OURS = "clew: "
 
 
-@dataclass
-class Recorded:
-    """A recorded program that behaved like the untraced one."""
-
-    code: int
-    stdout: str
-    said: list[str]
-    """Our lines on its stderr."""
-    folder: Path
-    """The run's."""
-
-    @property
-    def processes(self) -> list[ProcessRecords]:
-        return read_run(self.folder).processes
-
-    @property
-    def process(self) -> ProcessRecords:
-        (process,) = self.processes
-        return process
-
-    def calls(self, name: str) -> int:
-        """How often a function was entered, by all processes' records."""
-        return sum(calls(process, name) for process in self.processes)
-
-
-def calls(process: ProcessRecords, name: str) -> int:
-    sites = {site.id for site in process.sites.values() if site.qualname == name}
-    return sum(event.kind is Kind.ENTER and event.site in sites for event in process.events())
-
-
-def quiet(done: Recorded, code: int = 0) -> None:
-    """It ended so, and nothing was said about the recording."""
-    assert (done.code, done.said) == (code, [])
-
-
-@pytest.fixture(params=["c", "python"])
+@pytest.fixture(params=["c"])
 def recorder(request) -> str:
     return request.param
 
@@ -100,7 +62,7 @@ def both(tmp_path, recorder, request) -> Callable[..., Recorded]:
         outcomes = []
         for where, extra in (
             (empty, {}),
-            (run_folder, {"CLEW_RUN": str(run_folder), "PYTHONPATH": str(STARTUP), "CLEW_RECORDER": recorder}),
+            (run_folder, {"CLEW_RUN": str(run_folder), "PYTHONPATH": str(STARTUP)}),
         ):
             given = {**INHERITED, "PYTHONDONTWRITEBYTECODE": "1", "FAULT_FOLDER": str(where), **extra}
             if fault:

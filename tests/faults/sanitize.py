@@ -15,22 +15,18 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from tests.support.extensions import extensions
+
 EXAMPLES = """examples:
-  python tests/faults/sanitize.py                         AddressSanitizer and UBSan, the recorder's, probes' and fault tests
-  python tests/faults/sanitize.py tests/recorder -k fork  some of them; what follows goes to pytest
-  python tests/faults/sanitize.py --thread tests/recorder/test_threads.py
+  python -m tests.faults.sanitize                         AddressSanitizer and UBSan, the recorder's, probes' and fault tests
+  python -m tests.faults.sanitize tests/instrument/recorder -k fork  some of them; what follows goes to pytest
+  python -m tests.faults.sanitize --thread tests/instrument/recorder/test_threads.py
 """
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "sanitize"
-EXTENSIONS = {
-    "records": {"_codec": "codec.c"},
-    "instrument/recorder": {"_core": "core.c"},
-    "instrument/probes": {"_entry": "entry.c"},
-    "compare": {"_sequitur": "sequitur.c"},
-    "graph": {"_kernel": "kernel.c", "_ingest": "ingest.c", "_timeline": "timeline.c"},
-}
-MALLOC = {"graph": {"_scratch": "scratch.c"}}
-"""Stands in for malloc, as AddressSanitizer does: under UBSan alone."""
+FOLDERS = ("records", "source", "instrument", "esl", "graph", "compare", "query", "server", "cli")
+MALLOC = "clew.graph.runtime._file_malloc"
+"""Replaces malloc, as AddressSanitizer does: it is built for UBSan alone."""
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
 KINDS = {
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
@@ -48,61 +44,61 @@ OPTIONS = {
     "TSAN_OPTIONS": "exitcode=99:halt_on_error=1:report_signal_unsafe=0:handle_segv=0",
 }
 TESTS = [
-    "tests/compare/test_sequitur.py",
-    "tests/compare/test_activations.py",
-    "tests/records/test_codec.py",
-    "tests/graph/test_structure.py",
-    "tests/graph/test_slice.py",
-    "tests/graph/test_flow_order.py",
-    "tests/graph/test_gather.py",
-    "tests/graph/test_dominators.py",
-    "tests/graph/test_path_walk.py",
-    "tests/graph/test_savings.py",
-    "tests/graph/test_flows.py",
-    "tests/graph/test_walks.py",
-    "tests/graph/test_wanted.py",
-    "tests/graph/test_bars.py",
-    "tests/graph/test_strands.py",
-    "tests/graph/test_clocks.py",
-    "tests/graph/test_arrange.py",
-    "tests/graph/test_pairing.py",
-    "tests/recorder",
-    "tests/probes",
+    "tests/compare/patterns/test_sequitur.py",
+    "tests/compare/patterns/test_activations.py",
+    "tests/records/compress/test_codec.py",
+    "tests/graph/kernel/test_structure.py",
+    "tests/graph/ops/slicing/test_interval.py",
+    "tests/graph/ops/flows/test_order.py",
+    "tests/graph/kernel/test_gather.py",
+    "tests/graph/ops/slicing/test_dominators.py",
+    "tests/graph/ops/timing/test_backward_pass.py",
+    "tests/graph/ops/timing/test_function_savings.py",
+    "tests/graph/ops/flows/test_flows.py",
+    "tests/graph/kernel/test_ingest.py",
+    "tests/graph/kernel/test_cancellation.py",
+    "tests/graph/ops/timeline/test_bars.py",
+    "tests/graph/build/test_split_strands.py",
+    "tests/graph/build/test_tick_conversion.py",
+    "tests/graph/build/test_row_order.py",
+    "tests/graph/build/test_edge_matching.py",
+    "tests/instrument/recorder",
+    "tests/instrument/probes",
     "tests/faults",
-    "tests/instrument/test_threads.py",
-    "tests/instrument/test_tasks.py",
-    "tests/instrument/test_outcomes.py",
+    "tests/instrument/adapters/test_threads.py",
+    "tests/instrument/adapters/asyncio/test_tasks.py",
+    "tests/instrument/adapters/asyncio/test_outcomes.py",
 ]
 QUICK = [
-    "tests/compare/test_sequitur.py",
-    "tests/compare/test_activations.py",
-    "tests/records/test_codec.py",
-    "tests/graph/test_structure.py",
-    "tests/graph/test_flow_order.py",
-    "tests/graph/test_gather.py",
-    "tests/graph/test_dominators.py",
-    "tests/graph/test_path_walk.py",
-    "tests/graph/test_flows.py",
-    "tests/graph/test_walks.py",
-    "tests/graph/test_bars.py",
-    "tests/graph/test_strands.py",
-    "tests/graph/test_clocks.py",
-    "tests/graph/test_arrange.py",
-    "tests/graph/test_pairing.py",
-    "tests/recorder",
+    "tests/compare/patterns/test_sequitur.py",
+    "tests/compare/patterns/test_activations.py",
+    "tests/records/compress/test_codec.py",
+    "tests/graph/kernel/test_structure.py",
+    "tests/graph/ops/flows/test_order.py",
+    "tests/graph/kernel/test_gather.py",
+    "tests/graph/ops/slicing/test_dominators.py",
+    "tests/graph/ops/timing/test_backward_pass.py",
+    "tests/graph/ops/flows/test_flows.py",
+    "tests/graph/kernel/test_ingest.py",
+    "tests/graph/ops/timeline/test_bars.py",
+    "tests/graph/build/test_split_strands.py",
+    "tests/graph/build/test_tick_conversion.py",
+    "tests/graph/build/test_row_order.py",
+    "tests/graph/build/test_edge_matching.py",
+    "tests/instrument/recorder",
     "tests/faults/test_program.py",
     "tests/faults/test_many_threads.py",
-    "tests/probes/test_actions.py",
+    "tests/instrument/probes/actions/test_actions.py",
 ]
 THREADS = [
-    "tests/recorder/test_threads.py",
-    "tests/recorder/test_fork.py",
-    "tests/recorder/test_lifecycle.py",
-    "tests/graph/test_several_threads.py",
+    "tests/instrument/recorder/test_threads.py",
+    "tests/instrument/recorder/test_fork.py",
+    "tests/instrument/recorder/test_lifecycle.py",
+    "tests/graph/build/test_thread_counts.py",
 ]
-ALONE = ["tests/graph/test_scratch.py"]
-NOT = ("python", "fuzz", "address_space", "memory_runs_out", "stack_that_overflows", "test_leaks", "little_memory")
-"""Of these tests: the Python recorder and the reader, which have nothing of ours to sanitize, those that bound the address
+ALONE = ["tests/graph/runtime/test_file_malloc.py"]
+NOT = ("fuzz", "address_space", "memory_runs_out", "stack_that_overflows", "test_leaks", "little_memory")
+"""Of these tests: the reader, which has nothing of ours to sanitize, those that bound the address
 space, which a sanitizer itself needs most of (its frames are larger, too), and those that measure memory, which it keeps."""
 SLOW = ("ten_thousand_threads", "long_stream")
 """Left out when in a hurry."""
@@ -125,12 +121,13 @@ def runtime(cc: str, name: str) -> str:
     return os.path.realpath(found)
 
 
-def link(source: Path, target: Path, made: frozenset[str]) -> None:
-    """`target` is a folder with a link for everything in `source`, but for what is made there."""
-    target.mkdir(parents=True, exist_ok=True)
-    for entry in source.iterdir():
-        if entry.name not in made and entry.suffix != ".so" and entry.name != "__pycache__":
-            (target / entry.name).symlink_to(entry)
+def mirror(source: Path, target: Path) -> None:
+    """The same folders with links to the files, without what is built."""
+    for file in source.rglob("*"):
+        if file.is_file() and file.suffix != ".so" and "__pycache__" not in file.parts:
+            link = target / file.relative_to(source)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file)
 
 
 def tree(kind: str, cc: str) -> Path:
@@ -138,23 +135,17 @@ def tree(kind: str, cc: str) -> Path:
     base = CACHE / kind / "tree"
     shutil.rmtree(base, ignore_errors=True)
     package = base / "clew"
-    package.mkdir(parents=True)
-    (package / "__init__.py").symlink_to(ROOT / "api" / "__init__.py")
-    for entry in (ROOT / "api").iterdir():
-        if entry.suffix == ".py" and entry.name != "__init__.py":
-            (package / entry.name).symlink_to(entry)
-    for room in ("esl", "server", "cli"):
-        (package / room).symlink_to(ROOT / room)
-    link(ROOT / "instrument", package / "instrument", frozenset(Path(folder).name for folder in EXTENSIONS))
+    mirror(ROOT / "api", package)
+    for folder in FOLDERS:
+        mirror(ROOT / folder, package / folder)
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    include = f"-I{sysconfig.get_path('include')}"
-    for folder, extensions in EXTENSIONS.items():
-        link(ROOT / folder, package / folder, frozenset())
-        if kind == "undefined":
-            extensions = extensions | MALLOC.get(folder, {})
-        for module, source in extensions.items():
-            file, code = package / folder / f"{module}{suffix}", ROOT / folder / "csrc" / source
-            subprocess.run([cc, *FLAGS, *KINDS[kind], include, str(code), "-o", str(file)], check=True)
+    for made in extensions():
+        if made.name == MALLOC and kind != "undefined":
+            continue
+        file = base / f"{made.name.replace('.', '/')}{suffix}"
+        include = [f"-I{ROOT / folder}" for folder in made.include_dirs] + [f"-I{sysconfig.get_path('include')}"]
+        code = [str(ROOT / source) for source in made.sources]
+        subprocess.run([cc, *FLAGS, *KINDS[kind], *include, *code, "-o", str(file)], check=True)
     return base
 
 
@@ -186,8 +177,8 @@ def main() -> None:
     given = {**os.environ, **OPTIONS, "LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc"}
     loaded = (
         "from clew.instrument.probes import _entry; from clew.instrument.recorder import _core; "
-        "from clew.records import _codec; from clew.compare import _sequitur; "
-        "from clew.graph import _ingest, _kernel, _timeline; print(_core.__file__)"
+        "from clew.records.compress import _codec; from clew.compare.patterns import _sequitur; "
+        "from clew.graph.kernel import _ingest, _structure, _timeline; print(_core.__file__)"
     )
     command = [python, "-c", loaded]
     if kind == "thread":  # it needs its own layout of memory

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from clew.instrument.launch import environment
-from clew.records import collect
-from clew.records.collector import start_collector
-from clew.records.event import Kind
-from clew.records.plan import Plan, Rule, Target, dump
-from clew.records.reader import read_run
-from clew.records.run import create_run, trace_files
+from clew.instrument.run_environment import environment
+from clew.records.collector import main
+from clew.records.collector.launch import start_collector
+from clew.records.format.event import Kind
+from clew.records.plan.plan import Plan, Rule, Target, dump
+from clew.records.read.reader import read_run
+from clew.records.run.directory import create_run, trace_files
 
 PROGRAM = """
 import json, os, sys, threading, time, warnings
@@ -69,7 +69,7 @@ def run_of(workspace: Path, folder: Path) -> Path:
 
 def start(workspace: Path, run: Path, times: int) -> subprocess.Popen[str]:
     command = [sys.executable, "program.py", str(times)]
-    given = {**environment(run), "CLEW_RECORDER": "c"}
+    given = environment(run)
     return subprocess.Popen(
         command, cwd=workspace, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -107,7 +107,7 @@ def test_collectors_that_are_killed_at_random(tmp_path, packed_at_the_end):
     assert (program.returncode, err) == (5, "")
     expected = {int(pid): count for pid, count in json.loads(out).items()}
     if packed_at_the_end:
-        assert collect.collect_now(run).live == 0
+        assert main.collect_now(run).live == 0
         assert {os.path.getsize(path) for path in trace_files(run)} == {4096}
     counts, problems, _ = entered(run)
     assert problems == []

@@ -7,10 +7,14 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PRELUDE = """
 import gc, os, sys, threading
 from clew.instrument.recorder import _core as core
-from clew.records.event import Kind
+from clew.records.format.event import Kind
 
 def start(number):
     core.start(f"{sys.argv[1]}/{number}-{core.uid():016x}.clew", b"{}", 0, 1 << 30, 0.0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from clew.records.plan import Plan, Rule, Target
-from tests.faults.conftest import quiet
+import pytest
+
+from clew.records.plan.plan import Plan, Rule, Target
+from tests.support.programs.fault_programs import quiet
 
 THREADS = """
 import sys, threading
@@ -26,8 +28,9 @@ print(len(ended), sum(ended))
 """
 
 
+@pytest.mark.slow
 def test_ten_thousand_threads_that_come_and_go(both, recorder, tmp_path):
-    count = 10_000 if recorder == "c" else 1000
+    count = 10_000
     plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
     done = both(THREADS.replace("COUNT", str(count)), plan=plan)
     quiet(done)
@@ -40,8 +43,9 @@ def test_ten_thousand_threads_that_come_and_go(both, recorder, tmp_path):
     assert len(process.threads) == count + 1
 
 
-def test_as_many_threads_alive_as_there_can_be(both, recorder, tmp_path):
-    count = 2000 if recorder == "c" else 300
+@pytest.mark.slow
+def test_program_with_as_many_threads_as_possible_behaves_as_untraced(both, recorder, tmp_path):
+    count = 2000
     plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
     done = both(
         f"""

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from clew.graph.query import open_run
-from clew.records.event import FLAG_FAILED, Kind
-from clew.records.header import State
-from clew.records.plan import Action, Plan, Rule, Target
-from tests.faults.conftest import quiet
+from clew.query.api import open_run
+from clew.records.format.event import FLAG_FAILED, Kind
+from clew.records.format.header import State
+from clew.records.plan.plan import Action, Plan, Rule, Target
+from tests.support.programs.fault_programs import quiet
 
 IN_C = pytest.mark.parametrize("recorder", ["c"])
 """The Python recorder needs frames of the interpreter's own, so the limit is reached a little earlier with it."""
@@ -111,6 +111,7 @@ def test_a_stack_that_overflows_ends_the_program_as_it_did_and_what_was_recorded
     assert done.calls("work") == 1000
 
 
+@pytest.mark.slow
 def test_memory_runs_out_again_and_again(both):
     done = both(
         """
@@ -143,7 +144,7 @@ def test_memory_runs_out_again_and_again(both):
         assert (done.process.problems, done.calls("work")) == ([], 15_003)
 
 
-def test_what_expressions_of_the_plan_raise_is_recorded_and_nothing_else(both, tmp_path):
+def test_expression_that_raises_is_recorded_and_changes_nothing_else(both, tmp_path):
     program = """
         import sys
 

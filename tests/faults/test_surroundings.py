@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-from clew.graph.query import open_run
-from clew.records.event import RECORD_SIZE, Kind
-from clew.records.header import CHUNK_HEADER, CHUNK_HEADER_SIZE, HEADER, HEADER_FIELDS, Clock, State
-from clew.records.plan import Plan, Rule, Target
-from clew.records.reader import read_process
-from clew.records.run import STORE_FOLDER, list_runs, trace_files
+from clew.query.api import open_run
+from clew.records.format.event import RECORD_SIZE, Kind
+from clew.records.format.header import CHUNK_HEADER, CHUNK_HEADER_SIZE, HEADER, HEADER_FIELDS, Clock, State
+from clew.records.plan.plan import Plan, Rule, Target
+from clew.records.read.reader import read_process
+from clew.records.run.directory import STORE_FOLDER, list_runs, trace_files
 
 WORK = """
 import os, signal, sys
@@ -188,7 +188,7 @@ def test_a_disk_that_is_full_is_told_once_by_the_command(tmp_path, small_disk):
     said = done.stderr.splitlines()
     assert sum("No space left on device" in line and "is not recorded" in line for line in said) == 1
     assert not any("is no Python program" in line or "is recorded" in line for line in said)
-    assert said[-1] == "clew: no Python process was recorded: no trace file could be made, as said above for each"
+    assert said[-1] == "clew: no Python process was recorded: creating the trace file failed (see the errors above)"
 
 
 def test_a_disk_that_is_full_at_the_end_keeps_how_the_program_ended(tmp_path, small_disk):

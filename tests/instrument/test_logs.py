@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from clew.records.event import FLAG_FAILED, Kind
-from clew.records.plan import LogCapture
+from clew.records.format.event import FLAG_FAILED, Kind
+from clew.records.plan.plan import LogCapture
 
 
 def lines(run):
@@ -73,7 +73,7 @@ def test_level_and_loggers_choose_what_is_recorded(record):
     assert lines(record(source, logs=None)) == []
 
 
-def test_what_a_loggers_filter_drops_or_changes_is_not_recorded(record):
+def test_text_that_a_loggers_filter_drops_or_changes_is_not_recorded(record):
     run = record(
         """
         import logging

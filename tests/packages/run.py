@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clew.graph.decode import decode
-from clew.records.default import default_plan
-from clew.records.event import Kind
-from clew.records.plan import dump
-from clew.records.reader import read_run
-from clew.records.run import list_runs
+from clew.graph.build.decode_records import decode
+from clew.records.format.event import Kind
+from clew.records.plan.default_plan import default_plan
+from clew.records.plan.plan import dump
+from clew.records.read.reader import read_run
+from clew.records.run.directory import list_runs
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "packages"
 

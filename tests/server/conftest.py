@@ -10,10 +10,10 @@ import pytest
 import pytest_lsp
 from pytest_lsp import LanguageClient
 
-from clew.server.session import Session
-from tests.server.lsp import SERVER, begin
+from clew.server.session.session import Session
+from tests.support.editor.lsp import SERVER, begin
 
-PROGRAM = Path(__file__).parent / "shop"
+PROGRAM = Path(__file__).parents[1] / "support" / "programs" / "shop"
 
 
 @pytest.fixture(scope="session")

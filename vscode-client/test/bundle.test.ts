@@ -1,7 +1,10 @@
 /** The panel as it is built: how much has to be loaded before anything is seen. */
+import { readdirSync } from "node:fs";
+import * as path from "node:path";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
 import { firstScript, panel } from "../bundle.mjs";
+import { VIEWS } from "../src/panel/views/registry";
 
 test("the first script has at most 50 KB compressed, and no view's drawing in it", async () => {
   const { metafile, outputFiles } = await build({ ...panel, write: false });
@@ -12,7 +15,18 @@ test("the first script has at most 50 KB compressed, and no view's drawing in it
   };
   expect(firstScript(metafile, contents)).toBeLessThanOrEqual(50_000);
   const main = Object.entries(metafile.outputs).find(([name]) => name.endsWith("/main.js"));
-  expect(Object.keys(main?.[1].inputs ?? {}).filter((name) => name.includes("panel/views/"))).toEqual([
-    "src/panel/views/view.ts",
-  ]);
+  const views = Object.keys(main?.[1].inputs ?? {}).filter((name) => name.includes("panel/views/"));
+  expect(views.filter((name) => /\/(view|element)\.ts$|\/(draw|layout|layouts|paint|stage|ui)\//.test(name))).toEqual(
+    [],
+  );
+  expect(views.filter((name) => name.endsWith("/manifest.ts"))).toHaveLength(VIEWS.length);
+});
+
+test("each view has a folder with a manifest, and the registry lists it", () => {
+  const folder = path.join(import.meta.dirname, "../src/panel/views");
+  const manifests = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith("manifest.ts"),
+  );
+  // "Contents" belongs to reports, which add it themselves.
+  expect(manifests).toHaveLength(VIEWS.length + 1);
 });

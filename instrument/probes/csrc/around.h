@@ -1,5 +1,5 @@
-/* `Around`: a function between two calls of ours. Invariant: no frame of ours is in tracebacks, and the exception that the
- * function ended with goes before any of ours. */
+/* `Around`: a function between two calls of clew's functions. Invariant: tracebacks never contain clew's frames, and
+ * the exception of the function takes precedence over any exception of clew. */
 
 #ifndef CLEW_AROUND_H
 #define CLEW_AROUND_H

@@ -1,6 +1,6 @@
-/* `Bracket`: what `wrapt.FunctionWrapper` calls in place of a function that has no bytecode. It calls the function between probes
- * and actions, where rewritten code would have them. Invariant: no frame, and what the function raises is raised.
- */
+/* `Bracket`: the function that `wrapt.FunctionWrapper` calls for a function without bytecode. It calls the function
+ * between probes and actions, at the same places as in rewritten code. Invariant: it needs no frame, and it raises
+ * the exception of the function. */
 
 #ifndef CLEW_BRACKET_H
 #define CLEW_BRACKET_H

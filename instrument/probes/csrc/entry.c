@@ -1,6 +1,7 @@
-/* What probes need beneath Python: calling our own functions unseen, and reaching scripts before they run.
+/* The C functions that probes need: calls of clew's own functions that the program cannot see, and access to scripts
+ * before they run.
  *
- * Each file beside this one has one of these; here they become a module. */
+ * Each header in this directory implements one part; this file combines them into a module. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -1,7 +1,8 @@
-/* Puts a method into a class of C's that was made at run time and refuses changes (Py_TPFLAGS_IMMUTABLETYPE).
+/* Assign a method to a heap class implemented in C that refuses changes (Py_TPFLAGS_IMMUTABLETYPE).
  *
- * The flag is there for what other code in C relies on, which is the class's layout and slots. Invariant: classes that are
- * static in C, which all interpreters share, stay as they are. No special method is put here (`wrapper`): those fill slots. */
+ * The flag protects properties that other C code relies on: the layout and slots of the class. Invariant: static C
+ * classes, which all interpreters share, never change. This file never assigns special methods (`wrapper`), because
+ * these fill slots. */
 
 #ifndef CLEW_IMMUTABLE_H
 #define CLEW_IMMUTABLE_H

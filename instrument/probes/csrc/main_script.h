@@ -1,6 +1,6 @@
-/* The main script is not imported, so no import hook sees its code. A frame evaluation hook (PEP 523) sees it once, offers it
- * to a function of ours and takes itself out. Invariant: a module's own instructions are never changed, only the constants
- * (nested code objects) they load, so the frame that is about to run needs no change. */
+/* The main script is not imported, so no import hook sees its code. A frame evaluation hook (PEP 523) sees the code
+ * once, offers it to a clew function and removes itself. Invariant: only the constants (nested code objects) that a
+ * module loads change, never its own instructions, so the frame that is about to run needs no change. */
 
 #ifndef CLEW_MAIN_SCRIPT_H
 #define CLEW_MAIN_SCRIPT_H

@@ -1,4 +1,5 @@
-/* `Quiet`: a function of ours that gives something else when it runs out of stack or memory, which are the program's. */
+/* `Quiet`: a clew function that returns a fallback value if it exhausts the stack or memory, which belong to the
+ * program. */
 
 #ifndef CLEW_QUIET_H
 #define CLEW_QUIET_H

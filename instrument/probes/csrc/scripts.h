@@ -1,5 +1,6 @@
-/* Scripts that a tool runs (a debugger, a profiler, coverage) go through `exec`, which offers their code to a function of
- * ours. Invariant: what the import system runs is not offered again, and exec refuses what it ever refused. */
+/* Scripts that a tool runs (a debugger, a profiler, coverage) go through `exec`, which offers their code to a clew
+ * function. Invariant: code run by the import system is never offered again, and exec rejects the same arguments as
+ * without clew. */
 
 #ifndef CLEW_SCRIPTS_H
 #define CLEW_SCRIPTS_H

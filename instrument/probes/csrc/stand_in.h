@@ -1,5 +1,6 @@
-/* Functions of `posix` with calls around them, that look like the originals: the same name, signature and module. A builtin
- * function gets nothing but its module, so each has a C function of its own, which knows its number. */
+/* Functions of `posix` with calls around them that look like the originals: the same name, signature and module. A
+ * builtin function only gets its module as context. So each replacement has its own C function, which knows its
+ * number. */
 
 #ifndef CLEW_STAND_IN_H
 #define CLEW_STAND_IN_H

@@ -1,5 +1,5 @@
-/* Calling our own functions from C as if nobody did: with tracing off, and without what they fail with.
- * Invariant: an interrupt (Ctrl-C) is the program's and gets through. */
+/* Call clew's own functions from C invisibly: with tracing off, and with their failures suppressed. Invariant: an
+ * interrupt (Ctrl-C) belongs to the program and passes through. */
 
 #ifndef CLEW_UNSEEN_H
 #define CLEW_UNSEEN_H

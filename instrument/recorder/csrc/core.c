@@ -1,40 +1,40 @@
-/* The C recorder: stores records in a file-backed shared mapping. This file is its Python face; see `_core.pyi`.
+/* The C recorder: stores records in a file-backed shared mapping. This file is the Python interface; see
+ * `_core.pyi`.
  *
- * layout.h is the file format, clock.h the time stamps, store.h the file, chunks.h whose a part of it is, opening.h how
- * files and threads begin and end, records.h the records, budget.h what they may cost, counting.h what is counted instead,
- * slab.h the memory of probes, probes.h these, operands.h what adapters put into the standard library: strands.h, handles.h
- * and tasks.h into asyncio, queues.h and simple_queues.h into queues, watched_streams.h into sockets and pipes, of which
- * transfers.h and courses.h know which bytes went from whom to whom. They are one translation unit, so that a probe's whole
- * path is inlined.
+ * trace_format.h defines the file format. store/ implements the file, its chunks, the records and their sampling,
+ * and the lifecycles of threads and files. calls/ implements probes, their cost limits and the counting of calls.
+ * hooks/ implements the objects that adapters put into the standard library and its C types; asyncio/, locks/,
+ * queues/, streams/ and callbacks/ use it. All files are one translation unit, so that the whole path of a probe is
+ * inlined.
  *
- * Invariants: nothing here runs Python code while a record is being stored; nothing a traced program does through a probe
- * can raise. Everything but thread ends and fork handlers runs with the GIL held. */
+ * Invariants: this code never runs Python code while a record is stored; an operation of a traced program on a probe
+ * never raises. All code except thread ends and fork handlers runs with the GIL held. */
 
 #define _GNU_SOURCE
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #ifdef Py_GIL_DISABLED
-#error "the C recorder relies on the GIL; an interpreter without it uses the Python recorder"
+#error "the C recorder relies on the GIL; an interpreter without it is not recorded"
 #endif
 
-#include "budget.h"
-#include "clock.h"
-#include "collector.h"
-#include "contexts.h"
-#include "counting.h"
-#include "latch.h"
-#include "layout.h"
-#include "locks.h"
-#include "opening.h"
-#include "operands.h"
-#include "probes.h"
-#include "queues.h"
-#include "records.h"
-#include "signals.h"
-#include "simple_queues.h"
-#include "tasks.h"
-#include "watched_streams.h"
+#include "asyncio/tasks.h"
+#include "callbacks/contexts.h"
+#include "callbacks/garbage_collector.h"
+#include "callbacks/signals.h"
+#include "calls/budget.h"
+#include "calls/counting.h"
+#include "calls/probes.h"
+#include "hooks/observed_attribute.h"
+#include "hooks/operands.h"
+#include "locks/locks.h"
+#include "queues/queues.h"
+#include "queues/simple_queues.h"
+#include "store/clock.h"
+#include "store/lifecycle.h"
+#include "store/records.h"
+#include "streams/watched_streams.h"
+#include "trace_format.h"
 
 #define ATTEMPTS 3
 

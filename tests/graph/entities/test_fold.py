@@ -14,7 +14,8 @@ from clew.graph.entities import fold
 from clew.graph.entities.events import ENDING_NS, EntityEvents, Happening
 from clew.graph.entities.fold import Fold, State
 from clew.graph.entities.nesting import Presence, nesting
-from clew.graph.entities.play import lines
+from clew.graph.entities.playback import lines
+from tests.support.examples import examples
 
 P, D, C = Happening.POSITION, Happening.DELETION, Happening.COMMUNICATION
 ENTITIES = 7
@@ -96,7 +97,7 @@ def test_a_seek_finds_what_playing_from_the_start_finds(said, every, moment):
     assert found.equals(played(events, min(max(0, moment), len(said))))
 
 
-def test_there_is_nothing_behind_the_last_event_nor_before_the_first():
+def test_fold_beyond_first_or_last_event_raises_index_error():
     events = made([(P, 0, -1)])
     state = State.empty(ENTITIES)
     with pytest.raises(IndexError):
@@ -107,7 +108,7 @@ def test_there_is_nothing_behind_the_last_event_nor_before_the_first():
 
 
 @given(sequences())
-def test_what_is_shown_is_what_was_said(said):
+def test_fold_shows_the_state_of_a_naive_fold(said):
     events = made(said)
     found = nesting(events, played(events, len(said)))
     place, gone, sent, received = naive(said)
@@ -155,7 +156,7 @@ def test_containers_are_a_forest_whatever_was_said(said):
         assert at == entity
 
 
-def test_of_two_in_each_other_the_one_moved_last_is_outside():
+def test_fold_of_two_entities_inside_each_other_puts_the_last_moved_outside():
     events = made([(P, 1, 0), (P, 0, -1), (P, 2, 1), (P, 0, 2)])
     found = nesting(events, played(events, 4))
     assert found.inside_itself == {0}
@@ -182,7 +183,7 @@ def test_those_that_are_chosen_hold_most_and_have_their_containers(said, most, i
     assert not left or not chosen or max(left) <= min(found.holds[entity] for entity in chosen)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(sequences(), st.integers(0, 60), st.integers(0, 60), st.integers(0, ENTITIES), st.integers(0, 9))
 def test_communications_are_summed_between_what_is_shown(said, begin, length, most, most_lines):
     events = made(said)

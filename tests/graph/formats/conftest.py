@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.graph.formats.reading import read_files
-from clew.records.event import EdgeKind, Kind
-from clew.records.run import RunInfo
+from clew.graph.formats.read_files import read_files
+from clew.records.format.event import EdgeKind, Kind
+from clew.records.run.directory import RunInfo
 
 INFO = RunInfo("20200101-000000-trace", "trace", [], "/", "/", "", 0)
 SHARED = Path(os.environ.get("CLEW_SHARED_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")

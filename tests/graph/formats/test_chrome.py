@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.graph.formats.source import FormatError
-from clew.records.event import Kind
+from clew.records.format.event import Kind
+from tests.support.examples import examples
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 BASE = 10_000
 
 
@@ -214,6 +215,6 @@ def test_a_failed_slice_ends_so(look):
     assert found.graph.kind[-1] == Kind.UNWIND
 
 
-def test_what_is_no_list_of_events_is_refused(look):
+def test_chrome_file_without_a_list_of_events_is_refused(look):
     with pytest.raises(FormatError, match="a list of trace events is expected"):
         look("17", format_="chrome")

@@ -3,22 +3,18 @@
 CRISP walks back from the root's end: to the child that ended last before that point, and from its beginning on again.
 """
 
-import importlib.util
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.graph.ops.critical_path import critical_path
-from clew.graph.ops.slice import slice_events
-from clew.records.event import Kind
-
-_spec = importlib.util.spec_from_file_location("format_writers", Path(__file__).with_name("writers.py"))
-writers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(writers)
+from clew.graph.ops.slicing.interval import slice_events
+from clew.graph.ops.timing.critical_path import critical_path
+from clew.records.format.event import Kind
+from tests.support.examples import examples
+from tests.support.graphs import span_writers as writers
 
 
 def trace(*spans):
@@ -103,7 +99,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", list(CASES))
-def test_by_hand(look, case):
+def test_critical_path_of_jaeger_trace_is_that_computed_by_hand(look, case):
     spans, expected = CASES[case]
     work, waits, total = path_to_the_end_of_the_request(look(trace(*spans)))
     assert work == {f"S{name}:{name}": time for name, time in expected.items()}
@@ -141,7 +137,7 @@ def calls_of_calls(draw):
 
 
 def test_any_calls_of_calls_by_crisps_rule(look):
-    @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
     @given(calls_of_calls())
     def check(spans):
         work, waits, total = path_to_the_end_of_the_request(look(trace(*spans)))
@@ -152,7 +148,7 @@ def test_any_calls_of_calls_by_crisps_rule(look):
 
 
 @pytest.mark.parametrize("number", range(1, 16))
-def test_as_crisps_own_files_say(look, shared_file, number):
+def test_critical_path_of_crisp_test_files_is_the_documented_one(look, shared_file, number):
     file = shared_file("crisp", f"{number}.json")
     said = json.loads(file.read_text())["testing"]
     said = said[0] if isinstance(said, list) else said["opTimeExclusive"]

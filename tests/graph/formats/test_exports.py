@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.graph.formats.export_chrome import write_chrome
-from clew.graph.formats.export_otlp import write_json, write_protobuf
-from clew.graph.gaps import gaps
-from clew.graph.model import Gap
-from clew.records.event import FLAG_OVER, Kind
+from clew.graph.formats.writers.chrome import write_chrome
+from clew.graph.formats.writers.otlp import write_json, write_protobuf
+from clew.graph.model.gaps import gaps
+from clew.graph.model.graph import Gap
+from clew.records.format.event import FLAG_OVER, Kind
+from tests.support.examples import examples
 
 WRITERS = {"otlp": write_json, "otlp-proto": write_protobuf, "chrome": write_chrome}
 ACTIONS = (
@@ -119,7 +120,7 @@ def record(run, actions):
 
 @pytest.mark.parametrize("format_", list(WRITERS))
 def test_a_run_comes_back(new_run, look, format_):
-    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(ACTIONS), st.integers(0, 4)), min_size=1, max_size=40))
     def check(actions):
         graph = record(new_run(), actions)
@@ -240,7 +241,7 @@ def torn(run):
     return replace(run.graph(), lost=(Gap(0, 0, 1, None, "they were dropped"),))
 
 
-def test_what_is_missing_goes_out_as_lost_records_and_comes_back(torn, look):
+def test_export_of_missing_events_writes_lost_records_that_import_reads(torn, look):
     assert [(gap.lost, gap.why) for gap in gaps(torn)] == [(None, "they were dropped"), (41, "app:hot: too dear")]
     events = json.loads(written(torn, "chrome"))["traceEvents"]
     check_trace_events(events)

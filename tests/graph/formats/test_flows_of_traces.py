@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from clew.graph.ops.flows import Flows
-from clew.graph.query import Run
+from clew.graph.ops.flows.flows import Flows
+from clew.query.api import Run
 
 
 def spans_of(path):

@@ -53,7 +53,7 @@ def test_a_process_that_is_not_described_keeps_its_name(look):
     assert "1 process: named by spans, but not described" in found.problems
 
 
-def test_who_only_follows_is_not_waited_for(look):
+def test_jaeger_span_that_follows_from_another_is_not_waited_for(look):
     found = look(jaeger(jaeger_span("a", 1), jaeger_span("b", 2, 10, 20, ("FOLLOWS_FROM", 1))))
     assert [edge[:1] + edge[3:] for edge in found.edges()] == [("span.start", "a", "b")]
 

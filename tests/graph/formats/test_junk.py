@@ -1,20 +1,15 @@
 """Whatever stands in a file in place of what should: it is read, or refused in one line."""
 
-import importlib.util
 import io
 import json
 import random
-from pathlib import Path
 
 import pytest
 
-from clew.graph.formats.export_chrome import write_chrome
-from clew.graph.formats.export_otlp import write_json
 from clew.graph.formats.source import FormatError
-
-_spec = importlib.util.spec_from_file_location("format_writers", Path(__file__).with_name("writers.py"))
-writers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(writers)
+from clew.graph.formats.writers.chrome import write_chrome
+from clew.graph.formats.writers.otlp import write_json
+from tests.support.graphs import span_writers as writers
 
 JUNK = (
     None,

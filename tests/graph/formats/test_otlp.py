@@ -1,19 +1,14 @@
 """OTLP: resources, places in the code, lines, links, the protobuf framings, and what is odd about real exporters."""
 
 import gzip
-import importlib.util
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from clew.graph.formats.source import FormatError
-from clew.records.event import Kind
-
-_spec = importlib.util.spec_from_file_location("format_writers", Path(__file__).with_name("writers.py"))
-writers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(writers)
+from clew.records.format.event import Kind
+from tests.support.graphs import span_writers as writers
 
 TRACE, S = "5b8efff798038103d269b633813fc60c", 1_600_000_000_000_000_000
 
@@ -201,7 +196,7 @@ def test_heads_that_come_after_what_they_are_about(look):
     assert look({"resourceSpans": [late]}).graph.processes[0].name == "shop"
 
 
-def test_what_other_servers_make_of_it(look):
+def test_otlp_in_the_wrappings_of_other_servers_is_read(look):
     tempo = {"batches": traces(span("a", 1))["resourceSpans"]}
     jaeger = {"result": traces(span("a", 1))}
     for document in (tempo, jaeger, [traces(span("a", 1))]):
@@ -240,7 +235,7 @@ def test_ids_of_64_and_128_bits_are_of_one_trace(look):
     ({"parentSpanId": f"{1:016x}", "startTimeUnixNano": str(S - 2_000_000)},
      "1 span: it begins before its parent, in the same process, by up to 2.000 ms"),
 ])  # fmt: skip
-def test_what_is_odd_is_counted_and_opens(look, change, said):
+def test_otlp_with_odd_spans_opens_and_counts_them(look, change, said):
     found = look(traces(span("a", 1), span("c", 3), span("b", 2, 10, 20) | change))
     assert found.read.spans == 3
     assert said in found.problems

@@ -8,11 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from clew.graph.ops.aggregate import aggregate
-from clew.graph.ops.critical_path import critical_path
-from clew.graph.ops.slice import slice_events
-from clew.graph.ops.walk import why
-from clew.records.event import Kind
+from clew.graph.ops.aggregation.aggregate import aggregate
+from clew.graph.ops.causes.why import why
+from clew.graph.ops.slicing.interval import slice_events
+from clew.graph.ops.timing.critical_path import critical_path
+from clew.records.format.event import Kind
 
 TRAINTICKET = [
     f"{name}{part}" for name in ("healthy-0129", "healthy-0130", "fault-a", "fault-d") for part in ("", "-logs")

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.graph.formats.source import FormatError
-from clew.records.event import Kind
+from clew.records.format.event import Kind
+from tests.support.examples import examples
 
 HOST_FIRST, EVENT_FIRST, ONE_LINE, WITH_TIMES = "host first", "event first", "one line", "with times"
 
@@ -56,7 +57,7 @@ def before(one, other):
 
 @pytest.mark.parametrize("form", [HOST_FIRST, EVENT_FIRST, ONE_LINE, WITH_TIMES])
 def test_order_is_what_the_clocks_say(look, form):
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
     @given(exchanges())
     def check(events):
         found = look(write(events, form))
@@ -109,7 +110,7 @@ def test_enters_and_exits_are_calls(look):
     assert found.parents() == {"lock": "read", "read": None}
 
 
-def test_what_clocks_contradict_each_other_about_is_left_out(look):
+def test_vector_clocks_that_contradict_each_other_are_left_out_and_reported(look):
     found = look(write([("a", {"a": 1, "b": 1}, "x"), ("b", {"a": 1, "b": 1}, "y")]))
     assert len(found.graph.edge_src) == 1
     assert any("contradicts" in problem for problem in found.problems)

@@ -83,7 +83,7 @@ def test_a_removed_file_and_junk_are_no_trouble(tmp_path):
         file.refresh()
 
 
-def test_what_has_no_lines_is_read_no_further(tmp_path, monkeypatch):
+def test_lines_of_file_without_line_ends_are_read_no_further(tmp_path, monkeypatch):
     monkeypatch.setattr(lines_of, "_AT_ONCE", 100)
     monkeypatch.setattr(lines_of, "LONGEST", 1000)
     (tmp_path / "x.log").write_bytes(b"x" * 100_000)

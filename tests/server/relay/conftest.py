@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from clew.server.relay.lifetime import running
-from tests.server.relay.chain import Chain
+from clew.server.relay.launch import running
+from tests.support.editor.relay_chain import Chain
 
 
 @pytest.fixture

@@ -11,19 +11,19 @@ import zlib
 
 import pytest
 
-from clew.records import sources
-from clew.records.alive import STAYS_AWAY
-from clew.records.reader import read_run
-from clew.records.run import ORIGIN_FILE, load_run
+from clew.records.read.reader import read_run
+from clew.records.run import source_snapshots
+from clew.records.run.directory import ORIGIN_FILE, load_run
+from clew.records.run.liveness import STAYS_AWAY
 from clew.server.relay import forward, relay
 from clew.server.relay.forward import Forward, ForwardError
 from clew.server.relay.journal import FOLDER
-from clew.server.relay.lifetime import Address, ensure_relay
-from clew.server.relay.listening import Listening
+from clew.server.relay.launch import Address, ensure_relay
+from clew.server.relay.listen_config import Listening
 from clew.server.relay.mirror import Mirror, MirrorError
 from clew.server.relay.watcher import Events, Over, watch
-from clew.server.session import run_ref
-from tests.server.relay.programs import (
+from clew.server.session.session import run_ref
+from tests.support.editor.relay_programs import (
     NODES,
     NODES_SPEC,
     TASKS,
@@ -122,9 +122,9 @@ def test_the_source_texts_that_ran_go_along_once_and_nothing_else(chain):
     (first / "one.py").write_text("changed = True")
     Seen().watch(watch(lambda: ensure_relay(last), patience=0, again_for=60))
     for workspace in (middle, last):
-        (source,) = sources.index(run_folder(workspace)).values()
-        assert source == sources.index(run_folder(first))[str(first / "one.py")]
-        assert source.certain and sources.text(run_folder(workspace), source) == ran
+        (source,) = source_snapshots.index(run_folder(workspace)).values()
+        assert source == source_snapshots.index(run_folder(first))[str(first / "one.py")]
+        assert source.certain and source_snapshots.text(run_folder(workspace), source) == ran
         kept = list((workspace / ".clew" / "sources").glob("??/*.z"))
         assert len(kept) == 1
 
@@ -134,7 +134,7 @@ def test_a_source_text_is_kept_only_if_it_was_asked_for_and_is_what_it_is_said_t
     text = b"print()"
     digest = hashlib.sha256(text).hexdigest()
     packed = base64.b64encode(zlib.compress(text)).decode()
-    with pytest.raises(MirrorError, match="not asked for"):
+    with pytest.raises(MirrorError, match="was not requested"):
         mirror.text(digest, packed)
     for wrong in ("nonsense", {"a.py": [digest]}, {"a.py": ["../../x", True, ""]}, {"a.py": 1}, None):
         with pytest.raises(MirrorError):
@@ -151,7 +151,7 @@ def test_a_source_text_is_kept_only_if_it_was_asked_for_and_is_what_it_is_said_t
         mirror.sources({"/a.py": [digest, True, ""], "/b.py": [other, False, "changed"]})
     mirror.text(digest, packed)
     assert mirror.sources({"/a.py": [digest, True, ""]}) == []
-    assert sources.text(mirror.folder, sources.index(mirror.folder)["/a.py"]) == "print()"
+    assert source_snapshots.text(mirror.folder, source_snapshots.index(mirror.folder)["/a.py"]) == "print()"
     mirror.close()
 
 

@@ -16,17 +16,17 @@ from opentelemetry.trace import set_span_in_context
 from websockets.sync.client import connect
 
 import clew
-from clew.graph.entities.find import entities_of
-from clew.records import sources
-from clew.records.alive import STAYS_AWAY
-from clew.records.run import ORIGIN_FILE, load_run
+from clew.graph.entities.source import entities_of
+from clew.records.run import source_snapshots
+from clew.records.run.directory import ORIGIN_FILE, load_run
+from clew.records.run.liveness import STAYS_AWAY
 from clew.server.relay import wire
-from clew.server.relay.lifetime import ensure_relay, running
+from clew.server.relay.launch import ensure_relay, running
 from clew.server.relay.mirror import Mirror, MirrorError
 from clew.server.relay.otlp import QUIET, OtlpIntake
 from clew.server.relay.watcher import Events, Newest, Over, watch
-from clew.server.session import run_ref
-from tests.server.relay.programs import Seen, run_folder
+from clew.server.session.session import run_ref
+from tests.support.editor.relay_programs import Seen, run_folder
 
 
 class _Kept(SpanExporter):
@@ -227,7 +227,7 @@ def test_the_other_end_takes_what_comes_by_otlp_byte_by_byte_where_it_left_off(t
     mirror.spans.add(0, b"one\ntwo\n")
     mirror.spans.add(2, b"e\n")
     for offset in (9, 1 << 70, -1):
-        with pytest.raises(MirrorError, match="by OTLP"):
+        with pytest.raises(MirrorError, match="the OTLP stream continues"):
             mirror.spans.add(offset, b"x")
     assert (mirror.folder / "otlp.jsonl").read_bytes() == b"one\ntwo\n"
     mirror.close()
@@ -296,6 +296,6 @@ def test_source_texts_are_those_of_the_other_machine(tmp_path):
         if not origin:
             (mirror.folder / ORIGIN_FILE).unlink()
         mirror.finish()
-        kept[workspace] = list(sources.index(mirror.folder))
+        kept[workspace] = list(source_snapshots.index(mirror.folder))
         mirror.close()
     assert kept == {"one": [], "two": [str(program)]}

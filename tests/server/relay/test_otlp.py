@@ -17,13 +17,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 import clew
 from clew.graph.entities.events import Happening
-from clew.records.run import load_run
+from clew.records.run.directory import load_run
 from clew.server.handlers import answer
-from clew.server.relay.lifetime import running
+from clew.server.relay.launch import running
 from clew.server.relay.otlp import QUIET, OtlpIntake
 from clew.server.relay.watcher import watch
-from clew.server.session import Session
-from tests.server.relay.programs import Seen, run_folder
+from clew.server.session.session import Session
+from tests.support.editor.relay_programs import Seen, run_folder
 
 
 def _spans(service, *spans):

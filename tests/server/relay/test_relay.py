@@ -13,9 +13,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from clew.server.relay import wire
-from clew.server.relay.lifetime import Address, RelayError, ensure_relay, running
+from clew.server.relay.launch import Address, RelayError, ensure_relay, running
 from clew.server.relay.watcher import watch
-from tests.server.relay.programs import (
+from tests.support.editor.relay_programs import (
     NODES,
     NODES_SPEC,
     PROCESSES,
@@ -76,9 +76,9 @@ def test_a_relay_that_is_killed_at_random_times_loses_and_doubles_nothing(worksp
     assert_lost_and_doubled_nothing(seen, run_folder(workspace))
 
 
-def test_nobody_is_told_anything_without_the_token(workspace):
+def test_relay_without_token_answers_nothing(workspace):
     there = ensure_relay(workspace)
-    with pytest.raises(RelayError, match="refuses the token"):
+    with pytest.raises(RelayError, match="rejected the token"):
         next(watch(lambda: Address(there.url, "wrong")))
     with pytest.raises(InvalidStatus) as refused:
         connect(there.url, additional_headers={"Authorization": f"Bearer {there.token}x"})
@@ -126,7 +126,7 @@ def _state(connection):
             return message
 
 
-def test_it_ends_by_itself_and_takes_its_address_with_it(workspace):
+def test_relay_without_viewers_ends_and_removes_its_address(workspace):
     there = ensure_relay(workspace, grace=0.2)
     assert running(workspace) == there
     deadline = time.monotonic() + 60
@@ -136,14 +136,14 @@ def test_it_ends_by_itself_and_takes_its_address_with_it(workspace):
     assert not (workspace / ".clew" / "relay.json").exists()
 
 
-def test_one_workspace_has_one_relay(workspace):
+def test_second_relay_of_a_workspace_is_refused(workspace):
     there = ensure_relay(workspace)
     assert ensure_relay(workspace) == there
     second = subprocess.run(
         [sys.executable, "-m", "clew", "relay", "--workspace", workspace], capture_output=True, text=True, timeout=60
     )
     assert second.returncode == 2
-    assert "there is a relay already" in second.stderr
+    assert "a relay is already running" in second.stderr
     assert "Traceback" not in second.stderr
 
 
@@ -155,22 +155,22 @@ def _refused(workspace):
 
 def test_why_a_relay_cannot_be_started_is_said_by_who_wants_it(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    assert "cannot be written (it is no folder)" in _refused(tmp_path / "file")
-    assert "cannot be written (it is no folder)" in _refused(tmp_path / "none")
+    assert "is not writable (not a folder)" in _refused(tmp_path / "file")
+    assert "is not writable (not a folder)" in _refused(tmp_path / "none")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / ".clew").touch()
-    assert "cannot be written (File exists); make the folder writable" in _refused(tmp_path / "taken")
+    assert "is not writable (File exists); make the folder writable" in _refused(tmp_path / "taken")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     assert f"{tmp_path / 'python'}: No such file or directory" in _refused(tmp_path)
 
 
 def test_what_a_relay_says_when_it_fails_is_told_and_kept_in_its_log(tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_RELAY_TOKEN", "short")
-    assert "no relay could be started: a token has at least 16 characters" in _refused(tmp_path)
+    assert "cannot start a relay: the token needs at least 16 characters" in _refused(tmp_path)
     log = tmp_path / ".clew" / "relay.log"
     assert log.stat().st_mode & 0o777 == 0o600 and "at least 16" in log.read_text()
     monkeypatch.delenv("CLEW_RELAY_TOKEN")
     # An interpreter that has no such package: its last line, and where the rest is.
     monkeypatch.setenv("PYTHONHOME", str(tmp_path))
     said = _refused(tmp_path)
-    assert "no relay could be started: " in said and f"(all of it is in {log})" in said and "Traceback" not in said
+    assert "cannot start a relay: " in said and f"(full output in {log})" in said and "Traceback" not in said

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from clew.records.run import create_run
-from clew.records.tail import ProcessTail
+from clew.records.read.tail import ProcessTail
+from clew.records.run.directory import create_run
 from clew.server.relay.journal import FOLDER, Journal, Taken
-from clew.server.relay.listening import ListenError, Listening, token_of
+from clew.server.relay.listen_config import ListenError, Listening, token_of
 from clew.server.relay.stream import Stream
-from tests.server.relay.programs import NODES, NODES_SPEC, finish, run_folder, start
+from tests.support.editor.relay_programs import NODES, NODES_SPEC, finish, run_folder, start
 
 
 def _drain(stream):
@@ -52,7 +52,7 @@ def test_elsewhere_than_on_the_loopback_it_wants_tls_and_a_token(tmp_path):
     with pytest.raises(ListenError, match="both"):
         Listening(certificate=tmp_path / "c.pem")
     (tmp_path / "c.pem").write_text("nonsense")
-    with pytest.raises(ListenError, match="no certificate"):
+    with pytest.raises(ListenError, match="are not a certificate and its key"):
         Listening(certificate=tmp_path / "c.pem", key=tmp_path / "c.pem")
     assert "a" * 40 not in repr(Listening(token="a" * 40, given=True))
 

@@ -19,15 +19,15 @@ from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from clew.graph.entities.live import COLUMNS, Batch
-from clew.records.run import create_run
+from clew.graph.entities.live.state import COLUMNS, Batch
+from clew.records.run.directory import create_run
 from clew.server.relay import wire
-from clew.server.relay.journal import Told
-from clew.server.relay.lifetime import Address, RelayError, ensure_relay, running
+from clew.server.relay.journal import ViewerBatch
+from clew.server.relay.launch import Address, RelayError, ensure_relay, running
 from clew.server.relay.stream import MOST_RECENT, Stream
 from clew.server.relay.viewers import Viewers
 from clew.server.relay.watcher import Newest, watch
-from tests.server.relay.programs import (
+from tests.support.editor.relay_programs import (
     NODES,
     NODES_SPEC,
     Seen,
@@ -124,14 +124,14 @@ def told_by_tls(workspace, tls):
     assert TOKEN not in said and "Traceback" not in said
 
 
-def test_who_speaks_otherwise_than_the_relay_is_told_how_it_speaks(told_by_tls, workspace, tmp_path):
+def test_viewer_with_another_protocol_is_sent_that_of_the_relay(told_by_tls, workspace, tmp_path):
     there, certificate = told_by_tls
     plain = there.url.replace("wss:", "ws:")
     for wrong, words in (
-        (Address(there.url, TOKEN + "!", certificate=str(certificate)), "the relay refuses the token"),
-        (Address(there.url, "", certificate=str(certificate)), "the relay refuses the token"),
+        (Address(there.url, TOKEN + "!", certificate=str(certificate)), "the relay rejected the token"),
+        (Address(there.url, "", certificate=str(certificate)), "the relay rejected the token"),
         (Address(there.url, TOKEN), "its certificate is not trusted"),
-        (Address(plain, TOKEN), "one that speaks TLS has an address that begins with wss://"),
+        (Address(plain, TOKEN), "use wss:// for a relay with TLS"),
     ):
         with pytest.raises(RelayError, match=words) as refused:
             next(watch(lambda wrong=wrong: wrong, again_for=0))
@@ -177,10 +177,10 @@ class _Source:
         begin = self.stream.end
         columns = {name: np.zeros(size, kind) for name, kind in COLUMNS}
         batch = Batch(begin, columns)
-        self.stream.tell(Told(begin, begin + size, wire.encode_events(self.stream.run, batch)))
+        self.stream.tell(ViewerBatch(begin, begin + size, wire.encode_events(self.stream.run, batch)))
 
 
-async def test_who_never_reads_makes_nothing_grow_but_the_number_of_what_it_missed(tmp_path):
+async def test_viewer_that_never_reads_costs_only_a_count_of_missed_messages(tmp_path):
     source = _Source(tmp_path)
     stream, viewers = source.stream, Viewers(TOKEN, {})
     viewers._streams[stream.run] = stream
@@ -215,7 +215,7 @@ async def test_who_never_reads_makes_nothing_grow_but_the_number_of_what_it_miss
         # The other one had each event once, by itself, after the state at the beginning.
         assert (told, states) == (2_000_000, 1)
         # What waits for the one that does not read: what was begun, and the newest list of runs, however many came.
-        message = len(stream._recent[-1].told.message)
+        message = len(stream._recent[-1].batch.message)
         most = [max(size) for size in zip(*sizes, strict=True)]
         assert max(most) < 4 * message and most == [max(size) for size in zip(*sizes[: len(sizes) // 2], strict=True)]
         assert len(viewers._listing) <= 1

@@ -1,7 +1,7 @@
 /**
- * Owns the language server: starts it, restarts it, asks it.
+ * Starts, restarts and queries the language server.
  *
- * Invariant: at most one server runs, and `ask` either answers or throws an error whose message is for the user.
+ * Invariant: at most one server runs. `ask` either answers or throws an error with a message for the user.
  */
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, RevealOutputChannelOn, State } from "vscode-languageclient/node";
@@ -14,7 +14,7 @@ import {
   type RunGrew,
   RUNS_CHANGED,
 } from "../shared/protocol";
-import { isOwnOutput, LOGS } from "./logs";
+import { isOwnOutput, LOGS } from "./logDocuments";
 import { findInterpreter, serverEnvironment } from "./python";
 
 export type ServerState = "stopped" | "starting" | "running" | "failed";
@@ -25,7 +25,7 @@ export class Server implements vscode.Disposable {
   private readonly runGrew = new vscode.EventEmitter<RunGrew>();
   private readonly stateChanged = new vscode.EventEmitter<ServerState>();
   readonly onRunsChanged = this.runsChanged.event;
-  /** Of every run that goes on, about once a second. */
+  /** About every live run, about once a second. */
   readonly onRunGrew = this.runGrew.event;
   readonly onStateChanged = this.stateChanged.event;
   private client: LanguageClient | undefined;
@@ -62,7 +62,7 @@ export class Server implements vscode.Disposable {
     token?: vscode.CancellationToken,
   ): Promise<Methods[M]["result"]> {
     if (!this.client && !(await this.start(false))) {
-      throw new Error("The clew server is not running: see the output channel Clew, then run “Clew: Restart Server”.");
+      throw new Error("The clew server is not running. See the output channel Clew, then run “Clew: Restart Server”.");
     }
     const client = this.client;
     if (!client) throw new Error("The clew server was stopped.");

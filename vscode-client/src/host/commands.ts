@@ -1,4 +1,4 @@
-/** The extension's commands, each a few lines over the server and the panel. */
+/** The commands of the extension, each a few lines over the server and the panel. */
 import * as vscode from "vscode";
 import type {
   ChooseBaselineParams,
@@ -16,17 +16,17 @@ import type { Server } from "./client";
 import { activeFile, askLine, isLargeLog, targetAt } from "./logs";
 import type { PanelHost } from "./panel";
 import type { Recorder } from "./recording";
-import { pickBaseline, pickRun } from "./runs";
-import { askQuestions } from "./wizard";
-import type { Walking } from "./walking";
-import type { Watching } from "./watching";
+import { pickBaseline, pickRun } from "./runStatusBar";
+import { askGuideQuestions } from "./guideQuestions";
+import type { WalkCommands } from "./walkCommands";
+import type { WatchCommand } from "./watchCommand";
 
 export function registerCommands(
   server: Server,
   panel: PanelHost,
   recorder: Recorder,
-  walking: Walking,
-  watching: Watching,
+  walking: WalkCommands,
+  watching: WatchCommand,
 ): vscode.Disposable {
   const commands: Record<string, (...values: never[]) => unknown> = {
     "clew.openPanel": async () => {
@@ -90,7 +90,7 @@ export function registerCommands(
 /** The questions are asked here, what is found is shown in the panel. */
 async function analyse(server: Server, panel: PanelHost, analysis: WizardParams["analysis"]): Promise<void> {
   if (!(await server.start(false))) return;
-  const params = await askQuestions(server, analysis);
+  const params = await askGuideQuestions(server, analysis);
   if (params) panel.open({ type: "open", view: "wizard", params });
 }
 
@@ -115,7 +115,7 @@ async function showFunctions(uri: string, at: { line: number; character: number 
 }
 
 async function selectRun(server: Server, params: SelectRunParams | undefined): Promise<void> {
-  const run = params?.run ?? (await pickRun(await server.ask("clew/runs", {}), "The run to look at"))?.id;
+  const run = params?.run ?? (await pickRun(await server.ask("clew/runs", {}), "Run to show"))?.id;
   if (run) await server.ask("clew/selectRun", { run });
 }
 
@@ -126,9 +126,9 @@ async function chooseBaseline(server: Server, params: ChooseBaselineParams | und
 
 async function compareRuns(server: Server, panel: PanelHost): Promise<void> {
   const answer = await server.ask("clew/runs", {});
-  const before = await pickRun(answer, "Compare two runs: the one before");
+  const before = await pickRun(answer, "Compare two runs: the earlier run");
   if (!before) return;
-  const after = await pickRun(answer, `Compare ${before.name} with: the one after`, before.id);
+  const after = await pickRun(answer, `Compare ${before.name} with: the later run`, before.id);
   if (!after) return;
   const params: DiffParams = { before: before.id, after: after.id };
   panel.open({ type: "open", view: "diff", params });
@@ -166,7 +166,7 @@ async function askWhy(given: unknown): Promise<SliceParams | undefined> {
   }
   const text = await vscode.window.showInputBox({
     title: "Why was this logged?",
-    prompt: "A part of the log message. Empty: the newest error.",
+    prompt: "Part of the log message. Empty: the latest error.",
     placeHolder: "Write request failed",
   });
   return text === undefined ? undefined : { target: text ? { text } : {} };

@@ -1,8 +1,7 @@
 /**
- * The extension: decides when clew is of use in a workspace, and joins server, panel, commands and status bar.
+ * The extension: decides whether a workspace needs clew, and connects server, panel, commands and status bar.
  *
- * Invariant: in a workspace that has neither runs nor specs nothing is started and no error is shown until the user
- * asks for something.
+ * Invariant: in a workspace without runs and specs, nothing starts and no error appears until the user runs a command.
  */
 import * as vscode from "vscode";
 import { folderWithRuns, hasRuns, Server } from "./client";
@@ -11,18 +10,18 @@ import { LoggedLinks } from "./logs";
 import { PanelHost } from "./panel";
 import { onInterpreterChanged } from "./python";
 import { Recorder } from "./recording";
-import { RunStatus } from "./runs";
-import { Walking } from "./walking";
-import { Watching } from "./watching";
+import { RunStatusBar } from "./runStatusBar";
+import { WalkCommands } from "./walkCommands";
+import { WatchCommand } from "./watchCommand";
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const server = new Server();
   const panel = new PanelHost(context.extensionUri, server);
   const recorder = new Recorder(server, context.workspaceState);
-  const walking = new Walking(server, panel);
-  const watching = new Watching(server, panel, recorder);
+  const walking = new WalkCommands(server, panel);
+  const watching = new WatchCommand(server, panel, recorder);
   const commands = registerCommands(server, panel, recorder, walking, watching);
-  context.subscriptions.push(panel, new RunStatus(server), recorder, walking, watching, commands, server);
+  context.subscriptions.push(panel, new RunStatusBar(server), recorder, walking, watching, commands, server);
 
   context.subscriptions.push(vscode.window.registerTerminalLinkProvider(new LoggedLinks(server)));
 

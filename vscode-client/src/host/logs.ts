@@ -1,34 +1,18 @@
 /**
- * Logs wherever VS Code shows them: files, output channels, unsaved texts, terminals. What a line is, the server knows.
+ * Logs in VS Code: files, output channels, unsaved texts and terminals. The server decides what a line means.
  *
- * Invariant: the server never hears what it wrote itself: its own output channel is no log to it.
+ * Invariant: the server never receives its own output: its output channel does not count as a log.
  */
 import * as vscode from "vscode";
-import type { DocumentSelector } from "vscode-languageclient/node";
 import type { SliceParams, Target } from "../shared/protocol";
 import type { Server } from "./client";
 import * as settings from "./settings";
-
-/** What may be a log; of the last three lines the server looks whether their text is one. */
-export const LOGS: DocumentSelector = [
-  { scheme: "file", language: "log" },
-  { scheme: "file", pattern: "**/*.{log,log.*,log-*}" },
-  { scheme: "output" },
-  { scheme: "untitled", language: "log" },
-  { scheme: "untitled", language: "plaintext" },
-  { scheme: "file", pattern: "**/*.{out,err,txt}" },
-];
 
 const LOG_FILE = /\.log(?:[.-][\w-]+)?$|\.(?:out|err|txt)$/i;
 /** A line worth asking the server about: it has a time, a level or an event's id. */
 const PERHAPS_LOGGED =
   /\d\d:\d\d:\d\d|\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|\[?clew\W|"(?:level|message)"|^\D?\d{10}/;
 const LONGEST_LINE = 2000;
-
-/** Is it the output channel that shows what our own server says? */
-export function isOwnOutput(document: { uri: vscode.Uri }): boolean {
-  return document.uri.scheme === "output" && /clew/i.test(document.uri.path);
-}
 
 /** What "why" means at a line (from 0) of a document; undefined where it means nothing. */
 export function targetAt(document: vscode.TextDocument, line: number): Target | undefined {
@@ -52,8 +36,8 @@ export async function askLine(uri: vscode.Uri, question: string): Promise<Target
   const name = uri.path.split("/").at(-1) ?? "";
   const answer = await vscode.window.showInputBox({
     title: `${question} A line of ${name}`,
-    prompt: "Its number, as Ctrl+G shows it; or a right click on the number in the margin.",
-    validateInput: (text) => (/^[1-9]\d*$/.test(text.trim()) ? undefined : "The number of a line"),
+    prompt: "Line number, as shown by Ctrl+G. You can also right-click the number in the margin.",
+    validateInput: (text) => (/^[1-9]\d*$/.test(text.trim()) ? undefined : "Enter a line number"),
   });
   return answer === undefined ? undefined : { location: { path: uri.fsPath, line: Number(answer.trim()) } };
 }

@@ -1,8 +1,8 @@
 /**
- * The webview that shows the panel: its page, its messages, its life across reloads of the window.
+ * The webview of the panel: its page, its messages, and its state across reloads of the window.
  *
- * Invariant: the webview loads nothing but what was built for it, a worker made from that, and the views of a workspace
- * that the user trusts: in others the extension is not there.
+ * Invariant: the webview loads only the built panel, a worker made from it, and the custom views of a trusted workspace. The extension
+ * is disabled in other workspaces.
  */
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
@@ -10,7 +10,7 @@ import type { HostMessage, Location, RevealMessage } from "../shared/protocol";
 import type { Walk } from "../shared/walk";
 import { type FromPanel, isRequest, type ToPanel } from "../shared/wire";
 import { folderWithRuns, type Server } from "./client";
-import { forgetOwnMove, isOwnMove, reveal } from "./reveal";
+import { forgetOwnMove, isOwnMove, openLocation } from "./openLocation";
 import * as settings from "./settings";
 
 const VIEW_TYPE = "clew.panel";
@@ -50,7 +50,7 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
     ];
   }
 
-  /** Shows the panel beside the editor, with `message` as its first or next view. */
+  /** Shows the panel next to the editor, with `message` as its first or next view. */
   open(message?: HostMessage): void {
     if (this.panel) this.panel.reveal(undefined, true);
     else {
@@ -140,12 +140,12 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
     }
   }
 
-  /** At the line where a recorded place stands now. */
+  /** The current line of a recorded location. */
   private async reveal({ location, run }: RevealMessage): Promise<void> {
     const now = await this.server
       .ask("clew/present", { location, run })
       .catch(() => ({ location, state: "stale", message: "" }) as const);
-    await reveal(now.location, now.state === "stale" ? now.message : "");
+    await openLocation(now.location, now.state === "stale" ? now.message : "");
   }
 
   private send(message: ToPanel): void {

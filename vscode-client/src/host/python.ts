@@ -1,7 +1,7 @@
 /**
- * Finds the Python that has clew: the setting, the Python extension's choice, the workspace's `.venv`, `python3`.
+ * Finds a Python with clew: the setting, the choice of the Python extension, the `.venv` of the workspace, `python3`.
  *
- * Invariant: an interpreter the user named is never silently replaced by another; what is wrong with it is said.
+ * Invariant: an interpreter that the user named is never replaced silently; the user sees what is wrong with it.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -54,7 +54,11 @@ export async function findInterpreter(
   }
   const first = problems[0];
   if (!first)
-    return { kind: "missing", message: "No Python was found. Set clew.python to one that has clew.", install: "" };
+    return {
+      kind: "missing",
+      message: "No Python found. Set clew.python to a Python with clew installed.",
+      install: "",
+    };
   const { candidate, problem } = first;
   return {
     kind: "missing",

@@ -1,12 +1,12 @@
 /**
- * Records programs and tests in a terminal of the editor, and shows how far they are.
+ * Records programs and tests in a terminal of the editor and shows their progress.
  *
- * Invariant: a program that is told to stop gets Ctrl-C first, and is terminated only when it does not end by that.
+ * Invariant: stopping a program sends Ctrl-C first, and terminates the program only if that does not end it.
  */
 import * as vscode from "vscode";
 import type { ProgressResult, Recordable, RecordableParams } from "../shared/protocol";
 import type { Server } from "./client";
-import { progressText, progressTip, resultText, taskName } from "./recordingText";
+import { progressText, progressTip, resultText, taskName } from "./recordingStatus";
 
 const LOOK_MS = 1_000;
 const GRACE_MS = 10_000;
@@ -82,7 +82,7 @@ export class Recorder implements vscode.Disposable {
 
   stop(): void {
     const running = [...this.recordings];
-    if (running.length === 0) void vscode.window.showInformationMessage("clew: nothing is being recorded.");
+    if (running.length === 0) void vscode.window.showInformationMessage("clew: no recording is active.");
     for (const recording of running) {
       const { pid, execution, stopped } = recording;
       recording.stopped = true;
@@ -108,19 +108,19 @@ export class Recorder implements vscode.Disposable {
     const items: RecordableItem[] = recordables.map((recordable) => ({
       recordable,
       label: `$(${ICONS[recordable.kind]}) ${recordable.name}`,
-      description: recordable.command.join("\0") === last ? "recorded last" : "",
+      description: recordable.command.join("\0") === last ? "last recording" : "",
       detail: recordable.detail,
     }));
     items.push({ label: "$(terminal) Another command…", detail: "python app.py --port 8000" });
     const choice = await vscode.window.showQuickPick(items, {
       title: "What to record",
-      placeHolder: "A program, a test, or a command of your own",
+      placeHolder: "Choose a program, a test or another command",
       matchOnDetail: true,
     });
     if (!choice || choice.recordable) return choice?.recordable;
     const command = await vscode.window.showInputBox({
       title: "The command to record",
-      prompt: "As you would type it in a terminal in the workspace's folder.",
+      prompt: "As typed in a terminal in the workspace folder.",
       placeHolder: "python app.py --port 8000",
     });
     if (!command?.trim()) return undefined;
@@ -164,7 +164,7 @@ export class Recorder implements vscode.Disposable {
           recording.now = await this.server.ask("clew/progress", { launcher: recording.pid, look: true });
       }
     } catch (error) {
-      // The next look may be answered; the program goes on all the same.
+      // The next request may succeed; the program continues regardless.
       this.server.output.info(`no progress: ${String(error)}`);
     } finally {
       this.looking = false;
@@ -199,12 +199,12 @@ export class Recorder implements vscode.Disposable {
     const { run } = await this.server.ask("clew/progress", { launcher: pid });
     if (!run) {
       void vscode.window.showWarningMessage(
-        `clew: ${what.name} ended, and nothing was recorded; its terminal says why.`,
+        `clew: ${what.name} ended without a recording; see its terminal for the reason.`,
       );
       return;
     }
     await this.server.ask("clew/selectRun", { run: run.id });
-    const choices = ["Open Panel", ...(before ? ["Compare with the Run Before"] : [])];
+    const choices = ["Open Panel", ...(before ? ["Compare with Previous Run"] : [])];
     const choice = await vscode.window.showInformationMessage(resultText(what, run, exitCode), ...choices);
     if (choice === "Open Panel") await vscode.commands.executeCommand("clew.openPanel");
     else if (choice) await vscode.commands.executeCommand("clew.openCompare", { before: [before], after: [run.id] });

@@ -1,4 +1,4 @@
-/** The settings that the extension itself goes by, as typed values; the server asks for its own. */
+/** The settings of the extension as typed values. The server requests its own settings. */
 import * as vscode from "vscode";
 
 const SECTION = "clew";

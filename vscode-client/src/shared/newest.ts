@@ -1,9 +1,9 @@
-/** Answers may overtake one another: of what is asked again whenever it may have changed, only the newest one counts. */
+/** Drops outdated answers: answers can overtake one another, and only the answer to the newest request counts. */
 
 export class Newest {
   private asked = 0;
 
-  /** Asks anew. What is given back tells whether nothing was asked, and nothing forgotten, since. */
+  /** Starts a request. The result tells whether the request is still the newest one. */
   begin(): () => boolean {
     const number = ++this.asked;
     return () => number === this.asked;

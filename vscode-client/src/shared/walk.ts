@@ -1,8 +1,7 @@
 /**
- * A walk through a run as it is kept: what was visited, where it stands, what is there. The panel and its host both walk by it.
+ * The state of a walk: visited events, the current event and its neighbours. The panel and its host share this code.
  *
- * Invariant: a walk is data that is never changed in place, so that either side may take on the other's; a step that leads
- * nowhere changes nothing but what is said.
+ * Invariant: a walk is immutable data, so either side can adopt the other's walk. A step without a destination changes only the message.
  */
 import type { WalkParams, WalkResult } from "./protocol";
 
@@ -17,7 +16,7 @@ export interface Visited {
 
 export interface Walk {
   visited: readonly Visited[];
-  /** The place in `visited` where it stands. */
+  /** Index of the current event in `visited`. */
   at: number;
   result: WalkResult;
 }
@@ -30,7 +29,7 @@ const KEPT = 200;
 /** A new walk. Throws an error for the user where there is nothing to walk from. */
 export async function begin(ask: AskWalk, params: WalkParams): Promise<Walk> {
   const result = await ask(params);
-  if (!result.card) throw new Error(result.message || "There is nothing to walk from.");
+  if (!result.card) throw new Error(result.message || "No event to walk from.");
   return { visited: [{ event: result.card.event, title: result.card.title }], at: 0, result };
 }
 

@@ -1,4 +1,4 @@
-/** What goes between the webview and its host besides `HostMessage` and `PanelMessage`: requests and their answers. */
+/** Messages between the webview and its host in addition to `HostMessage` and `PanelMessage`: requests and their answers. */
 import type { Walk } from "./walk";
 import type { HostMessage, Method, Methods, PanelMessage } from "./protocol";
 

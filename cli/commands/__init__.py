@@ -1,0 +1,1 @@
+"""Define the commands of `clew`, one file per command."""

@@ -1,0 +1,1 @@
+"""Define the commands that answer questions about a run."""

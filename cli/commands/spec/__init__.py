@@ -1,0 +1,1 @@
+"""Define the commands for specs and editors."""

@@ -1,0 +1,1 @@
+"""Share options, tables, progress bars and messages between commands."""

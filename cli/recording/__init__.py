@@ -1,0 +1,1 @@
+"""Process the arguments of `clew run`, run the program, and summarize the finished run."""

@@ -1,0 +1,1 @@
+"""Suspects: services and functions, ranked by evidence."""

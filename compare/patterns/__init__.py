@@ -1,0 +1,1 @@
+"""Patterns: what threads and tasks repeat (ThreadViewer)."""

@@ -1,0 +1,1 @@
+"""Requests of two runs, compared by categories of their flows (Spectroscope)."""

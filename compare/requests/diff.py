@@ -1,0 +1,416 @@
+"""Request-flow comparison (Spectroscope): which categories of requests got slower, which are new or more frequent, from what.
+
+Categories are compared all at once. A *response-time mutation* has the flow it had and is slower; a *structural mutation* has
+a flow that there is more of than before, and *precursors*, flows that there is less of. Invariant: what is said to differ says
+how surely (p, corrected for so many tests), by how much, and of how many samples; every threshold is a field of `Thresholds`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from clew.compare.answer import Shown
+from clew.compare.requests.call_changes import EdgeChange, edge_changes, turns_before_and_after
+from clew.compare.requests.category_pairs import Pairing
+from clew.compare.requests.decision_tree import Differences, what_differs
+from clew.compare.requests.decision_tree import Thresholds as Telling
+from clew.compare.requests.flow_union import Union, unite
+from clew.compare.requests.precursors import Precursor, find_precursors
+from clew.compare.stats.tests import F64, benjamini_hochberg, mann_whitney, normal_above, shifts, surely_slower
+from clew.compare.stats.thresholds import Bounded, bounded, fraction
+from clew.graph.ops.diff import duration
+from clew.graph.ops.flows.flows import Flows
+from clew.graph.render.table import Table, table_of
+
+MANY_TIMES = 10
+"""From this factor on growth is shown as a factor, not in percent."""
+TURNS = 0.5
+"""Minimum share of the increase that event-loop queueing explains for a category that waited."""
+
+Kind = Literal["response-time", "structural"]
+
+
+@dataclass(frozen=True)
+class Thresholds(Bounded):
+    """The criteria for a difference; `explain()` describes them in plain words."""
+
+    alpha: float = fraction(0.05)
+    """Accepted share of chance findings among reported changes, corrected for the number of categories tested."""
+    slower: float = bounded(0.02)
+    """Minimum relative increase of a response-time mutation (median of all differences, or mean)."""
+    samples: float = bounded(4.0)
+    """Times are compared if n·m / (n + m) of the samples before and after is at least this; fewer samples prove nothing."""
+    more: int = bounded(5, 1)
+    """A structural mutation exceeds the expected number of requests by at least this many (published: 50) …"""
+    share: float = fraction(0.02)
+    """… and by at least this share of the requests of its name."""
+    precursor: float = fraction(0.5)
+    """A precursor has lost at least this share of the increase of the mutation (published: 1)."""
+
+    def explain(self) -> str:
+        return (
+            f"A category is slower when a one-sided Kolmogorov-Smirnov test rejects equality, or too many of the "
+            f"slowest tenth are from after, and it took at least {self.slower:.0%} longer; at most "
+            f"{self.alpha:.0%} of all reported changes are chance findings (Benjamini-Hochberg). With fewer "
+            f"samples than n·m/(n+m) = {self.samples:g} it is not "
+            f"tested. "
+            f"A category is new or more frequent when it has at least {self.more} requests, and {self.share:.0%} of the "
+            f"requests of its name, more than expected from its share before, and the increase is significant, too. A similar "
+            f"category that lost at least {self.precursor:.0%} of the increase is a possible precursor. One run per side "
+            f"cannot separate a change of the program from a change of the machine; several runs per side can."
+        )
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One category that changed in one way. Times are in ns."""
+
+    kind: Kind
+    name: str
+    """The name of its requests."""
+    category: int
+    """Number in the comparison's categories."""
+    flow: str
+    cost_ns: float
+    """Cost of the change over all its requests after; mutations are ranked by it."""
+    count_before: int
+    count_after: int
+    expected: float
+    """Number of requests after if the category's share of its name's requests were unchanged."""
+    mean_before_ns: float | None
+    mean_after_ns: float | None
+    shift_ns: float | None
+    """Median of all differences between a request after and a request before."""
+    low_ns: float | None
+    high_ns: float | None
+    """`low_ns` and `high_ns` bound the median at 95 %."""
+    effect: float | None
+    """Cliff's delta, from -1 to 1: how much more often a request after is the slower one of a pair than the faster one."""
+    p: float
+    """Probability, corrected for the number of categories tested."""
+    precursors: tuple[Precursor, ...] = ()
+    """Precursors of a structural mutation, likeliest first."""
+    edges: tuple[EdgeChange, ...] = ()
+    """For a response-time mutation: the calls that got slower, highest cost first."""
+    turns_ns: tuple[float, float] | None = None
+    """Mean event-loop queueing time until the answer, before and after; None if queueing is not the reason."""
+
+    def sentence(self) -> str:
+        if self.kind == "structural":
+            text = f"{self.name}: {_many(self.count_after)} of a flow that {_had(self.count_before, self.expected)}"
+            if self.precursors:
+                text += f"; {self.precursors[0].sentence()}"
+            return f"{text}; {_cost(self.cost_ns)} (p = {self.p:.2g})"
+        assert self.mean_before_ns is not None and self.mean_after_ns is not None
+        times = self.mean_after_ns / self.mean_before_ns if self.mean_before_ns else 1.0
+        growth = f"{100 * (times - 1):+.0f} %" if times < MANY_TIMES else f"x{times:,.0f}"
+        text = (
+            f"{self.name}: {duration(self.mean_before_ns)} -> {duration(self.mean_after_ns)} ({growth}) over "
+            f"{self.count_before:,} and {_many(self.count_after)}, p = {self.p:.2g}"
+        )
+        if self.edges:
+            text += f"; {self.edges[0].sentence()}"
+        return f"{text}; {self.turns()}" if self.turns_ns else text
+
+    def turns(self) -> str:
+        """Describe its event-loop queueing time; "" if queueing is not the reason."""
+        if self.turns_ns is None:
+            return ""
+        before, after = map(duration, self.turns_ns)
+        itself = "" if self.edges else "none of its calls is slower, it "
+        return f"{itself}waited while its event loop ran others: {before} -> {after}"
+
+
+@dataclass(frozen=True, repr=False)
+class Mutations(Shown):
+    """The comparison of two sets of requests."""
+
+    rows: tuple[Mutation, ...]
+    """Highest cost first; a category that changed in both ways occurs twice."""
+    thresholds: Thresholds
+    categories: int
+    """Of both sides together."""
+    tested: int
+    """Categories whose times could be compared."""
+    before: int
+    after: int
+    """Requests."""
+    pairing: Pairing
+
+    def of(self, kind: Kind) -> tuple[Mutation, ...]:
+        return tuple(row for row in self.rows if row.kind == kind)
+
+    @property
+    def flagged(self) -> frozenset[int]:
+        """The categories that changed."""
+        return frozenset(row.category for row in self.rows)
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether one request is compared with one request."""
+        return self.before == self.after == 1
+
+    def pair(self) -> Union:
+        """Return the union of one request with one request."""
+        return self.union(int(self.pairing.category[1][0]))
+
+    def sentence(self) -> str:
+        if self.is_pair:
+            return self.pair().sentence()
+        kinds = "category" if self.categories == 1 else "categories"
+        compared = f"{_many(self.before)} before and {self.after:,} after in {self.categories:,} {kinds}"
+        if not self.rows:
+            few = self.categories - self.tested
+            note = f" ({few:,} have too few samples to compare their times)" if few else ""
+            return f"no category changed: {compared}{note}"
+        slow, new = len(self.of("response-time")), len(self.of("structural"))
+        parts = [f"{many:,} {what}" for many, what in ((slow, "slower"), (new, "new or more frequent")) if many]
+        return f"{' and '.join(parts)} of {compared}; first, {self.rows[0].sentence()}"
+
+    def explain(self) -> str:
+        """In plain words, when a difference counts."""
+        return self.thresholds.explain()
+
+    def differences(self, row: Mutation, thresholds: Telling | None = None) -> Differences:
+        """What tells the requests that changed from those that did not; see `clew.compare.requests.decision_tree`."""
+        return what_differs(self.pairing, row, thresholds)
+
+    def union(self, category: int, other: int | None = None) -> Union:
+        """The flow of a category after, beside another's before: by default what it may come from, or its own."""
+        pairing = self.pairing
+        beside = self.beside(category) if other is None else other
+        requests = pairing.requests(0, beside), pairing.requests(1, category)
+        limits = {"alpha": self.thresholds.alpha, "slower": self.thresholds.slower}
+        return unite(pairing.before, requests[0], pairing.after, requests[1], **limits)
+
+    def beside(self, category: int) -> int:
+        """What one request is compared with; the likeliest precursor of a structural mutation; else the category itself where
+        both sides have it, or else the largest of its name before."""
+        if self.is_pair:
+            return int(self.pairing.category[0][0])
+        for row in self.of("structural"):
+            if row.category == category and row.precursors:
+                return row.precursors[0].category
+        before, after = self.pairing.counts
+        same = np.flatnonzero((self.pairing.name == self.pairing.name[category]) & (before > 0))
+        if before[category] or not after[category] or not len(same):
+            return category
+        return int(same[np.argmax(before[same])])
+
+    def table(self) -> Table:
+        """A row per mutation."""
+        return table_of(
+            self.rows,
+            ("kind", "name", "cost_ns", "count_before", "count_after", "mean_before_ns", "mean_after_ns", "shift_ns", "effect",
+             "p", "flow"),
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence(),
+            "explanation": self.explain(),
+            "thresholds": asdict(self.thresholds),
+            **{name: getattr(self, name) for name in ("categories", "tested", "before", "after")},
+            "mutations": [asdict(row) for row in self.rows],
+        }
+
+
+def compare(before: Flows, after: Flows, thresholds: Thresholds | None = None, **options: float) -> Mutations:
+    """What changed from some requests to others; `options` are thresholds. Of one request on each side, or a few, the times are
+    not compared, and a flow that is new is told by its count: give `more=1`."""
+    chosen = (thresholds or Thresholds()).having(options)
+    pairing = Pairing(before, after)
+    slower = _slower(pairing, chosen)
+    structural = _structural(pairing, chosen)
+    rows = sorted((*slower.rows, *structural), key=lambda row: (-row.cost_ns, row.category, row.kind))
+    return Mutations(tuple(rows), chosen, len(pairing.keys), slower.tested, len(before), len(after), pairing)
+
+
+@dataclass(frozen=True)
+class _Slower:
+    rows: list[Mutation]
+    tested: int
+
+
+def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
+    before, after = pairing.samples("response_ns")
+    n, m = pairing.counts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        enough = n * m / (n + m) >= thresholds.samples
+    means = before.means(), after.means()
+    p = np.fmax(surely_slower(before, after), _slower_by_run(pairing, means[1] - means[0]))
+    p = benjamini_hochberg(np.where(enough, p, np.nan))
+    likely = np.flatnonzero(enough & (p <= thresholds.alpha))
+    before, after = before.take(likely), after.take(likely)
+    shift, ranked = shifts(before, after), mann_whitney(before, after)
+    median = np.array([np.median(before.of(group)) for group in range(len(likely))])
+    rows = []
+    for place, category in enumerate(likely.tolist()):
+        growth = means[1][category] - means[0][category]
+        slower = (
+            growth >= thresholds.slower * means[0][category] or shift.median[place] >= thresholds.slower * median[place]
+        )
+        if growth <= 0 or not slower:
+            continue
+        turns = turns_before_and_after(pairing, category)
+        rows.append(
+            Mutation(
+                kind="response-time",
+                name=pairing.name_of(category),
+                category=category,
+                flow=pairing.text(category),
+                cost_ns=float(m[category] * growth),
+                count_before=int(n[category]),
+                count_after=int(m[category]),
+                expected=float(_expected(pairing)[category]),
+                mean_before_ns=float(means[0][category]),
+                mean_after_ns=float(means[1][category]),
+                shift_ns=float(shift.median[place]),
+                low_ns=float(shift.low[place]),
+                high_ns=float(shift.high[place]),
+                effect=float(ranked.delta[place]),
+                p=float(p[category]),
+                edges=tuple(edge_changes(pairing, category, thresholds.alpha)),
+                turns_ns=turns if turns[1] - turns[0] >= TURNS * growth else None,
+            )
+        )
+    return _Slower(rows, int(enough.sum()))
+
+
+def _slower_by_run(pairing: Pairing, growth: F64) -> F64:
+    """Where there are several runs on both sides: how likely their means differ by `growth` by chance (Student, one-sided),
+    since requests of one run have more in common than those of several. NaN where nothing tells."""
+    from scipy.special import stdtr
+
+    squares, freedom, parts = np.zeros(len(growth)), np.zeros(len(growth)), np.zeros(len(growth))
+    for flows, category in zip(pairing.sides, pairing.category, strict=True):
+        count, total = np.zeros((2, len(flows.runs), len(growth)))
+        np.add.at(count, (flows.run, category), 1)
+        np.add.at(total, (flows.run, category), flows.response_ns)
+        there = count > 0
+        runs = there.sum(0)
+        means = np.where(there, total / np.maximum(count, 1), 0.0)
+        middle = means.sum(0) / np.maximum(runs, 1)
+        squares += (np.where(there, means - middle, 0.0) ** 2).sum(0)
+        freedom += np.where(runs > 1, runs - 1, np.nan)
+        parts += 1 / np.maximum(runs, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(stdtr(freedom, -growth / np.sqrt(squares / freedom * parts)))
+
+
+def _expected(pairing: Pairing) -> F64:
+    """Per category its requests after, had it kept its share of those of its name; 0 for names that were not there before."""
+    n, m = (np.bincount(pairing.name, counts, len(pairing.names)) for counts in pairing.counts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        grown = np.where(n > 0, m / n, 0.0)
+    return np.asarray(pairing.counts[0] * grown[pairing.name])
+
+
+def _structural(pairing: Pairing, thresholds: Thresholds) -> list[Mutation]:
+    n, m = pairing.counts
+    expected = _expected(pairing)
+    growth = m - expected
+    of_name = np.bincount(pairing.name, m, len(pairing.names))[pairing.name]
+    p = benjamini_hochberg(_more_frequent(pairing))
+    # What is too rare to be no chance in any case goes by its count.
+    possible = _least_p(pairing) <= thresholds.alpha
+    chosen = (
+        (growth >= thresholds.more) & (growth >= thresholds.share * of_name) & ((p <= thresholds.alpha) | ~possible)
+    )
+    means = [samples.means() for samples in pairing.samples("response_ns")]
+    rows = []
+    for category in np.flatnonzero(chosen).tolist():
+        precursors = find_precursors(pairing, category, expected - m, thresholds.precursor * growth[category], means)
+        rows.append(
+            Mutation(
+                kind="structural",
+                name=pairing.name_of(category),
+                category=category,
+                flow=pairing.text(category),
+                cost_ns=_structural_cost(pairing, category, float(growth[category]), precursors, means),
+                count_before=int(n[category]),
+                count_after=int(m[category]),
+                expected=float(expected[category]),
+                mean_before_ns=float(means[0][category]) if n[category] else None,
+                mean_after_ns=float(means[1][category]),
+                shift_ns=None,
+                low_ns=None,
+                high_ns=None,
+                effect=None,
+                p=float(p[category]),
+                precursors=precursors,
+            )
+        )
+    return rows
+
+
+def _structural_cost(
+    pairing: Pairing, category: int, growth: float, precursors: tuple[Precursor, ...], means: list[F64]
+) -> float:
+    """What the additional requests take more than their precursors, by their likelihood; where there are none, more than what
+    requests of the name took before; all of it where the name is new."""
+    took = float(means[1][category])
+    if precursors:
+        weights = np.array([precursor.weight for precursor in precursors])
+        instead = np.array([precursor.mean_before_ns for precursor in precursors])
+        return float((weights * growth * (took - instead)).sum() / weights.sum())
+    same = pairing.name == pairing.name[category]
+    n = pairing.counts[0][same]
+    return growth * (took - (float(np.nansum(means[0][same] * n)) / n.sum() if n.sum() else 0.0))
+
+
+def _more_frequent(pairing: Pairing) -> F64:
+    """How likely each category has as many requests after by chance, given those of its name: a binomial test; where there are
+    several runs on a side, their scatter beyond that counts as chance, too."""
+    from scipy.special import bdtrc
+
+    n, m = pairing.counts
+    totals = [np.bincount(pairing.name, counts, len(pairing.names))[pairing.name] for counts in (n, m)]
+    share = totals[1] / np.maximum(totals[0] + totals[1], 1)
+    # A name that is on one side only tells nothing of its categories' shares but that they are there.
+    share = np.where((totals[0] == 0) & (totals[1] > 0), 0.5, share)
+    found = np.where(m > 0, bdtrc(np.maximum(m - 1, 0).astype(np.float64), (n + m).astype(np.int64), share), 1.0)
+    scatter = _scatter(pairing)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = (m - (n + m) * share) / np.sqrt(scatter * (n + m) * share * (1 - share))
+    wide = scatter > 1
+    return np.asarray(np.where(wide, np.fmax(found, normal_above(z)), found))
+
+
+def _least_p(pairing: Pairing) -> F64:
+    """How small p could be at best: all of a category's requests are after."""
+    n, m = pairing.counts
+    return np.asarray(0.5 ** (n + m))
+
+
+def _scatter(pairing: Pairing) -> F64:
+    """How much more the runs of a side differ in a category's share than chance makes them; 1 where nothing tells."""
+    total, freedom = np.zeros(len(pairing.keys)), 0
+    for flows, category in zip(pairing.sides, pairing.category, strict=True):
+        runs = len(flows.runs)
+        if runs < 2:
+            continue
+        counts = np.zeros((runs, len(pairing.keys)))
+        np.add.at(counts, (flows.run, category), 1)
+        of_name = np.zeros((runs, len(pairing.names)))
+        np.add.at(of_name, (flows.run, pairing.name[category]), 1)
+        expected = of_name[:, pairing.name] * (counts.sum(0) / np.maximum(of_name.sum(0)[pairing.name], 1))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            total += np.where(expected > 0, (counts - expected) ** 2 / expected, 0.0).sum(0)
+        freedom += runs - 1
+    return np.maximum(total / freedom, 1.0) if freedom else np.ones(len(pairing.keys))
+
+
+def _many(count: int) -> str:
+    return f"{count:,} request{'s' * (count != 1)}"
+
+
+def _had(before: int, expected: float) -> str:
+    return "is new" if not before else f"had {before:,} before ({expected:.0f} expected now)"
+
+
+def _cost(ns: float) -> str:
+    return f"costs {duration(ns)} in total" if ns >= 0 else f"saves {duration(-ns)} in total"

@@ -1,0 +1,175 @@
+"""Report changes as lines for a terminal, as Markdown for a pull request, and as the reason why a build fails.
+
+Invariant: every report counts the entries that it leaves out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from clew.compare.report_text import at, escaped
+from clew.compare.requests.call_changes import EdgeChange
+from clew.compare.requests.diff import Mutation, Mutations
+from clew.compare.requests.flow_union import Union
+from clew.graph.ops.diff import duration
+from clew.records.run.failure_conditions import Limits
+
+CALLS = 4
+"""Maximum number of slower calls, and of differences, below one change."""
+LINES = 24
+"""Maximum number of lines of a flow."""
+SHOWN_MARKDOWN = 20
+SIGNS = {"before": "-", "after": "+", "both": " "}
+SLOWER = "!"
+
+
+def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
+    """Return the details of one change: the slower calls, the precursors of a new flow, and other differences.
+
+    Paths are shown relative to `root`; pass None if labels are not places in code."""
+    calls = _together(row.edges)
+    lines = [f"{it.sentence()}, p = {it.p:.2g}{_at(mutations, row, it.first.place, root)}" for it in calls[:CALLS]]
+    lines += _more(len(calls) - CALLS, "the slower calls")
+    lines += [row.turns()] if row.turns_ns else []
+    lines += [precursor.sentence() for precursor in row.precursors[:1]]
+    lines += _more(len(row.precursors) - 1, "the possible precursors")
+    differences = mutations.differences(row).rows
+    lines += [difference.sentence() for difference in differences[:CALLS]]
+    return lines + _more(len(differences) - CALLS, "these differences")
+
+
+class _Equal(NamedTuple):
+    """Calls of one name that are opened in one way."""
+
+    edges: list[EdgeChange]
+
+    @property
+    def first(self) -> EdgeChange:
+        """The call that got slower most."""
+        return self.edges[0]
+
+    @property
+    def p(self) -> float:
+        return min(edge.p for edge in self.edges)
+
+    @property
+    def growth_ns(self) -> float:
+        return sum(edge.growth_ns for edge in self.edges)
+
+    def sentence(self) -> str:
+        before, after = (
+            sum(times) for times in zip(*((e.own_before_ns, e.own_after_ns) for e in self.edges), strict=True)
+        )
+        several = f" in {len(self.edges):,} calls" if len(self.edges) > 1 else ""
+        return replace(self.first, own_before_ns=before, own_after_ns=after).sentence() + several
+
+
+def _together(edges: tuple[EdgeChange, ...]) -> list[_Equal]:
+    found: dict[tuple[str, str], _Equal] = {}
+    for edge in edges:
+        found.setdefault((edge.target, edge.channel), _Equal([])).edges.append(edge)
+    return sorted(found.values(), key=lambda equal: -equal.growth_ns)
+
+
+def flow_lines(union: Union) -> list[str]:
+    """Return two flows merged into one indented list.
+
+    `+` and `-` mark calls of one side; `!` marks significantly slower calls (with one request per side: slower calls). All
+    other calls are counted."""
+    parent = union.correspondence.parent
+    slower = union.is_slower if union.counts == (1, 1) else union.significant
+    shown: set[int] = set()
+    for call in union.calls:
+        number = call.number
+        if call.status != "both" or slower(call):
+            while number >= 0 and number not in shown:
+                shown.add(number)
+                number = parent[number]
+    lines: list[str] = []
+    left_out = 0
+    for status, depth, number in union.correspondence.lines():
+        call = union.calls[number]
+        if number not in shown or len(lines) >= LINES:
+            left_out += 1
+            continue
+        lines += _skipped(left_out, depth)
+        left_out = 0
+        sign = SLOWER if slower(call) else SIGNS[status]
+        by = f" (by {call.node.channel})" if call.node.channel else ""
+        times = [duration(side.edge_ns) for side in (call.before, call.after) if side is not None]
+        lines.append(f"{sign} {'  ' * depth}{call.label}{by}  {' -> '.join(times)}")
+    return lines + _skipped(left_out, 0)
+
+
+def markdown(mutations: Mutations, root: str | None) -> str:
+    """Return the report in GitHub-flavoured Markdown."""
+    lines = [f"### clew: {escaped(mutations.sentence().partition('; first, ')[0])}", ""]
+    if mutations.rows:
+        lines += [
+            "| | request | before | after | requests | cost | p | why |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        ]
+        lines += [_markdown_row(mutations, row, root) for row in mutations.rows[:SHOWN_MARKDOWN]]
+        hidden = len(mutations.rows) - SHOWN_MARKDOWN
+        lines += [""] + [f"And {hidden:,} more.\n"] * (hidden > 0)
+        first = mutations.rows[0]
+        flow = flow_lines(mutations.union(first.category))
+        lines += [f"<details><summary>The flow of {escaped(first.name)}</summary>", "", "```diff", *flow, "```", ""]
+        lines += ["</details>", ""]
+    lines += ["<details><summary>When does a difference count?</summary>", "", escaped(mutations.explain()), ""]
+    return "\n".join([*lines, "</details>", ""])
+
+
+def _markdown_row(mutations: Mutations, row: Mutation, root: str | None) -> str:
+    before, after = (duration(mean) if mean is not None else "" for mean in (row.mean_before_ns, row.mean_after_ns))
+    why = "<br>".join(escaped(text).replace("|", "\\|") for text in details(mutations, row, root))
+    requests, cost = f"{row.count_before:,} → {row.count_after:,}", change(row.cost_ns)
+    return f"| {kind(row)} | {escaped(row.name)} | {before} | {after} | {requests} | {cost} | {row.p:.2g} | {why} |"
+
+
+def failed(mutations: Mutations, limits: Limits) -> str:
+    """Return the reason why a build fails; "" if it passes."""
+    reasons = []
+    if limits.slower is not None:
+        slow = [row for row in mutations.of("response-time") if growth(row) >= limits.slower]
+        by = f" by {limits.slower:.0%} or more" if limits.slower else ""
+        reasons += [f"{_subjects([row.name for row in slow])} slower{by}"] if slow else []
+    if limits.structure:
+        new = mutations.of("structural")
+        reasons += [f"{_subjects([row.name for row in new])} answered by another flow"] if new else []
+    return f"failed: {' and '.join(reasons)}" if reasons else ""
+
+
+def growth(row: Mutation) -> float:
+    """Return the relative increase of a response-time mutation: the median of all differences or the difference of the means,
+    whichever is larger."""
+    if not row.mean_before_ns or row.mean_after_ns is None:
+        return 0.0
+    return max(row.mean_after_ns - row.mean_before_ns, row.shift_ns or 0.0) / row.mean_before_ns
+
+
+def kind(row: Mutation) -> str:
+    return "slower" if row.kind == "response-time" else "more" if row.count_before else "new"
+
+
+def change(ns: float) -> str:
+    """`+1.2 ms`"""
+    return f"{'+' if ns >= 0 else '−'}{duration(abs(ns))}"
+
+
+def _subjects(rows: list[str]) -> str:
+    names = list(dict.fromkeys(rows))
+    return f"{names[0]} is" if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more are"
+
+
+def _skipped(count: int, depth: int) -> list[str]:
+    return [f"  {'  ' * depth}… {count:,} call{'s' * (count > 1)}"] * bool(count)
+
+
+def _more(count: int, what: str) -> list[str]:
+    return [f"and {count:,} more of {what}"] * (count > 0)
+
+
+def _at(mutations: Mutations, row: Mutation, place: int, root: str | None) -> str:
+    return "" if root is None else at(mutations.pairing.location(row.category, place), root)

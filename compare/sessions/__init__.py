@@ -1,0 +1,1 @@
+"""Test sessions of two revisions, compared."""

@@ -1,0 +1,1 @@
+"""Implement completion, hovers, renames and quick fixes for specs."""

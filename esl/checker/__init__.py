@@ -1,0 +1,1 @@
+"""Check a spec, alone and against the source code."""

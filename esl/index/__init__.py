@@ -1,0 +1,1 @@
+"""Index a workspace's source code."""

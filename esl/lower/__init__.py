@@ -1,0 +1,1 @@
+"""Lower a syntax tree to a probe plan."""

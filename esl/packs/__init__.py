@@ -1,0 +1,1 @@
+"""Ship specs for libraries."""

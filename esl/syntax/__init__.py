@@ -1,0 +1,1 @@
+"""Parse a spec's text to a syntax tree, and format it."""

@@ -1,0 +1,1 @@
+"""From trace records to an execution graph."""

@@ -1,0 +1,1 @@
+"""Entities of a live run."""

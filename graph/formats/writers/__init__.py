@@ -1,0 +1,1 @@
+"""One file per foreign format that can be exported."""

@@ -1,0 +1,1 @@
+"""The C kernels of the graph and the module that selects them."""

@@ -1,0 +1,34 @@
+/* Check whether a long-running kernel was cancelled.
+ *
+ * An exception that another thread throws into this thread (PyThreadState_SetAsyncExc) arrives when the interpreter
+ * continues. A long-running kernel checks for it periodically, without the GIL, and ends immediately. Invariant: the
+ * kernel then raises the exception, which never arrives a second time. */
+#ifndef CLEW_CANCELLATION_H
+#define CLEW_CANCELLATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where it stands what was thrown; NULL for nothing. */
+typedef void *const volatile *Thrown;
+
+/* To be asked at every step; one in 65,536 looks. */
+static inline bool is_cancelled(Thrown thrown, uint64_t step) { return !(step & 0xFFFF) && *thrown; }
+
+#ifdef Py_PYTHON_H
+/* Of the running thread. */
+static inline Thrown thrown_here(void) { return (Thrown)&PyThreadState_Get()->async_exc; }
+
+/* The interpreter raises it wherever it begins to run something. */
+static inline PyObject *raise_cancelled(void) {
+    PyObject *names = PyDict_New();
+    PyObject *nothing = names ? PyRun_String("pass", Py_file_input, names, names) : NULL;
+    Py_XDECREF(names);
+    Py_XDECREF(nothing);
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt); /* it was taken back */
+    return NULL;
+}
+#endif
+
+#endif

@@ -1,0 +1,187 @@
+/* Find the call in which each event happened: process each strand's ENTER, EXIT, UNWIND, SUSPEND and RESUME with a
+ * stack.
+ *
+ * An end closes the innermost running call of its site; calls above it have stopped recording. Otherwise it closes
+ * the most recently suspended call of its site, into which an exception was thrown. Invariant: the time of a step is
+ * at most proportional to the entries it removes. */
+#ifndef CLEW_NESTING_H
+#define CLEW_NESTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_format.h"
+#include "cancellation.h"
+
+typedef struct {
+    uint32_t site;
+    int64_t number; /* of the call, among all */
+} Frame;
+
+typedef struct {
+    int64_t number, row, below; /* the one of its site that was suspended before it, -1 for none */
+} Asleep;
+
+typedef struct {
+    void *call, *inner; /* rows, of 4 or 8 bytes */
+    bool wide;
+    int64_t *enter, *exit, *caller; /* per call, in the order of their rows */
+    int64_t *pauses;                 /* pairs of rows */
+    int64_t calls, paused, unmatched;
+    Thrown thrown;
+    bool cancelled;
+} Nested;
+
+static inline void put_row(void *rows, bool wide, int64_t at, int64_t value) {
+    if (wide) ((int64_t *)rows)[at] = value;
+    else ((int32_t *)rows)[at] = (int32_t)value;
+}
+
+static inline int64_t get_row(const void *rows, bool wide, int64_t at) {
+    return wide ? ((const int64_t *)rows)[at] : ((const int32_t *)rows)[at];
+}
+
+enum { REMEMBERED = 1024 };
+
+typedef struct {
+    const int64_t *enter;
+    int64_t calls;
+    int64_t row[REMEMBERED], number[REMEMBERED]; /* of calls that were looked up last */
+} Finder;
+
+static void finder_make(Finder *finder, const int64_t *enter, int64_t calls) {
+    finder->enter = enter;
+    finder->calls = calls;
+    memset(finder->row, 0xFF, sizeof finder->row);
+}
+
+static inline int64_t found_call(Finder *finder, int64_t row, int64_t number) {
+    size_t at = (size_t)row % REMEMBERED;
+    finder->row[at] = row;
+    return finder->number[at] = number;
+}
+
+static int64_t find_call(Finder *finder, int64_t row) {
+    size_t at = (size_t)row % REMEMBERED;
+    if (finder->row[at] == row) return finder->number[at];
+    int64_t low = 0, high = finder->calls;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (finder->enter[middle] <= row) low = middle;
+        else high = middle;
+    }
+    return found_call(finder, row, low);
+}
+
+typedef struct {
+    uint32_t *running; /* per site: its frames on the stack */
+    int64_t *asleep;   /* per site: the last one suspended, -1 for none */
+    Frame *stack;
+    size_t depth, deepest;
+    Asleep *sleepers;
+    int64_t used, room;
+} Walk;
+
+static bool nest_push(Walk *walk, uint32_t site, int64_t number) {
+    if (walk->depth == walk->deepest) {
+        size_t deepest = walk->deepest * 2 + 64;
+        Frame *grown = realloc(walk->stack, deepest * sizeof *grown);
+        if (!grown) return false;
+        walk->stack = grown;
+        walk->deepest = deepest;
+    }
+    walk->stack[walk->depth++] = (Frame){site, number};
+    walk->running[site]++;
+    return true;
+}
+
+static bool nest_sleep(Walk *walk, uint32_t site, int64_t number, int64_t row) {
+    if (walk->used == walk->room) {
+        int64_t room = walk->room * 2 + 64;
+        Asleep *grown = realloc(walk->sleepers, (size_t)room * sizeof *grown);
+        if (!grown) return false;
+        walk->sleepers = grown;
+        walk->room = room;
+    }
+    walk->sleepers[walk->used] = (Asleep){number, row, walk->asleep[site]};
+    walk->asleep[site] = walk->used++;
+    return true;
+}
+
+/* The call of the site that was suspended last, -1 for none; it goes on at `row`. */
+static int64_t nest_wake(Walk *walk, Nested *to, uint32_t site, int64_t row) {
+    if (walk->asleep[site] < 0) return -1;
+    const Asleep *last = walk->sleepers + walk->asleep[site];
+    walk->asleep[site] = last->below;
+    to->pauses[2 * to->paused] = last->row;
+    to->pauses[2 * to->paused++ + 1] = row;
+    return last->number;
+}
+
+static int64_t nest_pop(Walk *walk, Nested *to, uint32_t site, int64_t row) {
+    if (!walk->running[site]) return nest_wake(walk, to, site, row);
+    for (;;) {
+        Frame top = walk->stack[--walk->depth];
+        walk->running[top.site]--;
+        if (top.site == site) return top.number;
+    }
+}
+
+/* Undoes what a strand left in the tables by site. */
+static void nest_clear(Walk *walk, const uint8_t *kind, const uint32_t *site, int64_t start, int64_t stop) {
+    while (walk->depth) walk->running[walk->stack[--walk->depth].site]--;
+    if (!walk->used) return;
+    walk->used = 0;
+    for (int64_t row = start; row < stop; row++)
+        if (kind[row] == KIND_SUSPEND) walk->asleep[site[row]] = -1;
+}
+
+/* `sites` is one more than the greatest site. False: no memory, or nobody wants it. */
+static bool nest_all(const uint8_t *kind, const uint32_t *site, size_t sites, const int64_t *strand_start, int64_t strands,
+                     Nested *to) {
+    Walk walk = {calloc(sites, sizeof *walk.running), malloc(sites * sizeof *walk.asleep), NULL, 0, 0, NULL, 0, 0};
+    bool ok = walk.running && walk.asleep;
+    if (ok) memset(walk.asleep, 0xFF, sites * sizeof *walk.asleep);
+    for (int64_t strand = 0; ok && strand < strands; strand++) {
+        int64_t start = strand_start[strand], stop = strand_start[strand + 1], inner = -1;
+        for (int64_t row = start; ok && row < stop; row++) {
+            if (is_cancelled(to->thrown, (uint64_t)row)) {
+                to->cancelled = true;
+                ok = false;
+                break;
+            }
+            uint8_t what = kind[row];
+            int64_t call = inner;
+            if (what == KIND_ENTER || what == KIND_RESUME) {
+                int64_t number = what == KIND_RESUME ? nest_wake(&walk, to, site[row], row) : -1;
+                if (number < 0) {
+                    number = to->calls++;
+                    to->enter[number] = row;
+                    to->exit[number] = -1;
+                    to->caller[number] = inner;
+                }
+                ok = nest_push(&walk, site[row], number);
+                call = inner = to->enter[number];
+            } else if (what == KIND_EXIT || what == KIND_UNWIND || what == KIND_SUSPEND) {
+                int64_t number = nest_pop(&walk, to, site[row], row);
+                call = number < 0 ? -1 : to->enter[number];
+                if (number < 0) to->unmatched++;
+                else if (what == KIND_SUSPEND) ok = nest_sleep(&walk, site[row], number, row);
+                else to->exit[number] = row;
+                inner = walk.depth ? to->enter[walk.stack[walk.depth - 1].number] : -1;
+            }
+            put_row(to->call, to->wide, row, call);
+            put_row(to->inner, to->wide, row, inner);
+        }
+        if (ok) nest_clear(&walk, kind, site, start, stop);
+    }
+    free(walk.running);
+    free(walk.asleep);
+    free(walk.stack);
+    free(walk.sleepers);
+    return ok;
+}
+
+#endif

@@ -1,0 +1,1 @@
+"""The execution graph in memory: events as columns, edges, regions, and the names behind the numbers."""

@@ -1,0 +1,51 @@
+"""Edges in the order that a graph has them in, and what they are called.
+
+Invariant: they are sorted by their source's region, then by source, then by target; what is equal in all stays as it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.kernel import _ingest as kernels
+from clew.records.format.event import EdgeKind
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+LOCK = "lock"
+"""The channel of mutual exclusion; see `excluding`."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Columns, one row per edge: rows of events, and an `EdgeKind`."""
+
+    src: I64
+    dst: I64
+    kind: npt.NDArray[np.uint8]
+
+
+def arranged(edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32], channel: U32) -> tuple[Joined, U32]:
+    """The edges in order, and the channel of each. `region` and `ext` are by event, `channel` is by extension."""
+    to = Joined(*map(np.empty_like, (edges.src, edges.dst, edges.kind)))
+    name = np.empty(len(edges.src), np.uint32)
+    kernels.edges(
+        np.ascontiguousarray(edges.src), np.ascontiguousarray(edges.dst), np.ascontiguousarray(edges.kind),
+        np.ascontiguousarray(region), regions, np.ascontiguousarray(ext), np.ascontiguousarray(channel), to.src, to.dst,
+        to.kind, name,
+    )  # fmt: skip
+    return to, name
+
+
+def excluding(kind: npt.NDArray[np.uint8], channel: U32, strings: Sequence[str]) -> npt.NDArray[np.bool_] | None:
+    """Does the edge only say that one strand had to wait until another gave up a lock? None when no edge does. `strings` are
+    the channels' names."""
+    if LOCK not in strings:
+        return None
+    excludes: npt.NDArray[np.bool_] = (kind == EdgeKind.SYNC) & (channel == strings.index(LOCK))
+    return excludes if excludes.any() else None

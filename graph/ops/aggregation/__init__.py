@@ -1,0 +1,1 @@
+"""Build aggregate graphs: events summed by a label."""

@@ -1,0 +1,1 @@
+"""Explain why an event happened, and navigate from it."""

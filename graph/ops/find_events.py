@@ -1,0 +1,72 @@
+"""Find events by known facts: part of a message, a level, a place in the source, a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.logs.timestamps import NEAR_NS
+from clew.graph.model.event import LEVEL_NAMES
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.model.text_templates import TESTS
+from clew.records.format.event import FLAG_FAILED, Kind
+
+I64 = npt.NDArray[np.int64]
+
+LEVEL_NUMBERS = {name: number for number, name in LEVEL_NAMES.items()} | {"WARN": 30, "FATAL": 50}
+
+
+def find_logs(
+    graph: ExecutionGraph,
+    text: str | None = None,
+    *,
+    level: int | str | None = None,
+    file: str | None = None,
+    line: int | None = None,
+    wall_ns: int | None = None,
+) -> I64:
+    """Return the log events that match all given criteria, ascending.
+
+    The criteria are `text` in the message, at least `level`, the source place, and nearness to a wall-clock time.
+    `file` may be the end of a path. `level` is a number or a name. Raise KeyError for an unknown level name.
+    """
+    rows = np.flatnonzero(graph.kind == Kind.LOG)
+    if level is not None:
+        least = LEVEL_NUMBERS[level.upper()] if isinstance(level, str) else level
+        rows = rows[graph.extensions.key[graph.ext[rows]].astype(np.int64) >= least]
+    if wall_ns is not None:
+        rows = rows[np.abs(graph.ts[rows] - (wall_ns - graph.info.started)) <= NEAR_NS]
+    if file is not None or line is not None:
+        wanted = np.array(
+            [
+                (file is None or same_file(site.file, file)) and (line is None or site.line == line)
+                for site in graph.sites
+            ]
+        )
+        rows = rows[wanted[graph.site[rows]]]
+    if text is not None:
+        rows = rows[texts_pass(graph, rows, "contains", text)]
+    return rows
+
+
+def texts_pass(graph: ExecutionGraph, rows: I64, test: str, wanted: str) -> npt.NDArray[np.bool_]:
+    """Return for each event whether its text passes one of the `TESTS` of `clew.graph.model.text_templates`."""
+    ext = graph.ext[rows]
+    extended = np.flatnonzero(ext >= 0)
+    passes = np.full(len(rows), TESTS[test]("", wanted))
+    if not len(extended):
+        return passes
+    passes[extended] = graph.extensions.texts.find(test, wanted)[ext[extended]]
+    # Events with the failed flag have a derived text that describes the failure, so they are tested one by one.
+    failed = extended[(graph.extensions.flags[ext[extended]] & FLAG_FAILED) != 0]
+    passes[failed] = [TESTS[test](graph.text(row), wanted) for row in rows[failed].tolist()]
+    return passes
+
+
+def same_file(path: str, wanted: str) -> bool:
+    """Return whether `wanted` is the path itself or a whole-component suffix of it."""
+    path, wanted = path.replace("\\", "/"), wanted.replace("\\", "/")
+    parts = wanted.split("/")
+    while parts and parts[0] in ("", ".", ".."):
+        del parts[0]
+    return bool(path) and (path == wanted or path.endswith("/" + "/".join(parts)))

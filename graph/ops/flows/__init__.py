@@ -1,0 +1,1 @@
+"""Build the flows of requests: the calls that each request made."""

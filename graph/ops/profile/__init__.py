@@ -1,0 +1,1 @@
+"""Compute statistics of functions."""

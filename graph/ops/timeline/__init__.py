@@ -1,0 +1,1 @@
+"""Show a run over time: calls as bars, causes as arrows."""

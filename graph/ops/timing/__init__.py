@@ -1,0 +1,1 @@
+"""Answer timing questions: critical paths, slack and what-if."""

@@ -1,0 +1,227 @@
+"""Compute the critical path of a slice: the one chain of work and waiting that makes up its duration.
+
+The path is computed on events in time order, which is always acyclic. Invariant: `total_ns` equals the sum of the
+segments' self and waiting times, and the time between the path's first and last event. `docs/critical-path.md` has a
+worked example.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from math import inf, isfinite
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.model.levels import LabelFunction, Labels, labels_of
+from clew.graph.ops.slicing.interval import Slice
+from clew.graph.ops.timing.backward_pass import NO_PIECES, Pieces, walk_back
+from clew.graph.ops.timing.slack import Slack, slacks
+from clew.graph.ops.timing.what_if import WhatIf, gap_codes, sooner
+from clew.records.errors import ClewError
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Describe a segment of the path with one label, on one strand. Times are in nanoseconds since the run's start."""
+
+    label: str
+    strand: int
+    start: int
+    end: int
+    self_ns: int
+    """Time in which work was done; together with `wait_ns` it makes up `end - start`."""
+    wait_ns: int
+    """Time from the event that caused the segment until it began, plus pauses inside it."""
+    slack_ns: int
+    """How much sooner the segment's result could have come before the path would wait for something else.
+
+    It is the time by which the result came later than the other events waited for at the same point. It is 0 if there
+    were no other events, or if the result was not waited for.
+    """
+    first_event: int
+    last_event: int
+    edge: int
+    """The edge by which the path entered the segment, -1 if the segment continues the previous one."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Describe work outside the path that the path joined. It finished before the event that the path waited for."""
+
+    label: str
+    event: int
+    """The last event of the branch. The other end of the path's jump came later."""
+    end: int
+    joined_by: int
+    """The path's event that waited for both."""
+    slack_ns: int
+    """How much later the branch could have finished without delaying the path at the join."""
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    graph: ExecutionGraph
+    level: str
+    segments: list[Segment]
+    """The segments in time order."""
+    total_ns: int
+    pieces: Pieces = field(repr=False)
+    labels: Labels = field(repr=False)
+    since_ns: int | None = None
+    """The start time requested for the path, or None for the whole path."""
+
+    def branches(self) -> list[Branch]:
+        """Return the branches that the path waited for and that finished sooner, in the order in which the path
+        joined them.
+
+        A branch is named after the work that led up to it.
+        """
+        ts, pieces = self.graph.ts, self.pieces
+        home = np.repeat(np.arange(len(pieces)), pieces.rival_counts)
+        came = ts[self.graph.edge_src[pieces.edge[home]]]
+        sooner = ts[pieces.rivals] <= came
+        events, home, came = pieces.rivals[sooner], home[sooner], came[sooner]
+        before = np.maximum(events - 1, 0)
+        before = np.where(self.graph.strand[before] == self.graph.strand[events], before, events)
+        codes = gap_codes(self.graph, self.labels, before, events)
+        columns = (events, ts[events], pieces.rows[pieces.bounds[home]], came - ts[events])
+        names = {code: self.labels.name(code) for code in np.unique(codes).tolist()}
+        return [
+            Branch(names[code], *rest)
+            for code, *rest in zip(codes.tolist(), *(column.tolist() for column in columns), strict=True)
+        ]
+
+    def what_if(self, label: str, percent: float) -> WhatIf:
+        """Return how much sooner the path's end would come if all work of a label were `percent` % faster.
+
+        A negative percentage means slower. The label belongs to the path's level. The change applies from the path's
+        beginning, wherever the work is done. Work outside the original path is waited for if it becomes critical.
+
+        Raise `ClewError` for a label without work (the error names the nearest labels), and for more than 100 %.
+        """
+        if not percent <= 100 or not isfinite(percent):
+            raise ClewError(f"{percent:g} % faster: expected at most 100 %, which means that the work takes no time")
+        if not self.segments:
+            raise ClewError("this path is empty: nothing on it can be faster")
+        end = int(self.pieces.stop[-1]) - 1
+        saved, work = sooner(self.graph, self.labels, label, percent, end=end, since_ns=self.segments[0].start)
+        if not work:
+            known = sorted({segment.label for segment in self.segments if segment.self_ns})
+            near = difflib.get_close_matches(label, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"on the path are {', '.join(known[:8])}"
+            raise ClewError(f"no {self.level} {label!r} did any work before the path's end; {hint}")
+        return WhatIf(label, percent, self.total_ns, saved, work)
+
+    def slacks(self) -> list[Slack]:
+        """Return how much longer the work of each label of the path's level could take: 0 on the path, more outside
+        it.
+        """
+        if not self.segments:
+            return []
+        end = int(self.pieces.stop[-1]) - 1
+        return slacks(self.graph, self.labels, end=end, since_ns=self.segments[0].start)
+
+    def project(self, level: str | LabelFunction) -> CriticalPath:
+        """Return the same path with another level's labels. Adjacent segments with one label become one segment."""
+        return _project(self.graph, self.pieces, level, self.since_ns)
+
+    def savings(self, percent: float) -> list[int]:
+        """Return for each segment the nanoseconds saved in total if the segment's own work were `percent` % faster.
+
+        Every later wait on the path limits the saving to its slack, because beyond it the path would wait for other
+        work.
+        """
+        pieces = self.pieces
+        ends = self.graph.ts[pieces.rows[pieces.bounds[1:] - 1]]
+        limits = np.where(pieces.slack < 0, inf, pieces.slack)
+        limits = np.append(np.minimum.accumulate(limits[::-1])[::-1], inf)
+        places = np.searchsorted(ends, [segment.end for segment in self.segments])
+        faster = np.array([segment.self_ns for segment in self.segments]) * percent / 100
+        saved: list[int] = np.minimum(faster, limits[places]).astype(np.int64).tolist()
+        return saved
+
+
+def critical_path(
+    graph: ExecutionGraph, slice_: Slice, level: str | LabelFunction = "function", *, since_ns: int | None = None
+) -> CriticalPath:
+    """Return the critical path to the slice's last event, found by walking back from it.
+
+    The walk follows the strand back to the latest wait or to the event that opened the region. There it follows the
+    edge that ended the wait, and so on to the root. If several edges ended one wait, the latest source is taken; the
+    others had slack.
+
+    The holder of a lock that was waited for is on the path, although it is not a cause and so not in a slice of
+    causes. The walk also passes through scopes that ran on the strand meanwhile (a pool thread's work items), even if
+    the slice of causes lacks them. The strand could continue only after they ended. With `since_ns` the path begins
+    at that time. An empty slice gives an empty path.
+    """
+    rows = slice_.events()
+    if not len(rows):
+        labels = labels_of(graph, level)
+        return CriticalPath(graph, labels.level, [], 0, NO_PIECES, labels)
+    event = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1])
+    return _project(graph, walk_back(graph, slice_, event, since_ns), level, since_ns)
+
+
+def _project(graph: ExecutionGraph, pieces: Pieces, level: str | LabelFunction, since_ns: int | None) -> CriticalPath:
+    """Return one segment per row range with one label.
+
+    The first segment of a piece also includes the way into it, the last segment the piece's slack. If an edge leads
+    back in time because clocks differ, its target counts from the edge's source on.
+    """
+    labels = labels_of(graph, level)
+    across = labels.level not in ("event", "function", "class")
+    # A piece of one event has a single, empty gap.
+    rows, bounds, single = pieces.rows, pieces.bounds, np.diff(pieces.bounds) == 1
+    keeps = np.ones(len(rows), bool)
+    keeps[bounds[1:][~single] - 1] = False
+    begin = rows[keeps]
+    keeps[:] = True
+    keeps[bounds[:-1][~single]] = False
+    end = rows[keeps]
+    gaps = np.maximum(np.diff(bounds) - 1, 1)
+    home = np.repeat(np.arange(len(pieces)), gaps)
+    first_of, last_of = np.cumsum(gaps) - gaps, np.cumsum(gaps) - 1
+    edge = pieces.edge
+    # A piece begins only after all events that lead to it are over.
+    floor = np.append(np.iinfo(np.int64).min if since_ns is None else since_ns, graph.ts[end[last_of[:-1]]])
+    floor = np.maximum.accumulate(floor)
+    from_ns, to_ns = np.maximum(graph.ts[begin], floor[home]), np.maximum(graph.ts[end], floor[home])
+    way = np.zeros(len(begin), np.int64)
+    way[first_of] = np.where(edge >= 0, from_ns[first_of] - np.where(edge >= 0, floor, 0), 0)
+    code = np.where(begin == end, labels.of(begin), gap_codes(graph, labels, begin, end))
+    known, code = np.unique(code, return_inverse=True)
+    numbers: dict[str, int] = {}
+    code = np.array([numbers.setdefault(labels.name(number), len(numbers)) for number in known.tolist()])[code]
+    names = list(numbers)
+    length = to_ns - from_ns
+    # Time in which the strand did other work, or none, is a pause.
+    work = np.where(graph.idle[begin] | (end != begin + 1), 0, length)
+    new = np.append(True, code[1:] != code[:-1])
+    if not across:
+        new[first_of[edge >= 0]] = True
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(begin)) - 1
+    self_ns = np.add.reduceat(work, first)
+    slack = np.maximum(pieces.slack, 0)
+    columns = (
+        code[first],
+        graph.strand[begin[first]],
+        from_ns[first] - way[first],
+        to_ns[last],
+        self_ns,
+        np.add.reduceat(length + way, first) - self_ns,
+        np.where(last == last_of[home[last]], slack[home[last]], 0),
+        begin[first],
+        end[last],
+        np.where(first == first_of[home[first]], edge[home[first]], -1),
+    )
+    segments = [
+        Segment(names[name], *rest) for name, *rest in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    return CriticalPath(graph, labels.level, segments, segments[-1].end - segments[0].start, pieces, labels, since_ns)

@@ -1,0 +1,1 @@
+"""Show answers on a screen: tables, text and SVG."""

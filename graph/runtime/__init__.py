@@ -1,0 +1,1 @@
+"""Memory, threads and worker processes for work on large graphs."""

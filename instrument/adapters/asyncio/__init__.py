@@ -1,0 +1,1 @@
+"""Causality through asyncio: tasks, callbacks, locks, streams."""

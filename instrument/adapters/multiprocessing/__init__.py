@@ -1,0 +1,1 @@
+"""Causality through multiprocessing and process pools."""

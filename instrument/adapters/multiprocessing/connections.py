@@ -1,0 +1,232 @@
+"""Causality of what multiprocessing's processes send one another: pipes, queues, managers' proxies.
+
+Channels: "multiprocessing.pipe", "multiprocessing.queue", "multiprocessing.pool", "multiprocessing.manager".
+
+The key of a message travels behind its pickle: whoever unpickles it ignores what follows the end of the pickle, so that a
+receiver that is not recorded gets the same object, whether it knows of clew or not. A recorded one takes the key off the
+bytes as soon as they are read. Invariant: bytes that the program sends itself (`send_bytes`) are never touched, and have no
+edge; a pickle is not copied, whatever its size.
+"""
+
+import contextlib
+import functools
+import os
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from clew.instrument.adapters.patching import adapter_site, around, hook, when_imported
+from clew.instrument.probes.install.hidden_calls import Around
+from clew.instrument.propagation.traceparent import fresh_key
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.instrument.recorder.lifecycle import run_folder
+from clew.records.fast_namedtuple import NamedTuple
+from clew.records.format.event import Kind
+from clew.records.format.keys import key_of
+
+_SEND, _RECEIVE, _JOIN = int(Kind.SEND), int(Kind.RECEIVE), int(Kind.JOIN)
+_TRAILER = struct.Struct("<7sBQ")
+"""The run's mark, which channel, key."""
+
+NOTHING, PIPE, QUEUE, POOL, MANAGER = range(5)
+"""What a message is; one that is NOTHING has no edge."""
+CHANNELS = {
+    PIPE: "multiprocessing.pipe",
+    QUEUE: "multiprocessing.queue",
+    POOL: "multiprocessing.pool",
+    MANAGER: "multiprocessing.manager",
+}
+
+
+class _Here(threading.local):
+    """What the calling thread is about to do."""
+
+    message: tuple[int, int] | None = None
+    """The next pickle is a message of this kind and key."""
+    calls = 0
+    """How many calls through a proxy wait for their reply."""
+    silent = 0
+    """How many calls are about managing a manager's objects, which are the library's own."""
+
+
+_here = _Here()
+
+
+class Sites(NamedTuple):
+    """Where messages of a kind are sent and received."""
+
+    send: int
+    receive: int
+
+
+sites: dict[int, Sites] = {}
+
+
+@functools.lru_cache(maxsize=1)
+def _mark_of(folder: str | None) -> bytes:
+    """What no payload of the program's ends with, in the run of that folder."""
+    return key_of("message", os.path.basename(folder or "")).to_bytes(8, "little")[:7]
+
+
+def install() -> None:
+    when_imported("multiprocessing.reduction", _patch_pickler)
+    when_imported("multiprocessing.connection", _patch_connections)
+    when_imported("multiprocessing.queues", _patch_queues)
+    when_imported("multiprocessing.managers", _patch_managers)
+
+
+def send(what: int, key: int = 0) -> None:
+    """Has the next object that the calling thread pickles carry a key; without `key` it is sent here, with one of its own."""
+    if what == NOTHING or not core.active():
+        _here.message = None
+        return
+    if not key:
+        key = fresh_key()
+        core.emit(_SEND, sites[what].send, key, intern(CHANNELS[what]))
+    _here.message = what, key
+
+
+def label(pipe: Any, what: int | Callable[[Any], tuple[int, int]]) -> None:
+    """Says what the messages through a connection or a queue are, which are PIPE and QUEUE otherwise.
+
+    A function gives that, and the key, of each object that is sent through a connection.
+    """
+    pipe._clew_what = what
+
+
+def _patch_pickler(module: Any) -> None:
+    pickler_class = module.ForkingPickler
+
+    def made(pickler: Any, arguments: tuple[Any, ...]) -> None:
+        message, _here.message = _here.message, None
+        if message is not None:
+            pickler._clew_message = arguments[0], message
+
+    def dumped(result: None, pickler: Any, *_arguments: Any) -> None:
+        found = pickler.__dict__.pop("_clew_message", None)
+        if found is not None:
+            stream, (what, key) = found
+            with contextlib.suppress(Exception):  # a stream of somebody else's
+                stream.write(_TRAILER.pack(_mark_of(run_folder()), what, key))
+        return result
+
+    hook(pickler_class.__init__, made, parameters=2)
+    if type(pickler_class.dump) is not Around:
+        pickler_class.dump = around(pickler_class.dump, None, dumped)
+
+
+def _patch_connections(module: Any) -> None:
+    base_class = module._ConnectionBase
+    sites[PIPE] = Sites(adapter_site(base_class.send), adapter_site(base_class.recv))
+    emit = core.emit
+
+    def sending(connection: Any, item: Any) -> bool:
+        what = MANAGER if _here.calls else getattr(connection, "_clew_what", PIPE)
+        if _here.silent:
+            send(NOTHING)
+        elif callable(what):
+            send(*what(item))
+        else:
+            send(what)
+        return True
+
+    def sent(_token: bool, _result: None) -> None:
+        _here.message = None
+
+    def received(_token: bool, buffer: Any) -> None:
+        size = buffer.tell() - _TRAILER.size if buffer is not None else -1
+        if size < 0:
+            return
+        buffer.seek(size)
+        mark, what, key = _TRAILER.unpack(buffer.read(_TRAILER.size))
+        if mark != _mark_of(run_folder()):
+            return
+        buffer.seek(size)
+        buffer.truncate()
+        site = (sites.get(what) or sites[PIPE]).receive
+        emit(_JOIN if _here.calls else _RECEIVE, site, key, intern(CHANNELS.get(what, CHANNELS[PIPE])))
+
+    hook(base_class.send, sending, sent, parameters=2)
+    for name in ("Connection", "PipeConnection"):
+        connection_class = getattr(module, name, None)
+        if connection_class is not None:
+            hook(connection_class._recv_bytes, lambda _connection: True, received)
+
+
+class _Buffer(deque[Any]):
+    """What waits in a queue for the thread that writes it to the pipe, and, in step with it, the keys of the objects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: deque[int] = deque()
+
+
+def _patch_queues(module: Any) -> None:
+    queue_class = module.Queue
+    simple_class = module.SimpleQueue
+    put_site = adapter_site(queue_class.put)
+    sites[QUEUE] = Sites(put_site, adapter_site(queue_class.get))
+    emit, channel = core.emit, intern(CHANNELS[QUEUE])
+
+    # Both are called with the queue's lock held, or by the only thread that takes from the buffer.
+    def append(buffer: _Buffer, item: Any) -> None:
+        key = 0
+        if item is not module._sentinel and core.active():
+            key = fresh_key()
+            emit(_SEND, put_site, key, channel)
+        buffer.keys.append(key)
+
+    def popped(item: Any, buffer: _Buffer) -> Any:
+        if buffer.keys:
+            key = buffer.keys.popleft()
+            _here.message = (QUEUE, key) if key else None
+        return item
+
+    def cleared(result: None, buffer: _Buffer) -> None:
+        buffer.keys.clear()
+        return result
+
+    _Buffer.append = around(deque.append, append)  # type: ignore[method-assign]  # typed as deque's
+    _Buffer.popleft = around(deque.popleft, None, popped)  # type: ignore[method-assign]  # typed as deque's
+    _Buffer.clear = around(deque.clear, None, cleared)  # type: ignore[method-assign]  # typed as deque's
+
+    def reset(queue: Any, _result: None) -> None:
+        if type(queue._buffer) is deque and getattr(queue, "_clew_what", QUEUE) != NOTHING:
+            queue._buffer = _Buffer()
+
+    def putting(queue: Any) -> bool:
+        send(getattr(queue, "_clew_what", QUEUE))
+        return True
+
+    def put(_token: bool, _result: None) -> None:
+        _here.message = None
+
+    hook(queue_class._reset, lambda queue: queue, reset)
+    hook(simple_class.put, putting, put)
+
+
+def _patch_managers(module: Any) -> None:
+    """A call through a proxy is a round trip: the reply is a cause of what follows, which stays in its region."""
+    sites[MANAGER] = Sites(adapter_site(module.BaseProxy._callmethod), adapter_site(module.Server.serve_client))
+
+    def calling(_proxy: Any) -> bool:
+        _here.calls += 1
+        return True
+
+    def called(_token: bool, _result: Any) -> None:
+        _here.calls -= 1
+
+    def managing(_connection: Any) -> bool:
+        _here.silent += 1
+        return True
+
+    def managed(_token: bool, _result: Any) -> None:
+        _here.silent -= 1
+
+    hook(module.BaseProxy._callmethod, calling, called)
+    hook(module.dispatch, managing, managed)
+    hook(module.Server.handle_request, lambda _server, connection: label(connection, NOTHING), parameters=2)
+    hook(module.Server.serve_client, lambda _server, connection: label(connection, MANAGER), parameters=2)

@@ -1,0 +1,110 @@
+"""Causality of multiprocessing's pools: a call to the worker that runs it, its result to whoever takes it, callbacks.
+
+Channel: "multiprocessing.pool". The tasks of `apply` and `map` are sent by the call itself; those of `imap`, whose iterable
+runs in the pool's own thread, by that thread, which the call caused. A result opens a scope in the pool's thread, in which
+callbacks run and from which `get` and the iterators of `imap` have it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from typing import Any
+
+from clew.instrument.adapters.multiprocessing.connections import CHANNELS, NOTHING, POOL, Sites, label, sites
+from clew.instrument.adapters.patching import adapter_site, around, hook, object_keys, when_imported
+from clew.instrument.propagation.traceparent import fresh_key
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.interned_strings import intern
+from clew.records.format.event import Kind
+
+_SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
+
+
+def install() -> None:
+    when_imported("multiprocessing.pool", _patch)
+
+
+class _Items(deque[Any]):
+    """The results that wait in an iterator of `imap`."""
+
+
+def _patch(module: Any) -> None:
+    pool_class, result_class, iterator_class = module.Pool, module.ApplyResult, module.IMapIterator
+    emit, channel = core.emit, intern(CHANNELS[POOL])
+    result_key = object_keys()
+    apply_site, imap_site = adapter_site(pool_class.apply_async), adapter_site(pool_class.imap)
+    set_site, wait_site = adapter_site(result_class._set), adapter_site(result_class.wait)
+    item_site, next_site = adapter_site(iterator_class._set), adapter_site(iterator_class.next)
+
+    sites[POOL] = Sites(adapter_site(module.worker), adapter_site(pool_class._handle_results))
+
+    def asking(site: int) -> Any:
+        def asked(result: Any) -> Any:
+            result._clew_key = fresh_key()
+            emit(_SEND, site, result._clew_key, channel)
+            return result
+
+        return asked
+
+    hook(result_class.__init__, asking(apply_site))
+
+    def task_of(pool: Any) -> Any:
+        # What is sent is held by what sends, and that by the pool: it dies when its last user lets it go, as without clew.
+        alive = weakref.ref(pool)
+
+        def task(item: Any) -> tuple[int, int]:
+            asked = alive()
+            result = None if item is None or asked is None else asked._cache.get(item[0])
+            key = getattr(result, "_clew_key", 0)
+            if not key:
+                return NOTHING, 0
+            if isinstance(result, iterator_class):
+                emit(_JOIN, imap_site, key, channel)
+                key = fresh_key()
+                emit(_SEND, imap_site, key, channel)
+            return POOL, key
+
+        return task
+
+    def set_up(pool: Any, _result: None) -> None:
+        writer = getattr(pool._inqueue, "_writer", None)
+        if writer is not None:  # a pool of threads has queues of its own
+            label(writer, task_of(pool))
+            label(pool._outqueue, NOTHING)  # what this end puts there only stops the pool
+
+    hook(pool_class._setup_queues, lambda pool: pool, set_up)
+    hook(module._PoolCache.__init__, lambda _cache, notifier: label(notifier, NOTHING), parameters=2)
+    hook(module.worker, lambda _inqueue, outqueue: label(outqueue, POOL), parameters=2)
+
+    def done(result: Any) -> None:
+        # The parts of a `map` come one by one, each in a scope of its own: whoever takes the whole takes all of them.
+        if getattr(result, "_clew_parts", False):
+            emit(_JOIN, set_site, result_key(result), channel)
+        result._clew_parts = True
+        emit(_SEND, set_site, result_key(result), channel)
+
+    def waited(result: Any, _nothing: None) -> None:
+        if result._event.is_set() and getattr(result, "_clew_parts", False):
+            emit(_JOIN, wait_site, result_key(result), channel)
+
+    for function in (result_class._set, module.MapResult._set):
+        hook(function, done)
+    hook(result_class.wait, lambda result: result, waited)
+
+    def arrived(_iterator: Any, _number: int, item: Any) -> None:
+        emit(_SEND, item_site, result_key(item), channel)
+
+    def taken(item: Any, _items: Any) -> Any:
+        if item is not None:
+            emit(_JOIN, next_site, result_key(item), channel)
+        return item
+
+    _Items.popleft = around(deque.popleft, None, taken)  # type: ignore[method-assign]  # typed as deque's
+
+    def made(iterator: Any, _result: None) -> None:
+        iterator._items = _Items()
+
+    for function in (iterator_class._set, module.IMapUnorderedIterator._set):
+        hook(function, arrived, parameters=3)
+    hook(iterator_class.__init__, asking(imap_site), made)

@@ -1,0 +1,102 @@
+"""Causality of multiprocessing's processes: `start` to the child's first step, the child's end to whoever joins it.
+
+A forked child and a spawned one are children like others. One that a fork server forks is caused by the call that asked for
+it: the cause travels with the preparation data, and the child begins to record when it has these. Channels:
+"process.start", "process.end".
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from clew.instrument.adapters.patching import adapter_site, hook, when_imported
+from clew.instrument.adapters.processes.child_environment import (
+    announce,
+    begin_inherited,
+    end_inherited,
+    ended,
+    remember,
+)
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.lifecycle import Cause, begin_again, children_wait, let_children_wait, parse_cause
+
+_CAUSE = "clew_cause"
+"""In the preparation data, of which a child that is not recorded takes what it knows."""
+
+
+class _Asking(threading.local):
+    """The cause of the process that the calling thread asks a fork server for."""
+
+    cause: Cause | None = None
+
+
+_asking = _Asking()
+
+
+def install() -> None:
+    when_imported("multiprocessing.util", _patch_util)
+    when_imported("multiprocessing.spawn", _patch_spawn)
+    when_imported("multiprocessing.forkserver", _patch_server)
+    when_imported("multiprocessing.popen_forkserver", _patch_popen)
+
+
+def _patch_util(module: Any) -> None:
+    site = adapter_site(module.spawnv_passfds)
+
+    def begin(path: Any) -> int | None:
+        if not core.active():
+            return None
+        told = announce(site)
+        begin_inherited(told, path)
+        return told.key
+
+    def over(key: int, pid: int | None) -> None:
+        end_inherited()
+        if pid:
+            remember(pid, key)
+
+    hook(module.spawnv_passfds, begin, over)
+
+
+def _patch_spawn(module: Any) -> None:
+    def prepared(told: Cause, data: dict[str, Any] | None) -> None:
+        if data is not None:
+            data[_CAUSE] = str(told)
+
+    def prepare(data: dict[str, Any]) -> None:
+        told = data.pop(_CAUSE, None)
+        if children_wait():
+            begin_again(parse_cause(told) if told else None)
+
+    hook(module.get_preparation_data, lambda _name: _asking.cause, prepared)
+    hook(module.prepare, prepare)
+
+
+def _patch_server(module: Any) -> None:
+    hook(module.main, lambda _descriptor: let_children_wait())
+
+
+def _patch_popen(module: Any) -> None:
+    popen_class = module.Popen
+    start_site, end_site = adapter_site(popen_class._launch), adapter_site(popen_class.poll)
+
+    def begin(popen: Any) -> bool | None:
+        if not core.active():
+            return None
+        _asking.cause = announce(start_site)
+        popen._clew_start = _asking.cause.key
+        return True
+
+    def asked(_token: bool, _result: None) -> None:
+        _asking.cause = None
+
+    def running(popen: Any) -> Any:
+        return popen if popen.returncode is None and hasattr(popen, "_clew_start") else None
+
+    def found(popen: Any, _result: object) -> None:
+        if popen.returncode is not None:
+            ended(popen._clew_start, end_site)
+
+    hook(popen_class._launch, begin, asked)
+    hook(popen_class.poll, running, found)

@@ -1,0 +1,1 @@
+"""Causality through child processes, pipes and standard streams."""

@@ -1,0 +1,134 @@
+"""Causality of child processes: whoever starts one to the child's first step, the child's end to whoever waits for it.
+
+This is `subprocess`, and asyncio's subprocesses, which start as `subprocess.Popen`; `system_calls` has what `os` does itself,
+`multiprocess` its processes, `messages` and `pools` what these send one another. `children` says how a child learns its cause.
+Channels: "process.start", "process.end".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CellType
+from typing import Any
+
+from clew.instrument.adapters.multiprocessing import connections, pool, process
+from clew.instrument.adapters.patching import adapter_site, hook, hook_end, when_imported
+from clew.instrument.adapters.processes import os_calls, standard_streams
+from clew.instrument.adapters.processes.child_environment import (
+    announce,
+    begin_inherited,
+    end_inherited,
+    ended,
+    environment_for,
+    forget,
+    is_recording_python,
+    note_flags,
+    starting,
+)
+from clew.instrument.recorder.core import core
+from clew.instrument.recorder.lifecycle import will_exec
+
+_ARGUMENTS, _EXECUTABLE, _PREEXEC, _ENV, _SHELL = 1, 2, 3, 7, 10
+_STREAMS = slice(11, 17)
+"""Which parameters of `Popen._execute_child` these are."""
+
+
+def install() -> None:
+    os_calls.install()
+    when_imported("subprocess", _patch_subprocess)
+    when_imported("asyncio.base_subprocess", _patch_asyncio)
+    process.install()
+    connections.install()
+    pool.install()
+
+
+def joining(site: int) -> Callable[[Any, object], None]:
+    """Records, after a look at a child that was running before, that its end is known now."""
+
+    def found(popen: Any, _result: object) -> None:
+        if popen.returncode is not None:
+            ended(popen._clew_start, site)
+
+    return found
+
+
+def running(popen: Any, *_others: object) -> Any:
+    return popen if popen.returncode is None and hasattr(popen, "_clew_start") else None
+
+
+def _patch_subprocess(module: Any) -> None:
+    popen_class = module.Popen
+    site = adapter_site(popen_class.__init__)
+
+    def begin(popen: Any, *others: Any) -> tuple[Any, Any]:
+        arguments = (popen, *others)
+        env = arguments[_ENV]
+        if not core.active():
+            return None, env
+        told = announce(site)
+        popen._clew_start = told.key
+        program = None if arguments[_SHELL] else _program(arguments[_ARGUMENTS], arguments[_EXECUTABLE])
+        if arguments[_PREEXEC] is None:  # it could read and write, before the child is the program that it is to be
+            read, _, _, write, _, errors = arguments[_STREAMS]
+            direct = program is not None and is_recording_python(program, arguments[_ARGUMENTS])
+            told = told._replace(streams=standard_streams.hand((read, write, errors), direct))
+        if env is None:
+            begin_inherited(told, program)
+        else:
+            try:
+                env = environment_for(env, program, told)
+            except Exception:
+                # What is wrong with this environment is for Popen to say.
+                env = arguments[_ENV]
+        if arguments[_PREEXEC] is not None:
+            will_exec(True)
+        starting.by_library = True
+        return (popen, arguments[_ENV] is None, program, arguments[_ARGUMENTS]), env
+
+    def over(token: tuple[Any, bool, Any, Any], _result: None) -> None:
+        popen, inherited, program, arguments = token
+        will_exec(False)
+        starting.by_library = False
+        standard_streams.hand((), False)
+        if inherited:
+            end_inherited()
+        if getattr(popen, "pid", None):
+            forget(popen.pid)
+            note_flags(program, arguments, popen.pid)
+
+    hook(popen_class._execute_child, begin, over, parameters=_STREAMS.stop, changes="env")
+    for function in (popen_class.wait, popen_class.poll):
+        hook(function, running, joining(adapter_site(function)))
+
+
+def _program(arguments: Any, executable: Any) -> Any:
+    if type(executable) is CellType:  # a generator of the function uses it, too
+        executable = executable.cell_contents
+    if executable is not None:
+        return executable
+    if isinstance(arguments, (list, tuple)):
+        return arguments[0] if arguments else None
+    return arguments
+
+
+def _patch_asyncio(module: Any) -> None:
+    """The event loop waits for its children itself, and tells the transport.
+
+    Whoever waits for that is woken by the last of the child's end and the ends of its pipes.
+    """
+    transport_class = module.BaseSubprocessTransport
+    found = joining(adapter_site(transport_class._process_exited))
+    wait_site = adapter_site(transport_class._wait)
+
+    def exiting(transport: Any) -> Any:
+        popen = running(transport._proc)
+        if popen is not None:
+            transport._clew_start = popen._clew_start
+        return popen
+
+    def waited(transport: Any, raised: bool) -> None:
+        if not raised and hasattr(transport, "_clew_start"):
+            ended(transport._clew_start, wait_site)
+
+    hook(transport_class._process_exited, exiting, found)
+    hook_end(transport_class._wait, waited)

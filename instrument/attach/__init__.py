@@ -1,0 +1,1 @@
+"""Recording that starts, changes and ends while the program runs."""

@@ -1,0 +1,1 @@
+"""Evaluate the actions of a probe plan: payloads, conditions, keys, limits."""

@@ -1,0 +1,1 @@
+"""Rewrite the bytecode of functions."""

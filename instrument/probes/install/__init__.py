@@ -1,0 +1,1 @@
+"""Install probes in modules, scripts and C functions, and remove them."""

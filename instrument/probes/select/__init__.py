@@ -1,0 +1,1 @@
+"""Select the functions that a probe plan matches."""

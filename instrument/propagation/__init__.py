@@ -1,0 +1,1 @@
+"""Propagate causes across processes: W3C trace context and other carriers."""

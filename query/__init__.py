@@ -1,0 +1,1 @@
+"""The fluent API: frozen plans, their executor over `graph` and `compare`, and tables as answers."""

@@ -1,0 +1,1 @@
+"""Find and contact a running process for `clew attach`."""

@@ -1,0 +1,1 @@
+"""Compressed trace files: blocks, column streams, Rice codes."""

@@ -1,0 +1,1 @@
+"""Define the bytes of a trace file: records, headers, keys, definitions."""

@@ -1,0 +1,23 @@
+"""Define the plan without a spec: the project's own functions, the causality of the standard library, log lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clew.records.plan.plan import LogCapture, Plan, Rule, Target
+
+ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets")
+BUDGET = 0.03
+QUOTA = 2 << 30
+
+
+def default_plan(workspace: Path) -> Plan:
+    """Return the plan without a spec for a program whose source is below `workspace`."""
+    return Plan(
+        rules=(Rule(Target("**", "**", root=str(workspace)), origin="the default"),),
+        adapters=ADAPTERS,
+        logs=LogCapture(),
+        budget=BUDGET,
+        quota=QUOTA,
+        spec=f"no spec: functions below {workspace}, causality of the standard library, log lines",
+    )

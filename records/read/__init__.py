@@ -1,0 +1,1 @@
+"""Read trace files, compressed or not, finished or live."""

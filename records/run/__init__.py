@@ -1,0 +1,1 @@
+"""Manage a run's folder: its files, processes, sources, owner and sessions."""

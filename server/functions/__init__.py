@@ -1,0 +1,1 @@
+"""Function data that the editor shows: hover texts, statistics and comparison findings."""

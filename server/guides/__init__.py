@@ -1,0 +1,1 @@
+"""Guides, one file each: their questions, their steps, and the query that they save."""

@@ -1,0 +1,1 @@
+"""The panel's requests over HTTP and WebSocket, on the loopback."""

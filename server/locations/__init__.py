@@ -1,0 +1,1 @@
+"""Maps between recorded locations, lines of source and lines of logs."""

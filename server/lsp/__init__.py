@@ -1,0 +1,1 @@
+"""The language server: set-up, settings and one file per feature."""

@@ -1,0 +1,1 @@
+"""A workspace's session: open runs, live runs, specs, baseline and cancellation."""

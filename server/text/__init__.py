@@ -1,0 +1,1 @@
+"""Events, edges, waits and gaps in words."""

@@ -1,0 +1,138 @@
+"""Events and edges in words that a person understands without knowing how clew works.
+
+Invariant: every event of any kind has a title, also one whose function, key or channel is unknown.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew.graph.model.event import LEVEL_NAMES
+from clew.graph.model.gaps import between
+from clew.graph.model.graph import ExecutionGraph, RegionKind
+from clew.records.format.event import EdgeKind, Kind
+from clew.server.text import units
+from clew.server.text.mechanisms import mechanism
+
+MAX_TEXT = 200
+"""Characters of a message or a key in a title."""
+NODE_KINDS: dict[int, str] = {
+    Kind.ENTER: "call", Kind.EXIT: "call", Kind.UNWIND: "error", Kind.SUSPEND: "call", Kind.RESUME: "call",
+    Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.JOIN: "join", Kind.RELEASE: "sync", Kind.ACQUIRE: "sync",
+    Kind.DEFINE: "state", Kind.USE: "state", Kind.SCOPE_BEGIN: "scope", Kind.SCOPE_END: "scope", Kind.REQUEST: "request",
+    Kind.LOG: "log", Kind.MARK: "mark", Kind.ENTITY: "entity", Kind.PAYLOAD: "payload", Kind.GAP: "gap",
+    Kind.NAME: "mark",
+}  # fmt: skip
+
+
+def actor(graph: ExecutionGraph, event: int) -> str:
+    """Who an event is of: the function around it, else its thread or task."""
+    call = graph.owner_of(event)
+    if call >= 0:
+        name = units.short_label(graph.sites[int(graph.site[call])].label)
+        region = int(graph.region[event])
+        # A loop's call encloses its callbacks without owning them.
+        owned = int(graph.region[call]) == region or int(graph.regions.kind[region]) != RegionKind.SCOPE
+        return name if owned else f"a callback in {name}"
+    strand = graph.strand_of(event)
+    return f"{strand.kind} {strand.name}" if strand.name else f"a {strand.kind}"
+
+
+def thing(graph: ExecutionGraph, event: int) -> str:
+    """What an edge's event is about: `chunk 17`; the channel alone when the key's text was not kept."""
+    failure = graph.failure(event)
+    key = f"({failure})" if failure else shorten(graph.key_text(event), 60)
+    return f"{graph.channel(event)} {key}".strip()
+
+
+def event_title(graph: ExecutionGraph, event: int) -> str:
+    kind, who, channel = int(graph.kind[event]), actor(graph, event), graph.channel(event)
+    text = shorten(graph.text(event))
+    match kind:
+        case Kind.LOG:
+            number = graph.key(event)
+            return f"{LEVEL_NAMES.get(number, f'Level {number}')} {text}"
+        case Kind.ENTER:
+            return f"{who} was called"
+        case Kind.EXIT:
+            return f"{who} returned"
+        case Kind.UNWIND:
+            return f"{who} raised"
+        case Kind.SUSPEND:
+            return f"{who} waits"
+        case Kind.RESUME:
+            return f"{who} went on"
+        case Kind.SEND:
+            return f"{who} {mechanism(channel, EdgeKind.USE).source_title or f'sent {thing(graph, event)}'}"
+        case Kind.RECEIVE | Kind.JOIN | Kind.SCOPE_BEGIN if channel:
+            return f"{who} {mechanism(channel, EdgeKind.USE).target_title or f'received {thing(graph, event)}'}"
+        case Kind.RELEASE:
+            return f"{who} {mechanism(channel, EdgeKind.SYNC).source_title or 'released a lock'}"
+        case Kind.ACQUIRE:
+            return f"{who} {mechanism(channel, EdgeKind.SYNC).target_title or 'got a lock'}"
+        case Kind.DEFINE:
+            return f"{who} defined {thing(graph, event)}"
+        case Kind.USE:
+            return f"{who} used {thing(graph, event)}"
+        case Kind.REQUEST:
+            return f"request {channel} began in {who}"
+        case Kind.NAME if not graph.failure(event):
+            return f"{who} named the request {channel}"
+        case Kind.MARK | Kind.PAYLOAD | Kind.NAME:
+            if graph.failure(event):
+                return f"{channel} {text.removeprefix('value ')}"
+            return f"{channel} = {text}" if text else channel or who
+        case Kind.GAP:
+            return text if graph.is_over(event) else f"events are missing here: {text}"
+        case Kind.STEP_BEGIN | Kind.STEP_END:
+            strand = graph.strand_of(event)
+            return f"{strand.kind} {strand.name} {'runs' if kind == Kind.STEP_BEGIN else 'pauses'}"
+        case _:
+            return f"{who} {graph.event(event).kind.replace('_', ' ')}"
+
+
+def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, channel: str) -> str:
+    """How the event `target` depends on `source`, as one sentence about both."""
+    who, whom = actor(graph, source), actor(graph, target)
+    about = thing(graph, target) or thing(graph, source)
+    if kind == EdgeKind.STATE:
+        return f"{whom} ({about}) used what {who} defined"
+    if kind == EdgeKind.SYNC:
+        phrase = mechanism(channel, EdgeKind.SYNC).edge_title or "{target} waited for {source}"
+        return phrase.format(source=who, target=whom)
+    phrase = mechanism(channel, EdgeKind.USE).edge_title or "{target} received {about} from {source}"
+    if channel == "asyncio.handle":
+        phrase = _scheduled(graph, target)
+    return phrase.format(source=who, target=whom, about=about or channel or "something")
+
+
+def _scheduled(graph: ExecutionGraph, target: int) -> str:
+    """What the event loop was asked to do: to run a callback, a task's first step, or a later one."""
+    strand = graph.strand_of(target)
+    if strand.kind != "task":
+        return "{target} was scheduled by {source}"
+    began = np.count_nonzero(graph.kind[strand.start : target] == Kind.STEP_BEGIN) <= 1
+    return "{target} was started as a task by {source}" if began else "{target} was woken by {source}"
+
+
+def root_title(graph: ExecutionGraph, event: int) -> str:
+    """Where a chain ends: the request, task, thread or process whose beginning has no recorded cause, or is missing."""
+    region = int(graph.region[event])
+    if int(graph.regions.kind[region]) == RegionKind.REQUEST:
+        return event_title(graph, int(graph.regions.opener[region]))
+    strand, process = graph.strand_of(event), graph.process_of(event)
+    missing = event == strand.start and between(graph, event - 1, event)
+    return (
+        f"{strand.kind} {strand.name} of {process.name} {'goes on, its beginning is missing' if missing else 'began'}"
+    )
+
+
+def lane(graph: ExecutionGraph, event: int) -> str:
+    return f"{graph.process_of(event).name} / {graph.strand_of(event).name}"
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """The first line, cut with an ellipsis."""
+    first, more, _ = text.strip().partition("\n")
+    line = units.printable(first)
+    return line if len(line) <= limit and not more else line[: limit - 1].rstrip() + "…"

@@ -1,0 +1,101 @@
+"""What a step of a walk means, in words: through what it led, who did what there, how much earlier or later.
+
+Invariant: every edge and every order has a sentence, also one on a channel that is unknown.
+"""
+
+from __future__ import annotations
+
+from clew.graph.model.gaps import around, between, gaps
+from clew.graph.model.graph import ExecutionGraph, Gap
+from clew.graph.ops.causes.navigation import End
+from clew.records.format.event import CALLS, EdgeKind
+from clew.server.text import units
+from clew.server.text.events import actor, event_title, root_title, thing
+from clew.server.text.mechanisms import Mechanism, mechanism
+
+
+def sentence(graph: ExecutionGraph, event: int, step: str, end: End) -> str:
+    """What it means to go from `event` this way to `end`: `through a queue: put by producer.submit, 3.2 ms earlier`."""
+    if step in ("cause", "effect"):
+        if end.edge < 0:
+            return f"what began all of this: {root_title(graph, end.event)}"
+        return _through(graph, event, step, end)
+    if step == "out":
+        called = graph.at("kind", end.event) in CALLS
+        what = f"the call of {actor(graph, end.event)}" if called else f"what began it: {event_title(graph, end.event)}"
+        return f"out to {what}, {_away(graph, event, end.event)}"
+    if step == "in":
+        return f"the first event inside, {_away(graph, event, end.event)}"
+    strand = graph.strand_of(event)
+    same = graph.at("region", event) == graph.at("region", end.event)
+    order = "after" if step == "next" else "before"
+    other = "" if same else "; of other work, so neither caused the other"
+    return f"the event {order} it in {strand.kind} {strand.name}, {_away(graph, event, end.event)}{other}"
+
+
+def stopped(graph: ExecutionGraph, event: int, step: str) -> str:
+    """Why nothing lies this way."""
+    strand = graph.strand_of(event)
+    where = f"{strand.kind} {strand.name}" if strand.name else f"a {strand.kind}"
+    match step:
+        case "cause":
+            missing = _missing(graph, event, step)
+            why = f"its beginning may be missing: {missing}" if missing else root_title(graph, event)
+            return f"no cause of it was recorded: {why}"
+        case "effect":
+            return f"nothing that came of it was recorded outside {where}"
+        case "previous":
+            missing = _missing(graph, event, step)
+            return f"events are missing here: {missing}" if missing else f"it is the first event of {where}"
+        case "next":
+            missing = _missing(graph, event, step)
+            return f"events are missing here: {missing}" if missing else f"it is the last event of {where}"
+        case "out":
+            return f"nothing recorded is around it but {where} itself"
+    return "nothing was recorded inside it"
+
+
+def passed(graph: ExecutionGraph, event: int, step: str, end: End) -> list[Gap]:
+    """What is missing on the way, of the same thread or task."""
+    other = end.near if step in ("cause", "effect") else end.event
+    return between(graph, min(event, other), max(event, other)) if other >= 0 and other != event else []
+
+
+def _missing(graph: ExecutionGraph, event: int, step: str) -> str:
+    """Why events of the strand are missing where it ends this way; "" where none are."""
+    strand = graph.strand_of(event)
+    edge = strand.stop if step == "next" else strand.start
+    for gap in gaps(graph):
+        if gap.strand == strand.index:
+            after, before = around(graph, gap)
+            if after < edge <= before if step == "next" else after < edge and before >= edge:
+                return gap.why
+    return ""
+
+
+def _through(graph: ExecutionGraph, event: int, step: str, end: End) -> str:
+    source, target = (end.event, end.near) if step == "cause" else (end.near, end.event)
+    kind, channel = int(graph.edge_kind[end.edge]), graph.strings[int(graph.edge_channel[end.edge])]
+    about = thing(graph, target) or thing(graph, source)
+    if kind == EdgeKind.STATE:
+        words = Mechanism(noun=f"the state {about}", given="set", taken="used")
+    else:
+        words = mechanism(channel)
+        if not words.noun:
+            words = Mechanism(noun=about or channel or "a message", given="sent", taken="received")
+    done = words.given if step == "cause" else words.taken
+    told = f"through {words.noun}: {done} by {actor(graph, end.event)}, {_away(graph, end.near, end.event)}"
+    if end.near == event:
+        return told
+    mine = words.taken if step == "cause" else words.given
+    return f"{told}; {mine} here {_away(graph, event, end.near)}"
+
+
+def _away(graph: ExecutionGraph, here: int, there: int) -> str:
+    """`3.2 ms earlier`"""
+    ns = graph.at("ts", there) - graph.at("ts", here)
+    crossing = graph.crossing(here, there)
+    about = "about " if crossing is not None and crossing.hides(ns) else ""
+    if ns == 0:
+        return "at the same time"
+    return f"{about}{units.duration(abs(ns))} {'later' if ns > 0 else 'earlier'}"

@@ -1,0 +1,54 @@
+"""The start of "why" after a test session with a failed test: the last error of that test instead of the session's.
+
+Tests that pass also log errors that they provoke. The trace of `pytest --clew` contains the outcomes of the tests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.ops.slicing.interval import slice_events
+from clew.records.format.event import Kind
+
+if TYPE_CHECKING:
+    from clew.graph.model.graph import ExecutionGraph
+
+OUTCOME, FAILED = "outcome", "failed"
+"""The name of the payload with a test's outcome, and the prefix of its value."""
+TEST = " (test)"
+"""The suffix in the names of test calls."""
+ERROR_LEVEL = 40
+
+
+def last_error(graph: ExecutionGraph) -> tuple[int, str] | None:
+    """Return the event and the name of the newest test that failed; None if none did.
+
+    The event is the test's newest error line in any thread or process, else the exception that left the test, else its
+    end.
+    """
+    if OUTCOME not in graph.channel_ids:
+        return None
+    payloads = graph.rows_of([Kind.PAYLOAD])
+    for row in payloads[np.argsort(-graph.ts[payloads], kind="stable")].tolist():
+        if graph.channel(row) != OUTCOME or not graph.text(row).startswith(FAILED):
+            continue
+        call = graph.enclosing_call(row)
+        if call < 0 or not graph.sites[int(graph.site[call])].qualname.endswith(TEST):
+            continue
+        request = next((at for at in range(call, row) if graph.kind[at] == Kind.REQUEST), -1)
+        if request >= 0:
+            return _error_of(graph, request, row), graph.channel(request)
+    return None
+
+
+def _error_of(graph: ExecutionGraph, request: int, end: int) -> int:
+    logs = graph.rows_of([Kind.LOG])
+    if len(logs):
+        logs = logs[(graph.extensions.key[graph.ext[logs]] >= ERROR_LEVEL) & (graph.ts[logs] <= graph.ts[end])]
+        logs = logs[slice_events(graph, [request], "forward").holds(logs)]
+    if len(logs):
+        return int(logs[np.argmax(graph.ts[logs])])
+    raised = request + np.flatnonzero(graph.kind[request:end] == Kind.UNWIND)
+    return int(raised[-1]) if len(raised) else end

@@ -1,0 +1,1 @@
+"""The patterns view."""

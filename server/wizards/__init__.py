@@ -1,1 +1,0 @@
-"""Guided analyses, one file each: their questions, their steps, and the query that they leave behind."""

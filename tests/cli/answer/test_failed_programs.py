@@ -1,0 +1,98 @@
+"""What the commands say about programs that failed, and about log files with other names than `.log`."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+RAISES = """\
+import atexit
+atexit.register(lambda: None)
+def load(text):
+    return int(text)
+def main():
+    load("x")
+main()
+"""
+LOGS = """\
+import logging
+logging.basicConfig(filename="server.log.1", format="%(asctime)s %(levelname)s %(message)s")
+def work(number):
+    logging.error("work failed")
+work(1)
+work(2)
+"""
+
+
+@pytest.fixture
+def record(shell):
+    def run(text, *options, code=0):
+        (shell.folder / "app.py").write_text(text)
+        command = shell.command("run", "--workspace", ".", *options, "--", sys.executable, "app.py")
+        done = subprocess.run(command, cwd=shell.folder, env=shell.env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def test_why_of_failed_program_explains_exception_that_ended_it(shell, record):
+    record(RAISES, code=1)
+    (answer,) = json.loads(shell("why", "--json").stdout)["answers"]
+    assert answer["title"] == "app.main raised"
+    said = shell("path").stdout.splitlines()[0]
+    assert "app.main raised: the last exception, as the program ended with 1" in said
+    assert "nothing failed" not in said
+
+
+def test_a_program_that_failed_without_an_exception_is_not_said_to_have_worked(shell, record):
+    record("import os\ndef main():\n    pass\nmain()\nos._exit(7)\n", code=7)
+    said = shell("path").stdout.splitlines()[0]
+    assert "the last event, as the program ended with 7" in said
+
+
+def test_any_file_that_is_no_source_can_be_a_log_file(shell, record):
+    record(LOGS)
+    lines = (shell.folder / "server.log.1").read_text().splitlines()
+    (shell.folder / "copy.txt").write_text("\n".join(["a heading", *lines]))
+    assert (
+        json.loads(shell("why", "--at", "server.log.1:1", "--json").stdout)["answers"][0]["title"]
+        == "ERROR work failed"
+    )
+    assert "ERROR work failed" in shell("why", "--at", "copy.txt:2").stdout
+    assert "did not write the line 'a heading'" in shell("why", "--at", "copy.txt:1", code=1).stderr
+
+
+KILLED = """\
+import logging, os, signal
+def main():
+    logging.error("about to die")
+    os.kill(os.getpid(), signal.SIGKILL)
+main()
+"""
+
+
+def test_every_answer_about_a_process_that_was_killed_says_so(shell, record):
+    done = record(KILLED, code=137)
+    assert re.search(r"process \d+ was killed while it was recorded; all events before that are available", done.stderr)
+    assert "died while it was recorded" in shell("slice", "--where", "text~about").stderr
+    assert "died while it was recorded" in shell("why", "about").stderr
+    assert "died while it was recorded" in shell("runs").stdout
+    assert "died while it was recorded" in json.loads(shell("runs", "--json").stdout)["runs"][0]["problems"][0]
+    for command in (["why", "about"], ["path", "about"], ["slice", "--where", "text~about"], ["aggregate"]):
+        (problem,) = json.loads(shell(*command, "--json").stdout)["run"]["problems"]
+        assert "died while it was recorded" in problem
+    for command in (["why", "zzz"], ["slice", "--where", "text~zzz"]):
+        assert "died while it was recorded" in shell(*command, code=1).stderr
+
+
+def test_a_process_that_ends_well_did_not_die(shell, record):
+    assert "was killed" not in record(LOGS).stderr
+    assert json.loads(shell("runs", "--json").stdout)["runs"][0]["problems"] == []
+
+
+def test_a_wrong_condition_is_named_in_the_words_of_the_command_line(shell, record):
+    record(LOGS)
+    assert "'text=~(': not a regular expression" in shell("slice", "--where", "text=~(", code=2).stderr

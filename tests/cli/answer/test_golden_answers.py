@@ -1,0 +1,391 @@
+"""The commands' answers about a recorded program: golden texts, with what differs from run to run made equal."""
+
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from clew.records.run.directory import save_run
+from tests.support.runs.damaged_runs import empty_run
+
+WHY = """\
+run before (WHEN)
+
+       time  where it ran           what happened                                             source            because of
++0.TTTTTT s  shop.app / order 17    ERROR Order failed: item 17 is sold out                   shop/app.py:18
++0.TTTTTT s  shop.app / sweeper     Stock.lookup (item 17) used what Stock.mark_sold defined  shop/stock.py:21  state item 17
++0.TTTTTT s  shop.app / MainThread  Sweeper.run began as a thread that app.main started       shop/app.py:34    thread.start
++0.TTTTTT s  shop.app / MainThread  thread MainThread of shop.app began                       shop/app.py:34    began it
+4 steps · N events of N (P) led to it, in 1 process and 3 strands, by 3 edges · D
+"""
+
+
+def plain(text):
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "WHEN", text)
+    text = re.sub(r"\+\d+\.\d{6} s", "+0.TTTTTT s", text)
+    text = re.sub(r"[\d.]+ (ns|µs|ms|s)\b", "D", text)
+    return re.sub(r"[\d,]+ events of [\d,]+ \([\d.<]+ %\)", "N events of N (P)", text)
+
+
+def data(done):
+    return json.loads(done.stdout)
+
+
+def test_why_prints_the_chain_back_to_the_root(shop):
+    assert plain(shop("why", "Order failed", "--run", "before").stdout) == WHY
+
+
+def test_why_leaves_out_the_middle_of_a_chain_that_is_longer_than_asked_for(shop):
+    whole = data(shop("why", "Order failed", "--run", "before", "--json"))["answers"][0]
+    assert whole["hiddenSteps"] == 0
+    assert len(whole["chain"]) > 3
+    short = data(shop("why", "Order failed", "--run", "before", "--steps", 3, "--json"))["answers"][0]
+    assert short["hiddenSteps"] == len(whole["chain"]) - 3
+    assert short["chain"] == [*whole["chain"][:2], whole["chain"][-1]]
+    lines = WHY.splitlines()
+    middle = "1 step not shown" if short["hiddenSteps"] == 1 else f"{short['hiddenSteps']} steps not shown"
+    printed = shop("why", "Order failed", "--run", "before", "--steps", 3).stdout
+    assert f"{middle}; use --steps {len(whole['chain'])} to show all\n" in printed
+    assert f"{len(whole['chain'])} steps · " in printed
+    assert len(plain(printed).splitlines()) == len(lines) - short["hiddenSteps"] + 1
+
+
+def test_why_takes_a_line_of_a_log_a_logging_call_or_an_event(shop):
+    lines = (shop.folder / "shop.log").read_text().splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if "Order failed" in line)
+    assert plain(shop("why", "--at", f"shop.log:{number}").stdout) == WHY
+    assert plain(shop("why", "--at", "shop/app.py:18", "--run", "before").stdout) == WHY
+    assert plain(shop("why", "--at", f"{shop.folder}/shop/app.py:18", "--run", "before").stdout) == WHY
+    event = data(shop("why", "Order failed", "--run", "before", "--json"))["answers"][0]["event"]
+    assert plain(shop("why", "--event", event, "--run", "before").stdout) == WHY
+
+
+def test_why_takes_a_line_from_standard_input_and_a_place_without_an_option(shop, monkeypatch):
+    lines = (shop.folder / "shop.log").read_text().splitlines()
+    number, line = next((number, line) for number, line in enumerate(lines, 1) if "Order failed" in line)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"\napp  | {line}\n".encode())))
+    assert plain(shop("why", "-").stdout) == WHY
+    assert plain(shop("why", f"shop.log:{number}").stdout) == WHY
+    assert plain(shop("why", "shop/app.py:18", "--run", "before").stdout) == WHY
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n")))
+    done = shop("why", "-", code=2)
+    assert "standard input" in done.stderr and not done.stdout
+    assert "shop.log:9999: there is no such line" in shop("why", "shop.log:9999", code=1).stderr
+
+
+def test_why_without_a_target_means_the_newest_error(shop):
+    assert plain(shop("why", "--run", "before").stdout) == WHY
+
+
+def test_the_causes_of_an_event_are_listed_each_with_the_command_that_explains_it(shop):
+    listed = data(shop("why", "Order failed", "--run", "before", "--causes", "--json"))["answers"][0]
+    assert listed["title"] == "ERROR Order failed: item 17 is sold out"
+    assert listed["causes"][0]["title"] == "Stock.lookup (item 17) used what Stock.mark_sold defined"
+    printed = shop("why", "Order failed", "--run", "before", "--causes").stdout
+    for cause in listed["causes"]:
+        assert f"clew why --run before --event {cause['event']}\n" in printed
+    assert printed.endswith("\n1 cause\n")
+    first = data(shop("why", "--event", listed["causes"][0]["event"], "--run", "before", "--json"))
+    assert first["answers"][0]["event"] == listed["causes"][0]["event"]
+
+
+def test_why_with_several_matching_lines_explains_newest_unless_all_is_given(shop):
+    done = shop("why", "s")
+    head = done.stdout.splitlines()[0]
+    assert re.fullmatch(r"run after \(.*\): 4 match, this is the newest; use --all to see every one", head)
+    answers = data(shop("why", "s", "--all", "--json"))
+    assert answers["matches"] == len(answers["answers"]) == 4
+    assert answers["answers"][0]["title"].startswith("WARNING audit")
+    assert shop("why", "s", "--all").stdout.count("steps · ") == 4
+
+
+def test_the_json_of_why_keeps_its_keys(shop):
+    answer = data(shop("why", "Order failed", "--json"))
+    assert list(answer) == ["run", "matches", "answers"]
+    (one,) = answer["answers"]
+    assert list(one) == ["event", "title", "chain", "numbers", "meeting", "hiddenSteps"]
+    assert list(one["chain"][0]) == [
+        "event", "title", "detail", "process", "strand", "timeNs", "edge", "channel", "key", "otherCauses", "nodeId",
+        "location", "machine", "clock", "uncertain", "gaps", "hiddenGaps",
+    ]  # fmt: skip
+    assert list(one["numbers"]) == ["events", "eventsInRun", "edges", "processes", "strands", "elapsedMs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (
+            ["Ordr failled"],
+            1,
+            "no log line of run after has 'Ordr failled'; of 4 log lines, the nearest are 'Order failed",
+        ),
+        (["zzz"], 1, "of 4 log lines, none is near"),
+        (["--run", "nope"], 2, "no run named 'nope'"),
+        (["--at", "app.py"], 2, "--at 'app.py': expected FILE:LINE, for example app.py:42"),
+        (
+            ["--at", "nowhere.py:3"],
+            1,
+            "has no call of a function there; it recorded no function of the file, only of shop/",
+        ),
+        (["--at", "ap.py:3"], 1, "it recorded no function of the file, only of shop/app.py"),
+        (["--event", "99999999"], 1, "has no event 99999999"),
+        (["a", "--event", "3"], 2, "use only one of TEXT, --at and --event"),
+    ],
+)
+def test_why_without_an_answer_writes_to_stderr(shop, arguments, code, text):
+    done = shop("why", *arguments, code=code)
+    assert done.stdout == ""
+    assert done.stderr.startswith("clew: ") and text in done.stderr
+
+
+LOOP = """\
+import sys
+def tiny(i): return i
+def main(calls):
+    for i in range(calls): tiny(i)
+main(int(sys.argv[1]))
+"""
+
+
+def test_calls_that_the_budget_only_counted_are_called_so(shell):
+    (shell.folder / "loop.py").write_text(LOOP)
+    # Said or not, it is noted with the run.
+    for name, calls, quiet in (("few", 200_000, ["--quiet"]), ("many", 600_000, [])):
+        shell.process("run", *quiet, "--workspace", ".", "--name", name, "--", sys.executable, "loop.py", calls)
+    listed = {run["name"]: run["problems"] for run in data(shell("runs", "--json"))["runs"]}
+    answer = data(shell("diff", "few", "many", "--json"))
+    tiny = next(row for row in answer["rows"] if row["label"] == "loop:tiny")
+    assert (tiny["callsBefore"], tiny["callsAfter"]) == (200_000, 600_000)
+    assert 0 < tiny["countedBefore"] < 200_000 and 0 < tiny["countedAfter"] < 600_000
+    assert listed["few"] == [
+        f"1 function ran too often for the budget and was only counted for a time: loop:tiny ({tiny['countedBefore']:,} calls)"
+    ]
+    counted = tiny["countedBefore"] + tiny["countedAfter"]
+    lines = shell("diff", "few", "many").stdout.splitlines()
+    assert f"times of {counted:,} counted calls are missing" in lines[0]
+    assert "loop:tiny (200,000 calls before and 600,000 after)" in lines[-2]
+    done = shell("aggregate", "--run", "few")
+    assert f"times of {tiny['countedBefore']:,} counted calls are unknown" in done.stdout
+    assert "loop:tiny: recording would have cost more than the budget" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            ["before@slowest", "after", "--by", "functions"],
+            "functions are compared between whole runs, not single requests",
+        ),
+        (["before", "nope"], "no run named 'nope'"),
+        (["before", "after", "--level", "moduel"], "did you mean 'module'?"),
+        (["before"], "only one run given, 'before'"),
+    ],
+)
+def test_diff_of_incomparable_runs_names_the_reason(shop, arguments, text):
+    done = shop("diff", *arguments, code=2)
+    assert done.stdout == "" and text in done.stderr
+
+
+def test_slice_lists_what_led_to_some_events(shop):
+    done = shop(
+        "slice", "--run", "before", "--where", "text~Order failed", "--only", "kind=~log|define",
+        "--select", "strand,kind,text",
+    )  # fmt: skip
+    assert done.stdout.splitlines()[:3] == [
+        "strand    kind    text",
+        "sweeper   define  17",
+        "order 17  log     Order failed: item 17 is sold out",
+    ]
+    assert re.match(
+        r"1 start · \d+ events of \d+ \(.*\) led to it, in 1 process and 3 strands", done.stdout.splitlines()[-1]
+    )
+
+
+def test_slice_takes_a_part_of_a_log_message_as_the_other_commands_do(shop):
+    assert (
+        shop("slice", "Order failed").stdout
+        == shop("slice", "--where", "kind=log", "--where", "text~Order failed").stdout
+    )
+
+
+def test_slice_goes_forward_and_gives_json(shop):
+    answer = data(
+        shop(
+            "slice",
+            "--run",
+            "before",
+            "--where",
+            "kind=define",
+            "--direction",
+            "forward",
+            "--only",
+            "kind=log",
+            "--select",
+            "text",
+            "--json",
+        )
+    )
+    assert {"text": "Order failed: item 17 is sold out"} in answer["events"]
+    assert list(answer) == ["run", "direction", "numbers", "events", "gaps", "hiddenGaps", "machines"]
+
+
+def test_slice_with_too_many_events_counts_those_left_out(shop):
+    done = shop("slice", "--where", "level>=ERROR", "--limit", "2")
+    assert re.search(r"^and \d+ more; use --limit to show more$", done.stdout, re.M)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        ([], 2, "no start event given"),
+        (["--where", "text"], 2, "'text' is not a condition; write FIELD=VALUE"),
+        (["--where", "txet~a"], 2, "did you mean 'text'?"),
+        (["--where", "line=x"], 2, "line must be a whole number"),
+        (["--where", "text=~("], 2, "not a regular expression"),
+        (["--where", "text~zzz"], 1, "no event of run after matches text~zzz"),
+        (
+            ["Ordr failled"],
+            1,
+            "no log line of run after has 'Ordr failled'; of 4 log lines, the nearest are 'Order failed",
+        ),
+        (["Order", "--where", "level=DEBUG"], 1, "no event of run after matches level=DEBUG and text~Order"),
+        (["Order", "--where", "kind=enter"], 2, "TEXT and --where cannot be combined"),
+        (["--where", "text~a", "--select", "nothing"], 2, "no field 'nothing'"),
+        (["--where", "text~a", "--where", "text~b"], 2, "given twice"),
+    ],
+)
+def test_slice_without_an_answer_names_the_reason(shop, arguments, code, text):
+    done = shop("slice", *arguments, code=code)
+    assert done.stdout == "" and text in done.stderr
+
+
+def test_path_adds_up_to_its_total(shop):
+    answer = data(shop("path", "Order failed", "--run", "after", "--json"))
+    assert sum(s["selfNs"] + s["waitNs"] for s in answer["segments"]) == pytest.approx(answer["totalNs"])
+    text = shop("path", "Order failed", "--run", "after").stdout
+    assert text.startswith("run after: ERROR Order failed: item 17 is sold out: ")
+    assert "shop.stock:Stock.lookup" in text and re.search(r"in total: .* of work and .* of waiting$", text, re.M)
+    assert "no log line of run after has" in shop("path", "zzz", code=1).stderr
+
+
+def test_path_says_what_a_faster_function_would_save_and_what_was_left_behind(shop):
+    asked = ("path", "Order failed", "--run", "after")
+    answer = data(shop(*asked, "--what-if", "shop.stock:Stock.lookup=50%", "--json"))
+    (what_if,) = answer["whatIf"]
+    assert 0 < what_if["savedNs"] <= what_if["workNs"] / 2 + 1
+    assert what_if["afterNs"] == pytest.approx(answer["totalNs"] - what_if["savedNs"])
+    assert all(branch["slackNs"] >= 0 for branch in answer["branches"])
+    text = shop(*asked, "--what-if", "shop.stock:Stock.lookup=50%").stdout
+    assert re.search(
+        r"^shop\.stock:Stock\.lookup 50 % faster: over .* sooner \(.* %\), after .*; its work takes", text, re.M
+    )
+    assert "left behind" in text or not answer["branches"]
+    wrong = shop(*asked, "--what-if", "Stock.lookup", code=2).stderr
+    assert "'Stock.lookup': expected FUNCTION=SHARE, for example app:parse=10%" in wrong
+    assert "did you mean 'shop.stock:Stock.lookup'?" in shop(*asked, "--what-if", "shop.stock:lookup=5%", code=2).stderr
+
+
+@pytest.mark.parametrize("level", ["function", "class", "module", "component", "task", "thread", "process", "machine"])
+def test_no_label_works_or_waits_longer_than_its_calls_last(shop, level):
+    rows = data(shop("aggregate", "--run", "before", "--level", level, "--json"))["labels"]
+    called = [row for row in rows if row["calls"]]
+    assert called
+    for row in called:
+        assert row["waitingNs"] <= row["totalNs"] and row["selfNs"] <= row["totalNs"], row
+
+
+def test_a_run_of_no_events_has_nothing_to_sum(shell):
+    shell.process("run", "--workspace", ".", "--name", "empty", "--", "true")
+    done = shell("aggregate", "--run", "empty", code=1)
+    assert done.stdout == "" and done.stderr.startswith(
+        "clew: run empty recorded no event: no Python process was recorded: true did not start a Python interpreter"
+    )
+
+
+def test_aggregate_sums_the_run_or_what_led_to_a_line(shop):
+    rows = data(shop("aggregate", "--run", "before", "--json"))["labels"]
+    assert {row["label"]: row["calls"] for row in rows}["shop.app:order"] == 20
+    rows = data(shop("aggregate", "Order failed", "--run", "before", "--json"))["labels"]
+    assert {row["label"]: row["calls"] for row in rows}["shop.app:order"] == 1
+    lines = shop("aggregate", "--run", "after", "--level", "component", "--sort", "calls").stdout.splitlines()
+    assert lines[2].split()[:3] == ["self", "total", "waiting"]
+    assert {line.split()[-1] for line in lines[3:]} >= {"desk", "shelf", "office"}
+    assert "clew slice" in shop("aggregate", "--level", "event", code=2).stderr
+
+
+def test_a_table_is_one_line_a_row_when_piped_and_coloured_on_a_terminal(shop):
+    assert "\x1b" not in shop("runs").stdout
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        shop.command("runs"), cwd=shop.folder, env={**shop.env, "TERM": "xterm"}, stdout=follower, close_fds=True
+    )
+    os.close(follower)
+    out = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        out += part
+    os.close(leader)
+    assert process.wait(20) == 0
+    assert b"\x1b[1m" in out
+
+
+def test_notes_name_files_within_the_run_and_equal_ones_are_one(shop, tmp_path, capsys):
+    from types import SimpleNamespace
+
+    from clew.cli.output.options import print_notes, print_problems
+    from clew.records.errors import Problem
+
+    torn = [Problem(str(tmp_path / f"{pid}-{pid:x}.clew@4096"), "a chunk is torn", "7 records") for pid in (10, 11, 12)]
+    there = Problem(str(tmp_path / "13-000000000000000d.clew"), f"{tmp_path / 'store'} is not there")
+    died = Problem(str(tmp_path / "14-000000000000000e.clew"), "process 14 (app) died")
+    print_problems(SimpleNamespace(folder=tmp_path, problems=[*torn, there, died]))
+    print_notes(["a", "b", "a", "c", "d"])
+    assert capsys.readouterr().err.splitlines() == [
+        "clew: note: 10-a.clew@4096 and 2 more: a chunk is torn (7 records)",
+        "clew: note: process 13: store is not there",
+        "clew: note: process 14 (app) died",
+        "clew: note: a (2 times)", "clew: note: b", "clew: note: c", "clew: note: and 1 more; use --json to see all",
+    ]  # fmt: skip
+
+
+def test_the_standard_librarys_files_are_named_short_everywhere(shell):
+    (shell.folder / "waits.py").write_text(
+        "import asyncio, logging, threading\n\ndef work():\n    pass\n\nasync def main():\n"
+        "    thread = threading.Thread(target=work)\n    thread.start()\n    thread.join()\n"
+        "    logging.error('it is over')\n\nasyncio.run(main())\n"
+    )
+    shell.process("run", "-q", "--workspace", shell.folder, "--", sys.executable, "waits.py")
+    why, path = shell("why").stdout, shell("path", "it is over").stdout
+    summed = shell("aggregate").stdout
+    for answer in (why, path, summed):
+        assert os.path.dirname(os.__file__) not in answer
+    assert "<stdlib>/asyncio/events.py:" in why
+    # A function's place is where it begins, not the line in it that logs; a thread has none.
+    functions = {line.split()[-2]: line.split()[-1] for line in summed.splitlines() if "waits.py" in line}
+    assert functions == {"waits:main": "waits.py:6", "waits:work": "waits.py:3"}
+    stretches = path.partition(" in total: ")[0]  # below are branches, by their events
+    assert {line.split()[-1] for line in stretches.splitlines() if "  waits:main  " in line} == {"waits.py:6"}
+    assert "<stdlib>" not in summed
+
+
+@pytest.mark.parametrize("words", [("why", "sold out"), ("slice", "sold out"), ("sql", "select id from events")])
+def test_the_numbers_of_events_of_a_run_that_goes_on_are_said_to_be_those_of_now(shell, words):
+    run = empty_run(shell.folder, "live")
+    run.process("app").thread().log("item 17 is sold out", level=40)
+    folder = run.write()
+    save_run(folder, run.info)  # nobody has ended it
+    note = "clew: note: run live is live: event numbers are valid now and change as events arrive"
+    for more in ((), ("--json",)):
+        assert note in shell(*words, *more).stderr.splitlines()
+    save_run(folder, run.info._replace(finished=run.info.started + 1, exit_code=0))
+    assert note not in shell(*words).stderr

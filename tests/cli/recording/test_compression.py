@@ -1,0 +1,107 @@
+"""A run is packed while it goes on and when it ends; what outlives `clew run` is packed when that ends."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from clew.cli.output.compression_progress import wait_until_packed
+from clew.records.format.header import HEADER_SIZE
+from clew.records.read.reader import read_run
+from clew.records.run.directory import load_run, packed_files, trace_files
+
+PROGRAM = """
+import os, sys, time
+def called(number):
+    return number
+def work(count):
+    for number in range(count):
+        called(number)
+work(int(sys.argv[1]))
+child = len(sys.argv) < 3 or os.fork()
+while child and len(sys.argv) > 2 and not os.path.exists(sys.argv[2] + ".begun"):
+    time.sleep(0.01)
+if not child:
+    open(sys.argv[2] + ".begun", "w").close()
+    for name in ("stdout", "stderr"):
+        getattr(sys, name).close()
+    os.close(1), os.close(2)
+    while not os.path.exists(sys.argv[2]):
+        work(10)
+        time.sleep(0.01)
+    work(1000)
+"""
+
+
+def run(shell, *arguments, options=()):
+    (shell.folder / "app.py").write_text(PROGRAM)
+    done = shell.process(
+        "run", "--workspace", ".", "--budget", "none", *options, "--json", "--", sys.executable, "app.py", *arguments
+    )
+    found = json.loads(done.stderr)
+    return found, Path(found["folder"])
+
+
+def wait_for(condition):
+    while not condition():
+        time.sleep(0.01)
+
+
+def raw_sizes(folder):
+    return {path.stat().st_size for path in trace_files(folder)}
+
+
+def test_a_small_run_is_packed_when_it_ends(shell):
+    found, folder = run(shell, 100)
+    assert raw_sizes(folder) == {HEADER_SIZE}
+    assert found["events"] == 2 * (1 + 100)
+    assert found["notes"] == []
+    assert found["bytes"] < 3 * HEADER_SIZE
+
+
+def test_a_large_run_is_packed_while_it_goes_on(shell):
+    found, folder = run(shell, 300_000)
+    assert raw_sizes(folder) == {HEADER_SIZE}
+    assert found["events"] == 2 * (1 + 300_000)
+    assert found["notes"] == []
+    assert found["bytes"] <= 3 * 300_000
+
+
+def test_a_process_that_outlives_its_run_is_packed_when_it_ends(shell, tmp_path):
+    _, folder = run(shell, 100, tmp_path / "end")
+    assert load_run(folder).finished
+    assert len(trace_files(folder)) == 2
+    (tmp_path / "end").touch()
+    wait_for(lambda: raw_sizes(folder) == {HEADER_SIZE})
+    records = read_run(folder)
+    assert records.problems == []
+    assert all(packed_files(process.path) for process in records.processes)
+
+
+def test_keep_newest_is_part_of_the_plan(shell):
+    found, folder = run(shell, 100, options=("--quota", "3MB", "--keep", "newest"))
+    plan = json.loads((folder / "plan.json").read_text())
+    assert (plan["quota"], plan["keep"]) == (3 << 20, "newest")
+    assert found["events"] == 2 * (1 + 100)
+
+
+class Interrupted:
+    def finish(self, _told):
+        raise KeyboardInterrupt
+
+
+def test_a_ctrl_c_ends_the_waiting_only():
+    assert not wait_until_packed(Interrupted(), quiet=True)
+
+
+class Long:
+    def finish(self, told):
+        for done in range(5):
+            told(done, 5)
+
+
+def test_packing_that_takes_long_shows_a_bar(monkeypatch, capfd):
+    monkeypatch.setattr("clew.cli.output.compression_progress.DELAY_SECONDS", -1.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert wait_until_packed(Long(), quiet=False)
+    assert capfd.readouterr().out == ""

@@ -1,0 +1,418 @@
+"""The panel of `clew view` in a plain browser, on the example's recorded runs."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.editor.panel_views import PICTURES
+
+
+def test_the_chain_of_an_error_leads_through_several_processes(browse, expect):
+    page = browse("text=Write+request+failed")
+    steps = page.locator(".step")
+    expect(steps.first).to_contain_text("Write request failed")
+    expect(page.locator(".step", has_text="mark_deleted").first).to_be_visible()
+    where = {text.split(" · ")[0] for text in page.locator(".step .where b").all_inner_texts()}
+    assert len(where) >= 3, where
+    numbers = page.locator(".step .number").all_inner_texts()
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+
+
+def test_every_step_is_a_box_of_the_graph(browse, expect):
+    page = browse("text=Write+request+failed")
+    expect(page.locator("g.node.root")).to_have_count(1)
+    steps = page.locator(".step").count()
+    badges = page.locator("g.steps text").all_text_contents()
+    shown = {int(number) for badge in badges for number in re.findall(r"\d+", badge)}
+    assert shown and max(shown) <= steps
+
+
+def test_boxes_do_not_overlap_on_the_screen(browse, expect):
+    page = browse("text=Write+request+failed")
+    expect(page.locator("g.node").first).to_be_visible()
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('g.node > rect.box')].map(r => r.getBoundingClientRect())"
+        ".map(b => [b.left, b.top, b.right, b.bottom])"
+    )
+    overlaps = [
+        (a, b)
+        for number, a in enumerate(boxes)
+        for b in boxes[number + 1 :]
+        if a[0] < b[2] - 1 and b[0] < a[2] - 1 and a[1] < b[3] - 1 and b[1] < a[3] - 1
+    ]
+    assert overlaps == []
+
+
+def test_a_click_on_a_box_shows_its_source_with_the_line_marked(browse, expect, recorded):
+    page = browse("text=Write+request+failed")
+    page.locator("g.node.root").click()
+    expect(page.locator(".source .marked")).to_be_visible()
+    title = page.locator(".source h3").inner_text()
+    path, line = title.rsplit(":", 1)
+    source = (recorded.folder / path).read_text().splitlines()[int(line) - 1]
+    assert source.strip() in page.locator(".source .marked").inner_text()
+    page.keyboard.press("Escape")
+    expect(page.locator(".source")).to_have_count(0)
+
+
+def test_a_reload_keeps_question_level_and_critical_path(browse, expect):
+    page = browse("text=Write+request+failed")
+    page.get_by_label("Level of detail").select_option("module")
+    expect(page.locator("g.node", has_text="chunkstore.").first).to_be_visible()
+    page.locator("vscode-checkbox").click()
+    expect(page.locator("section.path")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Level of detail")).to_have_value("module")
+    expect(page.locator("section.path tbody tr").first).to_be_visible()
+    expect(page.locator(".summary h2")).to_contain_text("Write request failed")
+
+
+def test_the_keyboard_alone_finds_a_box_and_shows_its_source(browse, expect):
+    page = browse("text=Write+request+failed")
+    expect(page.locator("g.node").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("mark_deleted")
+    expect(page.locator("g.node.match")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator("g.node.selected")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    expect(page.locator(".source h3")).to_contain_text("index.py")
+    selected = page.locator("g.node.selected").get_attribute("data-id")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("g.node.selected")).not_to_have_attribute("data-id", selected)
+
+
+def test_effects_are_what_the_causes_are_not(browse, expect):
+    page = browse("function=chunkstore.client%3AClient.delete")
+    expect(page.locator("g.node").first).to_be_visible()
+    page.get_by_role("button", name="Effects").click()
+    expect(page.locator("g.node", has_text="mark_deleted").first).to_be_visible()
+
+
+def test_the_critical_path_adds_up_to_its_title(browse, expect):
+    page = browse("view=path&text=Write+request+failed")
+    expect(page.locator(".segments tbody tr").first).to_be_visible()
+    expect(page.locator(".sentence")).to_contain_text(re.compile(r"\d+ segments"))
+
+
+def test_the_diff_names_the_function_that_became_slower(browse, expect):
+    page = browse("view=diff&before=before&after=after")
+    expect(page.locator(".finding .sentence")).to_contain_text("ChunkIndex.lookup")
+    first = page.locator(".diff-rows tbody tr").first
+    expect(first).to_contain_text("ChunkIndex.lookup")
+    expect(first).to_have_class(re.compile("slower"))
+    first.click()
+    expect(page.locator("g.node.selected")).to_contain_text("ChunkIndex.lookup")
+    expect(page.locator(".source h3")).to_contain_text("index.py")
+
+
+def test_compared_requests_are_ranked_and_shown_as_one_graph(browse, expect):
+    page = browse("view=compare&before=shop-before&after=shop-after")
+    row = page.locator(".compare-rows tbody tr").first
+    expect(row).to_contain_text("slower")
+    expect(row).to_contain_text("p < 0.001")
+    expect(row).to_have_class(re.compile("selected"))
+    expect(page.locator(".finding .sentence")).to_contain_text("1 slower of 20 requests before and 20 after")
+    expect(page.locator("g.flow-call.sure", has_text="Stock.lookup")).to_be_visible()
+    page.locator(".facts li", has_text="Stock.lookup").get_by_role("button").click()
+    expect(page.locator(".source h3")).to_contain_text("stock.py")
+
+
+def test_the_keyboard_alone_goes_through_compared_requests(browse, expect):
+    page = browse("view=compare&before=before&after=after")
+    rows = page.locator(".compare-rows tbody tr")
+    expect(rows.nth(1)).to_be_visible()
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(rows.nth(1)).to_have_attribute("aria-current", "true")
+    title = page.locator(".category h2").inner_text()
+    page.reload()
+    expect(page.locator(".category h2")).to_have_text(title)
+    page.keyboard.press("/")
+    page.keyboard.type("no such request")
+    expect(rows).to_have_count(0)
+
+
+def test_compared_requests_fit_a_narrow_window(browse, expect):
+    page = browse("view=compare&before=before&after=after", width=420, height=800)
+    expect(page.locator(".compare-rows tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_flow_is_folded_and_its_significant_calls_are_as_the_slider_says(browse, expect):
+    page = browse("view=compare&before=before&after=after")
+    boxes = page.locator("g.flow-call")
+    expect(page.locator("g.flow-call.equal").first).to_be_visible()
+    expect(page.locator("svg.minimap")).to_be_visible()
+    summary = page.locator(".significance summary")
+    marked = summary.inner_text()
+    summary.click()
+    expect(page.locator(".threshold p")).to_contain_text("p ≤ 0.05")
+    chance = page.get_by_role("slider", name="Chance in")
+    chance.fill("0")
+    expect(page.locator(".threshold p")).to_contain_text("p ≤ 0.000001")
+    assert summary.inner_text() != marked
+    chance.fill("7")
+    expect(summary).to_have_text(marked)
+    folded = boxes.count()
+    page.locator("g.flow-call.equal").first.press("Enter")
+    page.wait_for_function("folded => document.querySelectorAll('g.flow-call').length > folded", arg=folded)
+    page.keyboard.press("x")
+    expect(boxes).to_have_count(folded)
+    page.keyboard.press("]")
+    expect(page.locator("g.flow-call.selected")).to_have_class(re.compile("sure"))
+
+
+def test_side_by_side_keeps_the_anchor_level_and_lines_lead_from_call_to_call(browse, expect):
+    page = browse("view=compare&before=before&after=after")
+    page.locator("g.flow-call").first.wait_for()
+    page.keyboard.press("]")
+    page.keyboard.press("a")
+    page.keyboard.press("m")
+    expect(page.get_by_role("radio", name="Side by side")).to_have_attribute("aria-checked", "true")
+    before, after = (page.locator(f".pane.{side} g.flow-call.anchor .box").last for side in ("before", "after"))
+    expect(after).to_be_visible()
+    for _ in range(2):
+        one, other = before.bounding_box(), after.bounding_box()
+        assert abs(one["y"] - other["y"]) < 0.5 and abs(one["height"] - other["height"]) < 0.5
+        page.keyboard.press("+")
+    expect(page.locator("path.correspondence.strong").first).to_be_attached()
+    page.reload()
+    expect(page.locator(".pane.before g.flow-call").first).to_be_visible()
+
+
+def test_an_animation_names_two_states_and_nothing_between(browse, expect):
+    page = browse("view=compare&before=before&after=after&flows=animation")
+    scrubber = page.get_by_role("slider", name="From before to after")
+    expect(page.locator(".side-word")).to_have_text("− before")
+    scrubber.fill("0.5")
+    expect(page.locator(".between-word")).to_be_visible()
+    expect(page.locator(".side-word")).to_have_count(0)
+    expect(page.locator(".flow-labels text")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.locator("g.flow-call").first.focus()
+    page.keyboard.press(".")
+    page.keyboard.press(".")
+    expect(page.locator(".side-word")).to_have_text("+ after")
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".between-word")).to_be_visible()
+
+
+def test_a_stretch_is_measured_between_two_calls(browse, expect):
+    page = browse("view=compare&before=shop-before&after=shop-after")
+    page.locator("g.flow-call", has_text="app.order").wait_for()
+    page.get_by_role("button", name="Measure an interval").click()
+    page.locator("g.flow-call", has_text="app.order").click()
+    page.locator("g.flow-call", has_text="Stock.lookup").click()
+    expect(page.locator(".stretch")).to_contain_text(re.compile(r"order to the end of \S*lookup:\s.* → .* ms \(\+"))
+    expect(page.locator("g.flow-call.measured")).to_have_count(3)
+
+
+def test_suspects_are_ranked_with_their_reasons(browse, expect):
+    page = browse("view=suspects&before=shop-before&after=shop-after")
+    row = page.locator(".suspect-rows tbody tr", has_text="Stock.lookup")
+    expect(row.first).to_contain_text("p < 0.001")
+    row.first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".source h3")).to_contain_text("stock.py")
+    page.keyboard.press("Escape")
+    expect(page.locator(".side h3")).to_contain_text("Stock.lookup")
+    expect(page.locator(".evidence").first).to_contain_text("20 and 20 requests")
+    page.locator(".evidence").first.get_by_role("button", name="show the causes of an example").click()
+    expect(page.locator("g.node", has_text="Stock.lookup").first).to_be_visible()
+
+
+def test_a_suspects_example_is_walked_from_and_shown_on_the_timeline(browse, expect):
+    page = browse("view=suspects&before=shop-before&after=shop-after")
+    row = page.locator(".suspect-rows tbody tr", has_text="Stock.lookup")
+    row.first.focus()
+    page.keyboard.press("w")
+    expect(page.locator(".walk-bar .walk-title")).to_contain_text("Stock.lookup")
+    page.get_by_role("button", name="End the walk").click()
+    page.locator(".evidence").first.get_by_role("button", name="show on the timeline").click()
+    expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"view=timeline.*from=\d+&to=\d+"))
+    # There `w` zooms, and a walk begins by W.
+    page.locator(".timeline-canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("w")
+    expect(page.locator(".walk-bar")).to_have_count(0)
+    expect(page.locator(".timeline-said")).to_contain_text("self time")  # the call that is selected is known
+    page.keyboard.press("W")
+    expect(page.locator(".walk-bar .walk-title")).to_be_visible()
+
+
+def test_suspects_fit_a_narrow_window(browse, expect):
+    page = browse("view=suspects&before=before&after=after", width=420, height=800)
+    expect(page.locator(".suspect-rows tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_patterns_are_ranked_with_what_they_call_and_what_follows(browse, expect):
+    page = browse("view=patterns&run=after")
+    rows = page.locator(".pattern-rows tbody tr")
+    expect(rows.nth(1)).to_be_visible()
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(rows.nth(1)).to_have_attribute("aria-current", "true")
+    expect(page.locator(".side h3").first).to_have_text(rows.nth(1).locator(".name").inner_text())
+    expect(page.locator(".outline li").nth(1)).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.querySelectorAll('.outline li')[1]).paddingLeft") == "14px"
+    page.locator(".outline button").first.click()
+    expect(page.locator(".source h3")).to_contain_text(".py:")
+
+
+def test_patterns_fit_a_narrow_window(browse, expect):
+    page = browse("view=patterns&run=after", width=420, height=800)
+    expect(page.locator(".pattern-rows tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_timeline_shows_strands_zooms_and_leads_to_the_source(browse, expect):
+    page = browse("view=timeline&run=after")
+    canvas = page.locator(".timeline-canvas[data-whole]")
+    expect(canvas).to_be_visible()
+    said = page.locator("#timeline-summary")
+    expect(said).to_contain_text("Busiest")
+    whole = said.inner_text()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    for _ in range(4):
+        page.mouse.wheel(0, -400)
+    expect(said).not_to_have_text(whole)
+    expect(page).to_have_url(re.compile(r"from=\d+&to=\d+"))
+    page.keyboard.press("0")
+    expect(said).to_have_text(whole)
+    page.get_by_role("button", name="Zoom in (+)").click()
+    expect(said).not_to_have_text(whole)
+    page.get_by_role("button", name="Show all (0)").click()
+    expect(said).to_have_text(whole)
+    # The first thread's outermost call: below the axis and its process' name.
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 24 + 22 + 6)
+    expect(page.locator(".timeline-said")).to_contain_text("MainThread of chunkstore.scenario")
+    expect(page.locator(".source h3")).to_contain_text(".py:")
+    page.keyboard.press("Escape")
+    canvas.focus()
+    first = page.locator(".timeline-said span").inner_text()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".timeline-said span")).not_to_have_text(first)
+    page.get_by_role("button", name="Show its causes").click()
+    expect(page.locator("g.node").first).to_be_visible()
+
+
+def test_the_timeline_fits_a_narrow_window_and_lights_up_what_is_searched_for(browse, expect):
+    page = browse("view=timeline&run=after&search=lookup", width=420, height=800)
+    expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
+    expect(page.locator(".search output")).to_have_text(re.compile(r"^[\d,]+$"))
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_search_in_the_timeline_goes_through_the_whole_run(browse, expect):
+    page = browse("view=timeline&run=failed-write&from=1&to=1000")
+    expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
+    page.keyboard.press("/")
+    page.locator("#search").fill("Write request failed")
+    tools = page.locator(".timeline-tools")
+    expect(tools).to_contain_text("log line")
+    total = page.locator(".search output").inner_text()
+    page.locator(".timeline-canvas").focus()
+    page.keyboard.press("n")
+    expect(page.locator(".search output")).to_have_text(f"1 of {total}")
+    expect(page.locator(".timeline-said")).to_contain_text("Write request failed")
+    page.keyboard.press("Shift+N")
+    expect(page.locator(".search output")).to_have_text(f"{total} of {total}")
+
+
+def test_nothing_found_says_what_to_do(browse, expect):
+    page = browse("text=no+such+message+anywhere")
+    said = page.locator(".empty p, .notice.error").first
+    expect(said).to_be_visible()
+    assert len(said.inner_text()) > 20
+
+
+def test_it_fits_a_narrow_window(browse, expect):
+    page = browse("text=Write+request+failed", width=420, height=800)
+    expect(page.locator(".step").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.pictures
+def test_pictures_for_people(browse, expect):
+    """Kept in artifacts/, to be looked at; small ones of the docs in the folder that CLEW_PICTURES names (`make pictures`)."""
+    folder = Path(__file__).parents[3] / "artifacts"
+    folder.mkdir(exist_ok=True)
+    small = os.environ.get("CLEW_PICTURES")
+    for dark in (False, True):
+        theme = "dark" if dark else "light"
+        for name, state, ready in PICTURES:
+            page = browse(state, dark=dark, **({"width": 1000, "height": 620} if small else {}))
+            expect(page.locator(ready).first).to_be_visible()
+            page.wait_for_timeout(1500 if small else 400)
+            page.screenshot(path=str(folder / f"browser-{name}-{theme}.png"))
+            if small and name not in NOT_IN_DOCS:
+                keep_small(page.screenshot(), Path(small) / f"{name}-{theme}.png")
+
+
+NOT_IN_DOCS = ("why-critical-path", "why-modules", "sides")
+COLOURS = 96
+
+
+def keep_small(picture, file):
+    """With few colours, which is a third of the bytes and looks the same."""
+    from PIL import Image
+
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
+def test_a_guide_asks_and_tells_what_it_found_step_by_step(browse, expect):
+    page = browse("view=wizard")
+    expect(page.locator(".choice")).to_have_count(3)
+    page.keyboard.press("1")
+    for _question in range(3):
+        expect(page.locator(".guide .asked")).to_be_visible()
+        page.keyboard.press("1")
+        page.wait_for_timeout(300)
+    expect(page.locator(".step-found")).to_have_count(5)
+    expect(page.locator(".saved")).to_contain_text("errors.py")
+    page.locator(".step-found", has_text="Causes of the error").get_by_text("Show it in the panel").click()
+    expect(page.locator(".step").first).to_be_visible()
+    page.go_back()
+    expect(page.locator(".step-found")).to_have_count(5)
+
+
+def test_where_an_answer_leads_nowhere_a_guide_says_why_and_goes_back_to_the_question(browse, expect):
+    page = browse("view=wizard&analysis=errors")
+    page.locator(".guide .choice", has_text="before").first.click()
+    said = page.locator(".guide .notice")
+    expect(said).to_contain_text("Run before has no log line of level WARNING or above")
+    expect(said.locator("code")).to_have_text("clew run --spec")
+    page.locator(".guide .answers button", has_text="before").first.click()
+    expect(page.locator(".guide .choice", has_text="failed-write")).to_be_visible()
+
+
+def test_code_that_a_guide_leads_to_keeps_its_indentation(browse, expect):
+    page = browse("view=wizard&analysis=regression")
+    for _question in range(3):
+        expect(page.locator(".guide .asked")).to_be_visible()
+        page.keyboard.press("1")
+        page.wait_for_timeout(300)
+    expect(page.locator(".step-found")).to_have_count(4)
+    shown = page.locator("td.code").evaluate_all("cells => cells.map(cell => cell.innerText)")
+    assert any(line.startswith("    ") for line in shown), shown
+
+
+def test_a_guide_fits_a_narrow_window(browse, expect):
+    page = browse("view=wizard&analysis=path&answer=", width=520, dark=True)
+    page.keyboard.press("1")
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.screenshot(path="artifacts/guide-narrow.png")

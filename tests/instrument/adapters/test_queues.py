@@ -1,0 +1,335 @@
+"""Queues: the put of an item, and no other, is the cause of its get."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from clew.records.format.event import FLAG_AMBIGUOUS, Kind
+
+# The hooks written in C, and those written in Python.
+both = pytest.mark.parametrize("record", ["c"], indirect=True)
+
+
+@both
+def test_each_item_comes_from_its_own_producer(record):
+    run = record(
+        """
+        import queue, threading
+
+        def produce_a(jobs):
+            for number in range(3): jobs.put(("a", number))
+        def produce_b(jobs):
+            for number in range(3): jobs.put(("b", number))
+        def from_a(item): pass
+        def consume(jobs):
+            for _ in range(6):
+                item = jobs.get()
+                print(item[0])
+
+        jobs = queue.Queue()
+        for name, produce in (("A", produce_a), ("B", produce_b)):
+            threading.Thread(target=produce, args=(jobs,), name=name).start()
+        consume(jobs)
+        """
+    )
+    producers = [source.strand.lower() for source, target in run.pairs() if target.channel == "queue"]
+    assert producers == run.stdout.split()
+    assert run.edges("queue") == Counter(
+        {("queue", "A/produce_a", "MainThread/consume"): 3, ("queue", "B/produce_b", "MainThread/consume"): 3}
+    )
+
+
+@pytest.mark.parametrize("item", ["None", "1", "'x'", "item"])
+@both
+def test_the_same_object_twice_keeps_its_order(record, item):
+    run = record(
+        f"""
+        import queue
+
+        item = object()
+        def first(jobs): jobs.put({item})
+        def second(jobs): jobs.put({item})
+        def take_first(jobs): jobs.get()
+        def take_second(jobs): jobs.get()
+
+        jobs = queue.Queue()
+        first(jobs); second(jobs); take_first(jobs); take_second(jobs)
+        """
+    )
+    assert run.edges() == Counter(
+        {
+            ("queue", "MainThread/first", "MainThread/take_first"): 1,
+            ("queue", "MainThread/second", "MainThread/take_second"): 1,
+        }
+    )
+
+
+@both
+def test_lifo_and_priority_queues_hand_out_in_their_own_order(record):
+    run = record(
+        """
+        import queue
+
+        def low(jobs): jobs.put(1)
+        def high(jobs): jobs.put(2)
+        def take_lifo(jobs): return jobs.get()
+        def take_priority(jobs): return jobs.get()
+
+        lifo, priority = queue.LifoQueue(), queue.PriorityQueue()
+        low(lifo); high(lifo)
+        assert take_lifo(lifo) == 2
+        high(priority); low(priority)
+        assert take_priority(priority) == 1
+        same = queue.LifoQueue()
+        low(same); low(same); high(same)
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter(
+        {
+            ("queue", "MainThread/high", "MainThread/take_lifo"): 1,
+            ("queue", "MainThread/low", "MainThread/take_priority"): 1,
+        }
+    )
+
+
+@both
+def test_the_same_object_twice_in_a_priority_queue_is_marked_ambiguous(record):
+    run = record(
+        """
+        import queue
+
+        jobs = queue.PriorityQueue()
+        jobs.put(1); jobs.put(1); jobs.put(2)
+        jobs.get(); jobs.get(); jobs.get()
+        """
+    )
+    flags = [placed.event.extension.flags & FLAG_AMBIGUOUS for placed in run.of(Kind.RECEIVE)]
+    assert [bool(flag) for flag in flags] == [True, False, False]
+
+
+@both
+def test_a_queue_that_drops_duplicates_has_no_edge_for_what_it_dropped(record):
+    run = record(
+        """
+        import queue
+
+        class UniqueQueue(queue.Queue):
+            def _init(self, maxsize): self.queue = set()
+            def _put(self, item): self.queue.add(item)
+            def _get(self): return self.queue.pop()
+
+        class Item:
+            def __eq__(self, other): return True
+            def __hash__(self): return 1
+
+        def kept(jobs): jobs.put(Item())
+        def dropped(jobs): jobs.put(Item())
+        def after(jobs): jobs.put(Item())
+        def take(jobs): jobs.get()
+
+        jobs = UniqueQueue()
+        kept(jobs); dropped(jobs); take(jobs)
+        after(jobs); take(jobs)
+        assert jobs.empty()
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter(
+        {("queue", "MainThread/kept", "MainThread/take"): 1, ("queue", "MainThread/after", "MainThread/take"): 1}
+    )
+
+
+@both
+def test_what_was_put_behind_the_queues_back_has_no_edge(record):
+    run = record(
+        """
+        import queue
+
+        def put(jobs, item): jobs.put(item)
+        def take(jobs): return jobs.get()
+        def take_known(jobs): return jobs.get()
+
+        jobs = queue.Queue()
+        put(jobs, 1)
+        jobs.queue.clear()
+        jobs.queue.append(1); jobs.queue.append(1)
+        take(jobs)
+        put(jobs, 2)
+        take(jobs); assert take_known(jobs) == 2
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter({("queue", "MainThread/put", "MainThread/take_known"): 1})
+
+
+@both
+def test_subclasses_and_queues_imported_by_name_are_seen(record):
+    run = record(
+        """
+        from queue import Empty, Full, LifoQueue, Queue
+
+        class Logged(Queue):
+            def _put(self, item): super()._put(("wrapped", item))
+            def _get(self): return super()._get()[1]
+
+        def put(jobs): jobs.put_nowait("x")
+        def take(jobs): assert jobs.get_nowait() == "x"
+
+        jobs = Logged(1)
+        put(jobs)
+        try: jobs.put_nowait("y")
+        except Full: pass
+        take(jobs)
+        try: jobs.get(timeout=0.01)
+        except Empty: pass
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges() == Counter({("queue", "MainThread/put", "MainThread/take"): 1})
+
+
+@both
+def test_simple_queues_carry_their_causes(record):
+    run = record(
+        """
+        import queue, inspect
+
+        def first(jobs): jobs.put(None)
+        def second(jobs): jobs.put_nowait(None)
+        def take_first(jobs): assert jobs.get() is None
+        def take_second(jobs): assert jobs.get_nowait() is None
+
+        jobs = queue.SimpleQueue()
+        first(jobs); second(jobs); take_first(jobs); take_second(jobs)
+        for given, named in [((True, 0.1), {}), ((), {"timeout": 0.1}), ((False, None), {}), ((), {"block": False})]:
+            try: print(jobs.get(*given, **named))
+            except queue.Empty: pass
+        print(type(jobs), jobs.qsize(), jobs.empty(), queue.SimpleQueue[int])
+        """
+    )
+    assert run.stdout == "<class '_queue.SimpleQueue'> 0 True _queue.SimpleQueue[int]\n"
+    assert run.edges() == Counter(
+        {
+            ("queue", "MainThread/first", "MainThread/take_first"): 1,
+            ("queue", "MainThread/second", "MainThread/take_second"): 1,
+        }
+    )
+
+
+@both
+def test_a_failing_put_raises_the_same_and_leaves_no_edge(record):
+    run = record(
+        """
+        import queue, traceback
+
+        def put(jobs, item): jobs.put(item)
+        def take(jobs): return jobs.get()
+
+        jobs = queue.PriorityQueue()
+        put(jobs, 1)
+        try: put(jobs, "x")
+        except TypeError as error: print(error)
+        assert take(jobs) in (1, "x")
+        """
+    )
+    assert run.stdout == "'<' not supported between instances of 'str' and 'int'\n"
+    # The heap appends before it compares: what it holds now came in by a failed call.
+    assert run.edges() in (Counter(), Counter({("queue", "MainThread/put", "MainThread/take"): 1}))
+
+
+@both
+def test_asyncio_queues_join_put_and_get_across_tasks(record):
+    run = record(
+        """
+        import asyncio
+
+        async def produce_a(jobs):
+            for _ in range(2): await jobs.put(None)
+        async def produce_b(jobs):
+            for _ in range(2): jobs.put_nowait(None)
+        async def consume(jobs):
+            for _ in range(4): await jobs.get()
+
+        async def main():
+            jobs = asyncio.Queue(1)
+            lifo = asyncio.LifoQueue()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(produce_a(jobs), name="a")
+                group.create_task(produce_b(lifo), name="b")
+                group.create_task(consume_two(jobs), name="jobs")
+                group.create_task(consume_two(lifo), name="lifo")
+
+        async def consume_two(jobs):
+            await jobs.get()
+            await jobs.get()
+
+        asyncio.run(main())
+        """
+    )
+    assert run.code == 0, run.stderr
+    assert run.edges("asyncio.queue") == Counter(
+        {
+            ("asyncio.queue", "a/produce_a", "jobs/consume_two"): 2,
+            ("asyncio.queue", "b/produce_b", "lifo/consume_two"): 2,
+        }
+    )
+
+
+@pytest.mark.parametrize("record", ["c"], indirect=True)
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_a_join_depends_on_the_work_of_all_and_no_worker_on_another(record, how):
+    threads = """
+        import queue, threading
+
+        def work(jobs): jobs.get(); jobs.task_done()
+        def wait_for_all(jobs): jobs.join()
+        def wait_for_nothing(jobs): jobs.join()
+
+        jobs = queue.Queue()
+        wait_for_nothing(jobs)
+        for _ in range(2): jobs.put(None)
+        workers = [threading.Thread(target=work, args=(jobs,), name=name) for name in "ab"]
+        for worker in workers: worker.start(); worker.join()
+        wait_for_all(jobs)
+        """
+    tasks = """
+        import asyncio
+
+        async def work(jobs): await jobs.get(); jobs.task_done()
+        async def wait_for_all(jobs): await jobs.join()
+        async def wait_for_nothing(jobs): await jobs.join()
+
+        async def main():
+            jobs = asyncio.Queue()
+            await wait_for_nothing(jobs)
+            for _ in range(2): jobs.put_nowait(None)
+            for name in "ab": await asyncio.create_task(work(jobs), name=name)
+            await wait_for_all(jobs)
+
+        asyncio.run(main())
+        """
+    run = record(threads if how == "threads" else tasks)
+    assert run.code == 0, run.stderr
+    done = [(source, target) for source, target in run.pairs() if target.channel == "queue.done"]
+    # Each worker's own scope takes its work and that of the scopes before; the worker goes on without.
+    assert [(source.strand, target.strand, target.event.kind) for source, target in done] == [
+        (name, name, Kind.SCOPE_BEGIN) for name in "ab"
+    ]
+    syncs = [placed for placed in run.of(Kind.ACQUIRE) if placed.channel == "queue.done"]
+    assert sorted((placed.strand, placed.function) for placed in syncs) == sorted(
+        [("b", "work"), ("MainThread" if how == "threads" else "Task-1", "wait_for_all")]
+    )
+    released = [placed for placed in run.of(Kind.RELEASE) if placed.channel == "queue.done"]
+    by_key = {placed.key: placed for placed in released}
+    (last,) = [placed for placed in syncs if placed.function == "wait_for_all"]
+    assert by_key[last.key].strand == "b"
+    (chain,) = [placed for placed in syncs if placed.strand == "b"]
+    assert chain.key != last.key
+    assert [placed.strand for placed in released if placed.key == chain.key] == ["a", "b"]
+    inside = [placed.event.kind for placed in run.events if placed.strand == "b" and placed.channel == "queue.done"]
+    assert inside == [
+        *(Kind.SEND, Kind.SCOPE_BEGIN, Kind.ACQUIRE, Kind.RELEASE, Kind.RELEASE, Kind.SCOPE_END),
+    ]

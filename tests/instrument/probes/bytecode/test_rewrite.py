@@ -1,0 +1,115 @@
+"""The code that rewriting makes: jumps and constants of any size, and all that code objects say of themselves."""
+
+from __future__ import annotations
+
+import ast
+import types
+
+import pytest
+
+from clew.instrument.probes.bytecode.rewrite import Probes, is_function, parameters, rewrite
+
+
+def test_more_constants_than_a_byte_can_number(trace):
+    items = ", ".join(f"x + {number}.5" for number in range(700))
+    source = f"def f(x):\n    return [{items}]\nresult = f(1)"
+    assert trace.load(source)["result"] == trace.load(source, traced=False)["result"]
+    assert trace.take() == ["ENTER f", "EXIT f"]
+
+
+@pytest.mark.parametrize("length", [1, 15, 20, 25, 30, 60, 250, 3000])
+def test_jumps_that_grow_beyond_their_prefixes(trace, length):
+    body = "\n".join(f"        if n == {number}: yield n" for number in range(length))
+    source = f"def g(m):\n    for n in range(m):\n        if n < 0: continue\n{body}\n"
+    source += "    else:\n        yield -1\nresult = list(g(5))"
+    assert trace.load(source)["result"] == trace.load(source, traced=False)["result"]
+    log = trace.take()
+    assert log.count("SUSPEND g") == log.count("RESUME g") == min(length, 5) + 1
+    assert log[-1] == "EXIT g"
+
+
+def test_code_that_begins_with_a_prefix(trace):
+    names = [f"v{number}" for number in range(300)]
+    inner = "def g(): return " + " + ".join(names)
+    assigned = "; ".join(f"{name} = 1" for name in names)
+    source = f"def f(x):\n    {assigned}\n    {inner}\n    return g() + x\nresult = f(1)"
+    assert trace.load(source)["result"] == 301
+    assert trace.take() == ["ENTER f", "ENTER f.g", "EXIT f.g", "EXIT f"]
+
+
+def test_the_rewritten_code_says_what_the_old_one_said(trace):
+    def f(a, *b, c=1, **d):
+        def g():
+            return a
+
+        return g
+
+    before, after = f.__code__, trace.rewrite(f.__code__)
+    for name in (
+        "co_flags",
+        "co_freevars",
+        "co_cellvars",
+        "co_varnames",
+        "co_firstlineno",
+        "co_name",
+        "co_qualname",
+        "co_filename",
+    ):
+        assert getattr(after, name) == getattr(before, name)
+    assert after.co_stacksize <= before.co_stacksize + 2
+    assert after == after.replace() and hash(after) == hash(after.replace())
+
+
+def test_functions_that_no_one_chose_stay_the_same_objects():
+    code = compile("def f():\n    def g(): pass\n", "x", "exec")
+    assert rewrite(code, lambda found: None, lambda site, kind: None) is code
+
+
+def test_is_function_holds_for_functions_and_not_for_class_bodies_or_comprehensions():
+    tree = "class C:\n    x = [i for i in ()]\n    def m(self): return (i for i in ()), lambda: 0\n"
+    seen = {}
+
+    def walk(code):
+        seen[code.co_name] = is_function(code)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                walk(constant)
+
+    walk(compile(ast.parse(tree), "x", "exec"))
+    assert {name for name, is_one in seen.items() if is_one} == {"m", "<lambda>"}
+
+
+def test_deleted_parameters_are_known():
+    def f(a, b, *c, d, **e):
+        del a
+        try:
+            pass
+        except KeyError as b:
+            print(b)
+        return lambda: (d, c)
+
+    found = parameters(f.__code__)
+    assert list(found) == ["a", "b", "d", "c", "e"]
+    assert [name for name in found if found[name].deletable] == ["a", "b"]
+    assert [name for name in found if found[name].in_cell] == ["d", "c"]
+
+
+def test_a_site_is_made_before_those_nested_in_it(trace):
+    trace.rewrite(compile("def a():\n    def b(): pass\ndef c(): pass\n", "x", "exec"))
+    assert trace.names[1:] == ["a", "a.b", "c"]
+
+
+def test_probes_of_one_function_share_its_site():
+    made = []
+
+    def make_probe(site, kind):
+        made.append((site, kind.name))
+        return object()
+
+    def f(x):
+        if x:
+            return 1
+        yield 2
+
+    rewrite(f.__code__, lambda code: Probes(9), make_probe)
+    assert sorted(made) == [(9, "ENTER"), (9, "EXIT"), (9, "RESUME"), (9, "SUSPEND"), (9, "UNWIND")]

@@ -1,0 +1,45 @@
+"""Every example of docs/queries.md runs, looks at its answer, and is correctly typed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+import clew
+from tests.support.documented_queries import EXAMPLES, ROOT
+from tests.support.runs.query_run import store
+
+
+@pytest.fixture
+def names(new_run):
+    assert clew.open  # what opens runs provides what compares them
+    return {
+        "run": store(new_run("run")),
+        "before": store(new_run("before")),
+        "after": store(new_run("after"), factor=5),
+    }
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_an_example_runs(names, number):
+    for statement in ast.parse(EXAMPLES[number]).body:
+        if isinstance(statement, ast.Expr):
+            value = eval(compile(ast.Expression(statement.value), "docs/queries.md", "eval"), names)
+            if hasattr(value, "explain"):
+                assert value._repr_html_() and value.count() >= 0, ast.unparse(statement)
+        else:
+            exec(compile(ast.Module([statement], []), "docs/queries.md", "exec"), names)
+
+
+def test_the_examples_are_correctly_typed(tmp_path):
+    file = tmp_path / "examples.py"
+    prelude = "import clew\nrun, before, after = clew.open(), clew.open('before'), clew.open('after')\n"
+    file.write_text(prelude + "\n".join(EXAMPLES), encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(file)]
+    # What libraries say of their types is written for the Python that they are installed for.
+    command += ["--python-version", ".".join(map(str, sys.version_info[:2]))]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -1,0 +1,99 @@
+"""The lines of an open log, over the protocol: lens, definition and hover."""
+
+import asyncio
+import re
+
+import pytest
+from lsprotocol import types
+
+from tests.support.editor.lsp import ask, document, figures_of, hover, is_walk, lenses_of, open_file
+
+# One server serves all tests of this file.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_error_lines_of_a_log_say_why(editor, shop):
+    uri = open_file(editor, shop / "shop.log")
+    lenses = await figures_of(editor, uri)
+    lines = (shop / "shop.log").read_text().splitlines()
+    assert [number for number, *_ in lenses] == [
+        number for number, line in enumerate(lines, 1) if "ERROR" in line or "WARNING" in line
+    ]
+    for (_, title, command, argument), run in zip(lenses, ["before", "before", "after", "after"], strict=True):
+        assert re.fullmatch(r"why · [\d,]+ events · \d+ process(es)?", title)
+        assert command == "clew.why"
+        # Each line belongs to the run that wrote it.
+        assert argument["run"].endswith(f"-{run}")
+        answer = await ask(editor, "clew/slice", argument)
+        assert answer["chain"][0]["title"] in {
+            "ERROR Order failed: item 17 is sold out", "WARNING audit: only 19 of 20 orders were served"
+        }  # fmt: skip
+        assert title.startswith(f"why · {answer['numbers']['events']} events · {answer['numbers']['processes']} ")
+
+
+async def test_a_line_that_no_run_wrote_says_so(editor, shop, tmp_path):
+    (tmp_path / "other.log").write_text("2001-01-01 00:00:00,000 ERROR shop Order failed: item 17 is sold out\n")
+    uri = open_file(editor, tmp_path / "other.log")
+    assert [lens[1:] for lens in await figures_of(editor, uri)] == [("not written by a recorded run", "", None)]
+    assert await hover(editor, uri, 1) == ""
+
+
+async def walks_of(editor, uri):
+    """What each lens that walks, resolved, begins at; None where it has no command."""
+    found = [await editor.code_lens_resolve_async(lens) for lens in await lenses_of(editor, uri) if is_walk(lens)]
+    return [lens.command and (lens.command.command, lens.command.arguments[0]) for lens in found]
+
+
+async def test_a_walk_begins_at_the_lens_of_an_error_line(editor, shop, tmp_path):
+    uri = open_file(editor, shop / "shop.log")
+    walks = await walks_of(editor, uri)
+    assert len(walks) == 4
+    for (command, argument), run in zip(walks, ["before", "before", "after", "after"], strict=True):
+        assert command == "clew.walk.start" and argument["run"].endswith(f"-{run}")
+        card = (await ask(editor, "clew/walk", argument))["card"]
+        assert card["title"].startswith(("ERROR Order failed", "WARNING audit: only 19"))
+    (tmp_path / "foreign.log").write_text("2001-01-01 00:00:00,000 ERROR shop Order failed: item 17 is sold out\n")
+    assert await walks_of(editor, open_file(editor, tmp_path / "foreign.log")) == [None]
+
+
+async def test_any_line_of_a_log_leads_to_its_logging_call(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop.log")
+    for words, file, call in (
+        ("Order failed", "shop/app.py", "log.error"),
+        ("is sold out", "shop/stock.py", "log.info"),
+        ("audit: only", "shop/audit.py", "log.warning"),
+    ):
+        row = line_of("shop.log", words) - 1
+        place = await editor.text_document_definition_async(
+            types.DefinitionParams(document(uri), types.Position(row, 30))
+        )
+        assert (place.uri, place.range.start.line + 1) == ((shop / file).as_uri(), line_of(file, call))
+
+
+async def test_a_hover_on_a_log_line_shows_the_head_of_the_chain(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop.log")
+    text = await hover(editor, uri, line_of("shop.log", "Order failed"))
+    assert "**shop.app / order 17**" in text and "in run before, app.py:" in text
+    assert "1. Stock.lookup (item 17) used what Stock.mark\\_sold defined" in text
+    assert "[Walk from here](command:clew.walk.start?" in text
+
+
+async def test_walking_is_switched_off(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop.log")
+    app = open_file(editor, shop / "shop/app.py")
+    try:
+        editor.set_configuration({"clew": {"walk": {"enabled": False}}})
+        editor.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
+        async with asyncio.timeout(20):
+            while await walks_of(editor, uri):
+                await asyncio.sleep(0.02)
+        assert "clew.walk" not in await hover(editor, uri, line_of("shop.log", "Order failed"))
+        assert "clew.walk" not in await hover(editor, app, line_of("shop/app.py", "def check"))
+    finally:
+        editor.set_configuration({"clew": {}})
+        editor.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
+
+
+async def test_log_position_after_the_end_has_no_answer(editor, shop):
+    uri = open_file(editor, shop / "shop.log")
+    assert await hover(editor, uri, 10_000) == ""

@@ -1,0 +1,87 @@
+"""What the critical path view tells besides the path: causes of waits, slack, near branches and what-if."""
+
+import json
+
+import pytest
+
+from clew.records.errors import ClewError
+from clew.server import handlers
+from clew.server.protocol.codec import decode, encode
+from clew.server.protocol.registry import METHODS
+from clew.server.protocol.shared import Target
+from clew.server.protocol.views.critical_path import CriticalPathParams, WhatIfParams
+from clew.server.session.session import Cancelled, Task
+from clew.server.views import critical_path
+
+AUDIT = Target(text="audit")
+
+
+def ask(session, method, params, task=None):
+    """Through JSON, as every client gets it."""
+    data = json.loads(json.dumps(handlers.answer(session, method, encode(params), task)))
+    return decode(METHODS[method].result, data)
+
+
+@pytest.fixture
+def path(session):
+    return ask(session, "clew/criticalPath", CriticalPathParams(AUDIT, run="before"))
+
+
+def test_each_wait_says_what_for_and_who_ended_it(path):
+    waits = {segment.waitFor for segment in path.segments if segment.waitNs}
+    # The sweeper is started and joined, then a process is started for the audit.
+    assert {"start of a thread", "join of a thread", "start of a child process"} <= waits
+    joined = next(segment for segment in path.segments if segment.waitFor == "join of a thread")
+    assert joined.label == "shop.app:main" and joined.waitWhy.startswith("ended by ")
+    assert all(segment.waitFor == "" for segment in path.segments if not segment.waitNs)
+
+
+def test_what_is_on_the_path_has_no_slack_and_all_work_is_counted(session, path):
+    beside = {slack.label: slack for slack in path.beside}
+    on_path = {segment.label for segment in path.segments if segment.selfNs}
+    assert on_path <= set(beside) and all(beside[label].slackNs == 0 for label in on_path)
+    assert all(
+        beside[segment.label].workNs >= segment.selfNs * (1 - 1e-9) for segment in path.segments if segment.selfNs
+    )
+    told = [slack.slackNs for slack in path.beside if slack.slackNs is not None]
+    assert told == sorted(told) and path.hiddenBeside == 0
+    assert beside["shop.stock:Stock.lookup"].location.path.endswith("stock.py")
+
+
+def test_branches_come_with_the_nearest_first(path):
+    slacks = [branch.slackNs for branch in path.branches]
+    assert slacks == sorted(slacks) and path.hiddenBranches == 0
+    assert all(branch.endNs <= branch.joinedNs for branch in path.branches)
+
+
+def test_a_faster_function_saves_no_more_than_its_work(session, path):
+    label = max((segment for segment in path.segments if segment.nodeId), key=lambda segment: segment.selfNs).label
+    saved = [
+        ask(session, "clew/whatIf", WhatIfParams(AUDIT, label, percent, run="before")) for percent in (0.0, 50.0, 100.0)
+    ]
+    assert saved[0].savedNs == 0
+    assert 0 < saved[1].savedNs <= saved[2].savedNs <= saved[2].workNs
+    assert all(one.totalNs == path.totalNs == one.afterNs + one.savedNs for one in saved)
+
+
+def test_a_slider_that_moves_walks_the_path_once(session, monkeypatch):
+    first = ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 10.0, run="before"))
+    monkeypatch.setattr(critical_path, "critical_path", None)
+    second = ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 20.0, run="before"))
+    assert second.totalNs == first.totalNs
+    with pytest.raises(TypeError):
+        ask(session, "clew/whatIf", WhatIfParams(Target(text="Order failed"), "shop.app:main", 20.0, run="before"))
+
+
+def test_a_what_if_that_cannot_be_is_refused_in_words(session):
+    with pytest.raises(ClewError, match=r"did you mean 'shop.app:main'\?"):
+        ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:mein", 10.0, run="before"))
+    with pytest.raises(ClewError, match="at most 100"):
+        ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 101.0, run="before"))
+
+
+def test_a_what_if_that_nobody_waits_for_ends(session):
+    task = Task()
+    task.cancel()
+    with pytest.raises(Cancelled):
+        ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 10.0, run="before"), task)

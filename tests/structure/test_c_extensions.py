@@ -1,0 +1,66 @@
+"""The C extensions are all known, built and used; without one of them clew says in one line what to install."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.records.extensions import ANALYSIS, RECORDING, missing
+from tests.support.extensions import extensions
+
+ROOT = Path(__file__).parents[2]
+EXTENSIONS = extensions()
+PARTS = [extension.name for extension in EXTENSIONS]
+OPTIONAL = "clew.graph.runtime._file_malloc"
+
+
+def is_built(part):
+    return importlib.util.find_spec(part) is not None
+
+
+def test_every_part_in_c_is_known():
+    folders = ("records", "instrument", "graph", "compare")
+    written = {path for folder in folders for path in (ROOT / folder).rglob("*.c")}
+    built = {ROOT / source for extension in EXTENSIONS for source in extension.sources}
+    assert built == written and len(PARTS) >= 8
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_in_c_is_built_where_the_recorder_is(part):
+    assert is_built(part) or part == OPTIONAL
+
+
+def test_what_is_looked_for_is_what_setup_builds():
+    assert {*RECORDING, *ANALYSIS} == {*PARTS} - {OPTIONAL}
+    assert all(extension.optional == (extension.name == OPTIONAL) for extension in EXTENSIONS)
+    assert missing() == ""
+
+
+MAIN = "from clew.cli.main import main; main({words})"
+IMPORTED = "import clew; clew.open"
+PYTEST = "import pytest; sys.exit(pytest.main(['--clew', '.']))"
+
+
+@pytest.mark.parametrize(
+    ("program", "without"),
+    [
+        (MAIN.format(words=["run", "x.py"]), "clew.instrument.recorder._core"),
+        (MAIN.format(words=["why"]), "clew.graph.kernel._ingest"),
+        (MAIN.format(words=["lsp"]), "clew.compare.patterns._sequitur"),
+        (IMPORTED, "clew.graph.kernel._structure"),
+        (PYTEST, "clew.instrument.recorder._core"),
+    ],
+    ids=["clew run", "clew why", "clew lsp", "import clew", "pytest --clew"],
+)
+def test_without_a_part_one_line_says_what_to_install(program, without, tmp_path):
+    source = f"import sys; sys.modules[{without!r}] = None; {program}"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
+    done = subprocess.run(
+        [sys.executable, "-c", source], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1 and not done.stdout
+    assert line.startswith("clew: ") and without in line and "apt-get install gcc python3-dev" in line

@@ -1,0 +1,147 @@
+/** Compared requests: the rows in words and bars, and two flows as one graph. */
+import { describe, expect, test } from "vitest";
+import { categoryLines, filterCategories, landmark, slowerCalls } from "../../../../src/panel/views/requests/model";
+import { probability } from "../../../../src/panel/ui/text/probability";
+import { completePair } from "../../../../src/panel/comparison/runPair";
+import type { CompareCall, CompareRow } from "../../../../src/shared/protocol";
+import { RUN } from "../../../support/samples";
+
+function row(more: Partial<CompareRow> = {}): CompareRow {
+  return {
+    category: "read:1",
+    name: "read",
+    kind: "",
+    flow: "app:serve>app:load app:load>app:disk",
+    countBefore: 40,
+    countAfter: 40,
+    expected: 40,
+    medianBeforeNs: 1e6,
+    medianAfterNs: 1e6,
+    meanBeforeNs: 1e6,
+    meanAfterNs: 1e6,
+    shiftNs: null,
+    lowNs: null,
+    highNs: null,
+    effect: null,
+    p: null,
+    costNs: 0,
+    sentence: "",
+    calls: [],
+    hiddenCalls: 0,
+    precursors: [],
+    hiddenPrecursors: 0,
+    differences: [],
+    hiddenDifferences: 0,
+    ...more,
+  };
+}
+
+function call(label: string, ownBeforeNs: number, ownAfterNs: number, channel = ""): CompareCall {
+  return {
+    label,
+    caller: "app:serve",
+    channel,
+    ownBeforeNs,
+    ownAfterNs,
+    edgeBeforeNs: 0,
+    edgeAfterNs: 0,
+    p: 0.01,
+    sentence: "",
+    location: null,
+  };
+}
+
+describe("the rows of compared requests", () => {
+  const slower = row({
+    kind: "response-time",
+    medianAfterNs: 4e6,
+    shiftNs: 3e6,
+    p: 1e-9,
+    costNs: 1.2e8,
+    calls: [call("app:disk", 1e5, 3e6)],
+  });
+  const often = row({ kind: "structural", name: "write", countBefore: 7, countAfter: 26, expected: 7, p: 0.0204 });
+
+  test("share one scale, and say in words what happened", () => {
+    const [first, second, third] = categoryLines([slower, often, row()]);
+    expect([first?.word, first?.before, first?.after]).toEqual(["slower", 0.25, 1]);
+    expect([first?.counts, first?.change, first?.factor, first?.sure]).toEqual(["40", "+3 ms", "×4.0", "p < 0.001"]);
+    expect([second?.word, second?.counts, second?.change, second?.factor, second?.sure]).toEqual([
+      "more often",
+      "7 → 26",
+      "+19",
+      "requests",
+      "p = 0.02",
+    ]);
+    expect([third?.word, third?.change, third?.factor, third?.sure, third?.cost]).toEqual(["", "", "", "", ""]);
+  });
+
+  test("of a flow that one side does not have say so", () => {
+    const [line] = categoryLines([row({ kind: "structural", countBefore: 0, expected: 0, medianBeforeNs: null })]);
+    expect([line?.word, line?.medianBefore, line?.before, line?.counts]).toEqual(["new", "–", 0, "0 → 40"]);
+  });
+
+  test("are told apart by the call that got slower, else by how the flow begins", () => {
+    expect(landmark(slower)).toBe("app.disk");
+    expect(landmark(often)).toBe("app.load … 3 calls");
+    expect(landmark(row({ flow: "app:serve>app:load app:load>app:disk app:se…" }))).toBe(
+      "app.load … more than 2 calls",
+    );
+    expect(landmark(row({ flow: "" }))).toBe("");
+  });
+
+  test("are filtered by every word, in name, flow and slower calls", () => {
+    expect(filterCategories([slower, often], "read disk")).toEqual([slower]);
+    expect(filterCategories([slower, often], "DISK")).toHaveLength(2); // the flow of both has it
+    expect(filterCategories([slower, often], "nothing")).toEqual([]);
+    expect(filterCategories([slower, often], "")).toHaveLength(2);
+  });
+});
+
+test("calls of one function count together, those that grew most first", () => {
+  const found = slowerCalls([
+    call("a:f", 100, 200),
+    call("a:g", 100, 350),
+    call("a:f", 100, 300),
+    call("a:f", 1, 2, "queue"),
+  ]);
+  expect(found.map((one) => [one.label, one.channel, one.calls, one.ownBeforeNs, one.ownAfterNs])).toEqual([
+    ["a:f", "", 2, 200, 500],
+    ["a:g", "", 1, 100, 350],
+    ["a:f", "queue", 1, 1, 2],
+  ]);
+});
+
+test("how sure a change is is said in two digits", () => {
+  expect([null, 0, 0.0009, 0.001, 0.04567].map(probability)).toEqual([
+    "",
+    "p < 0.001",
+    "p < 0.001",
+    "p = 0.001",
+    "p = 0.046",
+  ]);
+});
+
+describe("the two runs of a comparison", () => {
+  const runs = ["a", "b", "c"].map((id, index) => ({ ...RUN, id, started: index }));
+
+  test("are the two newest in the order of recording, unless named", () => {
+    expect(completePair(runs, "", { before: "", after: "" })).toEqual({ before: "b", after: "c" });
+    expect(completePair(runs, "", { before: "c", after: "" })).toEqual({ before: "c", after: "b" });
+    expect(completePair(runs, "", { before: "", after: "a" })).toEqual({ before: "c", after: "a" });
+    expect(completePair(runs.slice(0, 1), "", { before: "", after: "" })).toEqual({ before: "", after: "a" });
+  });
+
+  test("begin with the baseline, where that is another run", () => {
+    expect(completePair(runs, "a", { before: "", after: "" })).toEqual({ before: "a", after: "c" });
+    expect(completePair(runs, "c", { before: "", after: "" })).toEqual({ before: "c", after: "b" });
+    expect(completePair(runs, "c", { before: "", after: "c" })).toEqual({ before: "b", after: "c" });
+  });
+
+  test("are two also where one is asked for by its name, which stands for the newest of that name", () => {
+    const named = runs.map((run) => ({ ...run, name: run.id === "a" ? "old" : "shop" }));
+    expect(completePair(named, "", { before: "", after: "shop" })).toEqual({ before: "b", after: "shop" });
+    expect(completePair(named, "c", { before: "", after: "shop" })).toEqual({ before: "b", after: "shop" });
+    expect(completePair(named.slice(0, 1), "", { before: "", after: "old" })).toEqual({ before: "", after: "old" });
+  });
+});

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { Newest } from "../../src/shared/newest";
+
+describe("of what is asked again while it is answered", () => {
+  it("only the newest answer counts, in whichever order they come", async () => {
+    for (const order of [
+      [0, 1, 2],
+      [2, 0, 1],
+      [1, 2, 0],
+    ]) {
+      const newest = new Newest();
+      const answers: ((value: number) => void)[] = [];
+      const asked = [0, 1, 2].map((number) => newest.of(new Promise<number>((answer) => (answers[number] = answer))));
+      for (const number of order) answers[number]?.(number);
+      expect(await Promise.all(asked)).toEqual([undefined, undefined, 2]);
+    }
+  });
+
+  it("no one is told of a failure but who asked last", async () => {
+    const newest = new Newest();
+    const early = newest.of(Promise.reject(new Error("early")));
+    const late = newest.of(Promise.reject(new Error("late")));
+    await expect(early).resolves.toBeUndefined();
+    await expect(late).rejects.toThrow("late");
+  });
+
+  it("what was begun earlier is not the newest any more, nor what was forgotten", () => {
+    const newest = new Newest();
+    const early = newest.begin();
+    expect(early()).toBe(true);
+    const late = newest.begin();
+    expect([early(), late()]).toEqual([false, true]);
+    newest.forget();
+    expect([early(), late()]).toEqual([false, false]);
+  });
+
+  it("an answer to what was forgotten meanwhile is none", async () => {
+    const newest = new Newest();
+    const forgotten = newest.of(Promise.resolve(1));
+    newest.forget();
+    expect(await forgotten).toBeUndefined();
+  });
+});
