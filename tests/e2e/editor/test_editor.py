@@ -50,7 +50,8 @@ def test_the_lens_of_an_error_line_asks_why(editor, expect):
     lenses = editor.page.locator(".codelens-decoration a", has_text="why")
     expect(lenses.first).to_be_visible()
     # The error is logged after the warning that it is about, and nothing later has a lens.
-    max(lenses.all(), key=lambda lens: lens.bounding_box()["y"]).click()
+    heights = lenses.evaluate_all("lenses => lenses.map((lens) => lens.getBoundingClientRect().y)")
+    lenses.nth(heights.index(max(heights))).click()
     expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR)
 
 
