@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
         from clew.records.extensions import missing
 
         if absent := missing():
-            raise SystemExit(f"clew: {absent}") from None
+            raise ImportError(f"clew: {absent}") from None
         raise
     globals()[name] = value
     return value
