@@ -10,6 +10,8 @@ import pytest
 
 import clew
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chunkstore"
 PLANTED = Path(__file__).parent / "planted"
 ROUNDS = 60

@@ -12,6 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs/tutorial.md"
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
     import asyncio, os, socket
     import aiohttp

@@ -1,6 +1,10 @@
 """`include celery`: who asked for a task is the cause of its run in another process, and its run of who takes the result."""
 
+import pytest
+
 from clew.records.format.event import Kind
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
     import os, subprocess, sys, threading

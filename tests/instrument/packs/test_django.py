@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tests.support.programs.pack_programs import ASGI
+
+pytestmark = pytest.mark.slow
 
 SET_UP = """
     def set_up():
