@@ -53,7 +53,7 @@ static int names_trace(int fd) {
     return is_trace(path);
 }
 
-static unsigned allocations, mappings, cuts, opens, keys;
+static unsigned allocations, mappings, cuts, opens, keys, locks;
 
 int posix_fallocate64(int fd, off64_t offset, off64_t length) {
     int error = names_trace(fd) ? fault("posix_fallocate", &allocations) : 0;
@@ -106,6 +106,26 @@ int open(const char *path, int flags, ...) {
     va_end(rest);
     return open64(path, flags, mode);
 }
+
+static int set_lock(int fd, int command, void *argument, __typeof__(&fcntl) real) {
+    int error = command == F_OFD_SETLK && names_trace(fd) ? fault("fcntl", &locks) : 0;
+    if (error) {
+        errno = error;
+        return -1;
+    }
+    return real(fd, command, argument);
+}
+
+#define SET_LOCK(name)                                                                                                       \
+    int name(int fd, int command, ...) {                                                                                     \
+        va_list rest;                                                                                                        \
+        va_start(rest, command);                                                                                             \
+        void *argument = va_arg(rest, void *);                                                                               \
+        va_end(rest);                                                                                                        \
+        return set_lock(fd, command, argument, REAL(name));                                                                  \
+    }
+SET_LOCK(fcntl)
+SET_LOCK(fcntl64)
 
 int pthread_setspecific(pthread_key_t key, const void *value) {
     Dl_info caller;

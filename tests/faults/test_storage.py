@@ -101,6 +101,12 @@ def test_a_reached_quota(both, tmp_path):
     check_stopped(both(program(), plan=plan), "its quota of ", State.QUOTA)
 
 
+def test_quota_with_newest_kept_stops_recording_on_a_disk_without_locks(both, tmp_path):
+    # The recorder drops an old chunk only while it holds the lock on it: the collector may be reading that chunk.
+    plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=2 << 20, keep="newest")
+    check_stopped(both(program(), plan=plan, fault=f"fcntl:1:{errno.ENOLCK}"), "its quota of ", State.QUOTA)
+
+
 def test_a_file_size_limit(both):
     limit = "import resource, signal; resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))"
     check_stopped(both(program(limit)), os.strerror(errno.EFBIG))
