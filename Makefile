@@ -17,7 +17,7 @@ PACKAGES := api cli compare esl graph instrument query records server
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile -rs
 MINUTES ?= 10
 
-.PHONY: help setup demo test test-all test-long test-client $(PACKAGES:%=test-%) lint types imports unit journey slow sanitize sanitize-all sanitize-threads fuzz soak cpython cpython-all package packages client panel vsix sdist wheels compile-commands e2e pictures bench clean
+.PHONY: help setup demo test test-all test-long test-client $(PACKAGES:%=test-%) lint types imports unit journey slow sanitize sanitize-all sanitize-threads fuzz soak mutants cpython cpython-all package packages client panel vsix sdist wheels compile-commands e2e pictures bench clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^#[+] /{printf "\n%s\n", substr($$0, 4)} /^#help /{print "  make " substr($$0, 7)} \
@@ -123,6 +123,9 @@ fuzz: $(VENV)/.installed ## damaged traces for the reader, for MINUTES (10)
 
 soak: $(VENV)/.installed ## ten minutes of threads, tasks, executors and forks under recording
 	@$(BIN)/python benchmarks/soak.py
+
+mutants: setup ## change the product in 200 random places, and count the changes that the quick tests notice: an hour or two, in a clone
+	@$(BIN)/python tests/mutants/run.py
 
 cpython: $(VENV)/.installed ## CPython's own tests, plain and with every function recorded (all of them: make cpython-all)
 	$(SAY) "A sample of CPython's own tests, plain and recorded"
