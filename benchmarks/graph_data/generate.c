@@ -16,16 +16,16 @@ enum { SIDE, MAIN, DONE, BOOT, START, LAST };
 enum { SAME_PROCESS, OTHER_PROCESS, NETWORK, JOIN };
 enum { STORE, DAEMON, MANAGER, WORKER };
 #define STAGES 6
-#define CHAIN 10       /* main regions of a worker */
+#define CHAIN 10 /* main regions of a worker */
 #define NONE UINT32_MAX
 #define WAITING UINT32_MAX /* size of a region that has not run */
 
 typedef struct {
-    uint64_t events;   /* wanted */
+    uint64_t events; /* wanted */
     uint32_t machines;
     uint64_t seed;
-    double remote;     /* share of messages to other machines */
-    double local;      /* and to other processes of the machine */
+    double remote; /* share of messages to other machines */
+    double local;  /* and to other processes of the machine */
     uint64_t region_room, edge_room, strand_room, process_room;
 } Wanted;
 
@@ -33,9 +33,9 @@ typedef struct {
     uint64_t events, regions, edges, strands, processes;
 } Made;
 
-typedef struct {       /* all given by the caller */
+typedef struct { /* all given by the caller */
     uint32_t *strand, *offset, *size, *step;
-    int64_t *time;     /* ns; event i of a region is at time + i * step */
+    int64_t *time; /* ns; event i of a region is at time + i * step */
     uint32_t *src, *src_offset, *dst, *dst_offset;
     uint8_t *edge_kind;
     uint32_t *strand_process, *strand_events;
@@ -44,8 +44,8 @@ typedef struct {       /* all given by the caller */
 
 typedef struct {
     uint8_t kind;
-    uint32_t budget;   /* of a side region: how many regions its cascade is still to have */
-    uint32_t about;    /* the worker, or the step */
+    uint32_t budget; /* of a side region: how many regions its cascade is still to have */
+    uint32_t about;  /* the worker, or the step */
     uint32_t cascade;
 } Task;
 
@@ -61,11 +61,11 @@ typedef struct {
     Task *tasks;
     Due *heap;
     size_t due, heap_room;
-    int64_t *clock;            /* per strand */
+    int64_t *clock;                        /* per strand */
     uint32_t *first_strand, *strand_count; /* per process */
     uint32_t *batch, *last_region;         /* per process: a region that takes more messages; the last one that ran */
     uint32_t workers, per_stage, manager, *worker_process, done[STAGES];
-    uint32_t *by_machine, *machine_first;  /* workers */
+    uint32_t *by_machine, *machine_first; /* workers */
     double smallest_cascade;
     uint32_t last, boots, lasts, cascades;
     uint64_t random;
@@ -131,9 +131,7 @@ static uint32_t new_process(Job *j, uint32_t machine, uint32_t kind, uint32_t st
     return (uint32_t)process;
 }
 
-static uint32_t any_strand(Job *j, uint32_t process) {
-    return j->first_strand[process] + below(j, j->strand_count[process]);
-}
+static uint32_t any_strand(Job *j, uint32_t process) { return j->first_strand[process] + below(j, j->strand_count[process]); }
 
 static uint32_t new_region(Job *j, uint32_t strand, Task task) {
     uint64_t region = j->made->regions;
@@ -332,7 +330,7 @@ static void run_region(Job *j, uint32_t region, Sent *sent) {
         add_edge(j, region, at, to, 0, sent->kind[i]);
         bool first = !j->t.time[to];
         if (due > j->t.time[to]) j->t.time[to] = due;
-            /* The last round begins when every worker is done. */
+        /* The last round begins when every worker is done. */
         if (to == j->last ? j->tasks[region].kind == DONE && j->done[STAGES - 1] == j->per_stage : first) push(j, due, to);
     }
 }
@@ -349,8 +347,8 @@ static bool set_up(Job *j) {
     j->worker_process = malloc(rooms * 4);
     j->by_machine = malloc(rooms * 4);
     j->machine_first = calloc(w->machines + 2, 4);
-    if (!j->tasks || !j->clock || !j->first_strand || !j->strand_count || !j->batch || !j->last_region ||
-        !j->worker_process || !j->by_machine || !j->machine_first)
+    if (!j->tasks || !j->clock || !j->first_strand || !j->strand_count || !j->batch || !j->last_region || !j->worker_process ||
+        !j->by_machine || !j->machine_first)
         return false;
     for (uint32_t m = 0; m < w->machines; m++) new_process(j, m, STORE, 16);
     for (uint32_t m = 0; m < w->machines; m++) new_process(j, m, DAEMON, 8);

@@ -25,13 +25,11 @@ static int fault(const char *name, unsigned *calls) {
     const char *at = getenv("CLEW_FAULT");
     size_t length = strlen(name);
     for (; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        if (strncmp(at, name, length) || (at[length] != ':' && at[length] != '!'))
-            continue;
+        if (strncmp(at, name, length) || (at[length] != ':' && at[length] != '!')) continue;
         int once = at[length] == '!';
         unsigned from = 0;
         int error = 0;
-        if (sscanf(at + length + once, ":%u:%d", &from, &error) != 2)
-            continue;
+        if (sscanf(at + length + once, ":%u:%d", &from, &error) != 2) continue;
         unsigned call = __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
         return once ? (call == from ? error : 0) : (call >= from ? error : 0);
     }
@@ -47,8 +45,7 @@ static int names_trace(int fd) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = fd < 0 ? -1 : readlink(link, path, sizeof path - 1);
-    if (length < 0)
-        return 0;
+    if (length < 0) return 0;
     path[length] = 0;
     return is_trace(path);
 }
@@ -116,13 +113,13 @@ static int set_lock(int fd, int command, void *argument, __typeof__(&fcntl) real
     return real(fd, command, argument);
 }
 
-#define SET_LOCK(name)                                                                                                       \
-    int name(int fd, int command, ...) {                                                                                     \
-        va_list rest;                                                                                                        \
-        va_start(rest, command);                                                                                             \
-        void *argument = va_arg(rest, void *);                                                                               \
-        va_end(rest);                                                                                                        \
-        return set_lock(fd, command, argument, REAL(name));                                                                  \
+#define SET_LOCK(name)                                      \
+    int name(int fd, int command, ...) {                    \
+        va_list rest;                                       \
+        va_start(rest, command);                            \
+        void *argument = va_arg(rest, void *);              \
+        va_end(rest);                                       \
+        return set_lock(fd, command, argument, REAL(name)); \
     }
 SET_LOCK(fcntl)
 SET_LOCK(fcntl64)

@@ -14,7 +14,7 @@ typedef struct {
 
 typedef struct {
     int64_t rules, symbols;
-    int32_t *order;         /* rules by number */
+    int32_t *order;          /* rules by number */
     int64_t *start, *length; /* by number */
     int64_t *first, *exponent;
     int32_t *symbol;

@@ -3,8 +3,8 @@
  *
  * Invariants: the size of every array is checked before it is traversed; the GIL is not held meanwhile. Each
  * function returns the same result as its oracle in tests/oracles. */
-#include "buffers.h"
 #include "activations.h"
+#include "buffers.h"
 #include "numbering.h"
 #include "shapes.h"
 
@@ -23,13 +23,14 @@ static PyObject *infer(PyObject *module, PyObject *array) {
         goto done;
     }
     bool ok;
-    Py_BEGIN_ALLOW_THREADS ok = grammar_of(&grammar, sequence, count) && number_rules(&grammar, &to);
+    Py_BEGIN_ALLOW_THREADS
+    ok = grammar_of(&grammar, sequence, count) && number_rules(&grammar, &to);
     Py_END_ALLOW_THREADS
     if (ok) {
         size_t rules = (size_t)to.rules, symbols = (size_t)to.symbols;
-        result = Py_BuildValue("NNNNN", bytes_of(to.first, (rules + 1) * 8), bytes_of(to.symbol, symbols * 4),
-                               bytes_of(to.exponent, symbols * 8), bytes_of(to.start, rules * 8),
-                               bytes_of(to.length, rules * 8));
+        result =
+            Py_BuildValue("NNNNN", bytes_of(to.first, (rules + 1) * 8), bytes_of(to.symbol, symbols * 4),
+                          bytes_of(to.exponent, symbols * 8), bytes_of(to.start, rules * 8), bytes_of(to.length, rules * 8));
     } else PyErr_NoMemory();
 done:
     numbered_free(&to);
@@ -68,7 +69,8 @@ static PyObject *activations(PyObject *module, PyObject *args) {
         goto done;
     }
     bool ok = activations_make(&to, start, rows, most);
-    Py_BEGIN_ALLOW_THREADS if (ok) walk_strand(&to, rows, kind, call, wide, ts, idle);
+    Py_BEGIN_ALLOW_THREADS
+    if (ok) walk_strand(&to, rows, kind, call, wide, ts, idle);
     Py_END_ALLOW_THREADS
     size_t count = (size_t)to.count;
     if (ok)
@@ -99,7 +101,8 @@ static PyObject *shapes(PyObject *module, PyObject *args) {
         goto done;
     }
     bool ok;
-    Py_BEGIN_ALLOW_THREADS ok = shapes_find(&to, what, size, nodes);
+    Py_BEGIN_ALLOW_THREADS
+    ok = shapes_find(&to, what, size, nodes);
     Py_END_ALLOW_THREADS
     if (ok) {
         size_t count = (size_t)to.count;
@@ -120,6 +123,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "clew.compare.patterns._sequitur", .m_methods = methods};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "clew.compare.patterns._sequitur", .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__sequitur(void) { return PyModuleDef_Init(&definition); }

@@ -46,7 +46,7 @@ static struct {
     size_t least;
     char folder[PATH_MAX];
     Block blocks[MOST_BLOCKS]; /* by address */
-    _Atomic size_t count; /* is also asked for without the lock */
+    _Atomic size_t count;      /* is also asked for without the lock */
     size_t held, most_held;
     int most_files;
     _Atomic int refused;
@@ -197,7 +197,7 @@ SHOWN size_t malloc_usable_size(void *at) {
     static size_t (*theirs)(void *);
     size_t size = size_of(at);
     if (size) return size;
-    if (!theirs) theirs = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+    if (!theirs) theirs = (size_t (*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
     return theirs(at);
 }
 
@@ -292,6 +292,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "clew.graph.runtime._file_malloc", .m_methods = methods};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "clew.graph.runtime._file_malloc", .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__file_malloc(void) { return PyModuleDef_Init(&definition); }

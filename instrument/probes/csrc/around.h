@@ -4,8 +4,8 @@
 #ifndef CLEW_AROUND_H
 #define CLEW_AROUND_H
 
-#include <stddef.h>
 #include "unseen.h"
+#include <stddef.h>
 
 typedef struct {
     PyObject_HEAD
@@ -14,9 +14,7 @@ typedef struct {
 } Around;
 
 /* The arguments of `after`: the result, None if there is none, then the call's. */
-static PyObject *
-with_result(PyObject *result, PyObject *args)
-{
+static PyObject *with_result(PyObject *result, PyObject *args) {
     Py_ssize_t count = PyTuple_GET_SIZE(args);
     PyObject *all = PyTuple_New(count + 1);
     if (all != NULL) {
@@ -28,9 +26,7 @@ with_result(PyObject *result, PyObject *args)
     return all;
 }
 
-static PyObject *
-around_call(PyObject *object, PyObject *args, PyObject *kwargs)
-{
+static PyObject *around_call(PyObject *object, PyObject *args, PyObject *kwargs) {
     Around *self = (Around *)object;
     PyObject *changed = NULL;
     if (self->before != NULL) {
@@ -75,15 +71,11 @@ around_call(PyObject *object, PyObject *args, PyObject *kwargs)
     return outcome;
 }
 
-static PyObject *
-around_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
-{
+static PyObject *around_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner)) {
     return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
 }
 
-static PyObject *
-around_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
+static PyObject *around_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *function, *before = Py_None, *after = Py_None;
     if (!no_keywords("Around", kwargs) || !PyArg_ParseTuple(args, "O|OO:Around", &function, &before, &after)) {
         return NULL;
@@ -97,9 +89,7 @@ around_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static int
-around_traverse(PyObject *object, visitproc visit, void *arg)
-{
+static int around_traverse(PyObject *object, visitproc visit, void *arg) {
     Around *self = (Around *)object;
     Py_VISIT(self->function);
     Py_VISIT(self->before);
@@ -108,9 +98,7 @@ around_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-static int
-around_clear(PyObject *object)
-{
+static int around_clear(PyObject *object) {
     Around *self = (Around *)object;
     Py_CLEAR(self->function);
     Py_CLEAR(self->before);
@@ -119,20 +107,14 @@ around_clear(PyObject *object)
     return 0;
 }
 
-static void
-around_dealloc(PyObject *self)
-{
+static void around_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     around_clear(self);
     Py_TYPE(self)->tp_free(self);
 }
 
 /* What it stands for. */
-static PyObject *
-around_repr(PyObject *object)
-{
-    return PyObject_Repr(((Around *)object)->function);
-}
+static PyObject *around_repr(PyObject *object) { return PyObject_Repr(((Around *)object)->function); }
 
 static PyGetSetDef around_attributes[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
@@ -145,7 +127,8 @@ static PyTypeObject AroundType = {
     .tp_basicsize = sizeof(Around),
     .tp_dictoffset = offsetof(Around, dict),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = PyDoc_STR("Around(function, before=None, after=None): function, between two calls that leave no frame in tracebacks."),
+    .tp_doc =
+        PyDoc_STR("Around(function, before=None, after=None): function, between two calls that leave no frame in tracebacks."),
     .tp_new = around_new,
     .tp_call = around_call,
     .tp_descr_get = around_get,

@@ -16,9 +16,7 @@ typedef struct {
 
 /* Calls a part, if there is one, with tracing off; `subject` (NULL for none) goes before the call's arguments. 0, or -1 after
  * an interrupt, which is the program's. */
-static int
-bracket_part(Bracket *self, int part, PyObject *subject, PyObject *instance, PyObject *args, PyObject *kwargs)
-{
+static int bracket_part(Bracket *self, int part, PyObject *subject, PyObject *instance, PyObject *args, PyObject *kwargs) {
     if (self->parts[part] == NULL) {
         return 0;
     }
@@ -36,9 +34,7 @@ bracket_part(Bracket *self, int part, PyObject *subject, PyObject *instance, PyO
 }
 
 /* NULL, with the exception that the call ended with, or an interrupt that came on top of it. */
-static PyObject *
-bracket_failed(Bracket *self, PyObject *instance, PyObject *args, PyObject *kwargs)
-{
+static PyObject *bracket_failed(Bracket *self, PyObject *instance, PyObject *args, PyObject *kwargs) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
@@ -56,9 +52,7 @@ bracket_failed(Bracket *self, PyObject *instance, PyObject *args, PyObject *kwar
 }
 
 /* Called with (function, instance, args, kwargs). */
-static PyObject *
-bracket_call(PyObject *object, PyObject *given, PyObject *Py_UNUSED(keywords))
-{
+static PyObject *bracket_call(PyObject *object, PyObject *given, PyObject *Py_UNUSED(keywords)) {
     Bracket *self = (Bracket *)object;
     PyObject *function, *instance, *args, *kwargs;
     if (!PyArg_UnpackTuple(given, "Bracket", 4, 4, &function, &instance, &args, &kwargs)) {
@@ -86,9 +80,7 @@ bracket_call(PyObject *object, PyObject *given, PyObject *Py_UNUSED(keywords))
     return result;
 }
 
-static PyObject *
-bracket_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
+static PyObject *bracket_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (!no_keywords("Bracket", kwargs)) {
         return NULL;
     }
@@ -104,27 +96,21 @@ bracket_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static int
-bracket_traverse(PyObject *object, visitproc visit, void *arg)
-{
+static int bracket_traverse(PyObject *object, visitproc visit, void *arg) {
     for (int part = 0; part < PARTS; part++) {
         Py_VISIT(((Bracket *)object)->parts[part]);
     }
     return 0;
 }
 
-static int
-bracket_clear(PyObject *object)
-{
+static int bracket_clear(PyObject *object) {
     for (int part = 0; part < PARTS; part++) {
         Py_CLEAR(((Bracket *)object)->parts[part]);
     }
     return 0;
 }
 
-static void
-bracket_dealloc(PyObject *self)
-{
+static void bracket_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     bracket_clear(self);
     Py_TYPE(self)->tp_free(self);
@@ -135,8 +121,9 @@ static PyTypeObject BracketType = {
     .tp_name = "clew.instrument.probes._entry.Bracket",
     .tp_basicsize = sizeof(Bracket),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = PyDoc_STR("Bracket(enter, exit, unwind, start, before_exit, after_exit, before_unwind, after_unwind): calls a function\n"
-                        "between probes and actions, for wrapt; None for what there is none of."),
+    .tp_doc = PyDoc_STR(
+        "Bracket(enter, exit, unwind, start, before_exit, after_exit, before_unwind, after_unwind): calls a function\n"
+        "between probes and actions, for wrapt; None for what there is none of."),
     .tp_new = bracket_new,
     .tp_call = bracket_call,
     .tp_traverse = bracket_traverse,

@@ -21,11 +21,13 @@ static PyMethodDef methods[] = {
      PyDoc_STR("watch_main(offer): before a module's code runs, calls offer(code) until that returns a code object, whose\n"
                "constants the module then loads.")},
     {"watch_exec", watch_exec, METH_O,
-     PyDoc_STR("watch_exec(offer): whenever a module's code is given to exec outside of an import, calls offer(code, globals);\n"
-               "a code object that it returns is executed instead.")},
+     PyDoc_STR(
+         "watch_exec(offer): whenever a module's code is given to exec outside of an import, calls offer(code, globals);\n"
+         "a code object that it returns is executed instead.")},
     {"stand_in", stand_in, METH_VARARGS,
-     PyDoc_STR("stand_in(name, before, after): puts a builtin function in place of posix.NAME that is like Around(that, before,\n"
-               "after) but looks like the original, and returns it.")},
+     PyDoc_STR(
+         "stand_in(name, before, after): puts a builtin function in place of posix.NAME that is like Around(that, before,\n"
+         "after) but looks like the original, and returns it.")},
     {"put_method", put_method, METH_VARARGS,
      PyDoc_STR("put_method(owner, name, value): setattr, for a class made at run time by C that refuses it.")},
     {"unwatch", unwatch, METH_NOARGS, PyDoc_STR("unwatch(): takes the hook out.")},
@@ -41,9 +43,7 @@ static struct PyModuleDef definition = {
     .m_methods = methods,
 };
 
-PyMODINIT_FUNC
-PyInit__entry(void)
-{
+PyMODINIT_FUNC PyInit__entry(void) {
     exhaustion = PyTuple_Pack(2, PyExc_RecursionError, PyExc_MemoryError);
     refusal = PyTuple_Pack(3, PyExc_RecursionError, PyExc_MemoryError, PyExc_TypeError);
     if (exhaustion == NULL || refusal == NULL) {

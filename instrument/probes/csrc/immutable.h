@@ -10,9 +10,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-static PyObject *
-put_method(PyObject *Py_UNUSED(module), PyObject *args)
-{
+static PyObject *put_method(PyObject *Py_UNUSED(module), PyObject *args) {
     PyTypeObject *type;
     const char *name;
     PyObject *value;

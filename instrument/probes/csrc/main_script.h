@@ -15,13 +15,11 @@
 #undef Py_BUILD_CORE
 #endif
 
-static PyObject *offer;                 /* Owned; NULL when no hook is in place. */
-static _PyFrameEvalFunction next_hook;  /* What evaluated frames before. */
+static PyObject *offer;                /* Owned; NULL when no hook is in place. */
+static _PyFrameEvalFunction next_hook; /* What evaluated frames before. */
 
 /* Borrowed from the frame. */
-static PyCodeObject *
-code_of(struct _PyInterpreterFrame *frame)
-{
+static PyCodeObject *code_of(struct _PyInterpreterFrame *frame) {
 #if PY_VERSION_HEX < 0x030C0000
     return frame->f_code;
 #else
@@ -33,9 +31,7 @@ code_of(struct _PyInterpreterFrame *frame)
 
 static PyObject *evaluate(PyThreadState *state, struct _PyInterpreterFrame *frame, int throwing);
 
-static void
-unhook(PyInterpreterState *interpreter)
-{
+static void unhook(PyInterpreterState *interpreter) {
     if (_PyInterpreterState_GetEvalFrameFunc(interpreter) == evaluate) {
         _PyInterpreterState_SetEvalFrameFunc(interpreter, next_hook);
     }
@@ -43,9 +39,7 @@ unhook(PyInterpreterState *interpreter)
 }
 
 /* Offers a module's code; the answer is code of the same instructions whose constants it gets, or None to be asked again. */
-static void
-offer_module(PyThreadState *state, PyCodeObject *code)
-{
+static void offer_module(PyThreadState *state, PyCodeObject *code) {
     PyInterpreterState *interpreter = PyThreadState_GetInterpreter(state);
     PyObject *function = Py_NewRef(offer);
     _PyInterpreterState_SetEvalFrameFunc(interpreter, next_hook);
@@ -70,9 +64,7 @@ offer_module(PyThreadState *state, PyCodeObject *code)
     Py_DECREF(answer);
 }
 
-static PyObject *
-evaluate(PyThreadState *state, struct _PyInterpreterFrame *frame, int throwing)
-{
+static PyObject *evaluate(PyThreadState *state, struct _PyInterpreterFrame *frame, int throwing) {
     _PyFrameEvalFunction next = next_hook;
     if (offer != NULL && !throwing && PyThreadState_GetInterpreter(state) == PyInterpreterState_Main()) {
         PyCodeObject *code = code_of(frame);
@@ -83,9 +75,7 @@ evaluate(PyThreadState *state, struct _PyInterpreterFrame *frame, int throwing)
     return next(state, frame, throwing);
 }
 
-static PyObject *
-watch_main(PyObject *Py_UNUSED(module), PyObject *function)
-{
+static PyObject *watch_main(PyObject *Py_UNUSED(module), PyObject *function) {
     PyInterpreterState *interpreter = PyInterpreterState_Main();
     if (PyInterpreterState_Get() != interpreter) {
         PyErr_SetString(PyExc_RuntimeError, "only the main interpreter has a main script");
@@ -98,16 +88,12 @@ watch_main(PyObject *Py_UNUSED(module), PyObject *function)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-unwatch(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
+static PyObject *unwatch(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     unhook(PyInterpreterState_Main());
     Py_RETURN_NONE;
 }
 
-static PyObject *
-watching(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
+static PyObject *watching(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     return PyBool_FromLong(_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main()) == evaluate);
 }
 

@@ -12,9 +12,7 @@ typedef struct {
     Py_ssize_t kept;    /* Which argument is the result when the function fails; -1 for None. */
 } Quiet;
 
-static PyObject *
-quiet_call(PyObject *self, PyObject *args, PyObject *kwargs)
-{
+static PyObject *quiet_call(PyObject *self, PyObject *args, PyObject *kwargs) {
     Py_ssize_t kept = ((Quiet *)self)->kept;
     PyObject *result = call_unseen(((Quiet *)self)->function, args, kwargs, exhaustion);
     if (result != NULL || PyErr_Occurred()) {
@@ -23,9 +21,7 @@ quiet_call(PyObject *self, PyObject *args, PyObject *kwargs)
     return Py_NewRef(kept >= 0 && kept < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, kept) : Py_None);
 }
 
-static PyObject *
-quiet_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
+static PyObject *quiet_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *function;
     Py_ssize_t kept = -1;
     if (!no_keywords("Quiet", kwargs) || !PyArg_ParseTuple(args, "O|n:Quiet", &function, &kept)) {
@@ -39,23 +35,17 @@ quiet_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static int
-quiet_traverse(PyObject *self, visitproc visit, void *arg)
-{
+static int quiet_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((Quiet *)self)->function);
     return 0;
 }
 
-static int
-quiet_clear(PyObject *self)
-{
+static int quiet_clear(PyObject *self) {
     Py_CLEAR(((Quiet *)self)->function);
     return 0;
 }
 
-static void
-quiet_dealloc(PyObject *self)
-{
+static void quiet_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     quiet_clear(self);
     Py_TYPE(self)->tp_free(self);

@@ -14,9 +14,7 @@ static PyMethodDef exec_method;   /* The one below, under its name and documenta
 enum { EXEC_ARGUMENTS = 4 }; /* As many as exec takes. */
 
 /* Is it a module's code, and not run by the import system, whose loaders' code was offered when it was read? */
-static int
-is_script(PyObject *code)
-{
+static int is_script(PyObject *code) {
     PyObject *name = ((PyCodeObject *)code)->co_name;
     if (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, "<module>") != 0) {
         return 0;
@@ -33,9 +31,7 @@ is_script(PyObject *code)
 }
 
 /* Borrowed: the namespace that exec is told to use, or that of its caller; NULL for what exec will refuse. */
-static PyObject *
-namespace_of(PyObject *const *args, Py_ssize_t count, PyObject *names)
-{
+static PyObject *namespace_of(PyObject *const *args, Py_ssize_t count, PyObject *names) {
     PyObject *found = count > 1 ? args[1] : NULL;
     for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "globals") == 0) {
@@ -49,9 +45,7 @@ namespace_of(PyObject *const *args, Py_ssize_t count, PyObject *names)
 }
 
 /* Called straight, as the interpreter calls exec itself: one level of recursion, and the frame of the caller. */
-static PyObject *
-exec_offered(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
-{
+static PyObject *exec_offered(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     _PyCFunctionFastWithKeywords original = (_PyCFunctionFastWithKeywords)(void (*)(void))exec_builtin->ml_meth;
     Py_ssize_t all = count + (names != NULL ? PyTuple_GET_SIZE(names) : 0);
     if (count < 1 || all > EXEC_ARGUMENTS || !PyCode_Check(args[0]) || exec_offer == NULL || !is_script(args[0])) {
@@ -77,9 +71,7 @@ exec_offered(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject
     return result;
 }
 
-static PyObject *
-watch_exec(PyObject *Py_UNUSED(module), PyObject *function)
-{
+static PyObject *watch_exec(PyObject *Py_UNUSED(module), PyObject *function) {
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
         PyErr_SetString(PyExc_RuntimeError, "only the main interpreter's scripts are recorded");
         return NULL;

@@ -13,23 +13,21 @@ static struct {
     PyMethodDef method; /* The original's, but for what is called. */
 } stand_ins[STAND_INS];
 
-#define STAND_IN(n)                                                                                                    \
-    static PyObject *stand_in_##n(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)                        \
-    {                                                                                                                  \
-        return around_call(stand_ins[n].around, args, kwargs);                                                         \
+#define STAND_IN(n)                                                                                \
+    static PyObject *stand_in_##n(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs) { \
+        return around_call(stand_ins[n].around, args, kwargs);                                     \
     }
-STAND_IN(0) STAND_IN(1) STAND_IN(2) STAND_IN(3) STAND_IN(4) STAND_IN(5) STAND_IN(6) STAND_IN(7)
-STAND_IN(8) STAND_IN(9) STAND_IN(10) STAND_IN(11) STAND_IN(12) STAND_IN(13) STAND_IN(14) STAND_IN(15)
+STAND_IN(0)
+STAND_IN(1) STAND_IN(2) STAND_IN(3) STAND_IN(4) STAND_IN(5) STAND_IN(6) STAND_IN(7) STAND_IN(8) STAND_IN(9) STAND_IN(10)
+    STAND_IN(11) STAND_IN(12) STAND_IN(13) STAND_IN(14) STAND_IN(15)
 #undef STAND_IN
-static const PyCFunctionWithKeywords stand_in_calls[STAND_INS] = {
-    stand_in_0, stand_in_1, stand_in_2,  stand_in_3,  stand_in_4,  stand_in_5,  stand_in_6,  stand_in_7,
-    stand_in_8, stand_in_9, stand_in_10, stand_in_11, stand_in_12, stand_in_13, stand_in_14, stand_in_15,
+        static const PyCFunctionWithKeywords stand_in_calls[STAND_INS] = {
+            stand_in_0, stand_in_1, stand_in_2,  stand_in_3,  stand_in_4,  stand_in_5,  stand_in_6,  stand_in_7,
+            stand_in_8, stand_in_9, stand_in_10, stand_in_11, stand_in_12, stand_in_13, stand_in_14, stand_in_15,
 };
 
 /* The number of the place for a function of this name: the one that it has, else a free one, else -1. */
-static int
-stand_in_place(const char *name)
-{
+static int stand_in_place(const char *name) {
     int place = 0;
     while (place < STAND_INS && stand_ins[place].around != NULL && strcmp(stand_ins[place].method.ml_name, name) != 0) {
         place++;
@@ -37,9 +35,7 @@ stand_in_place(const char *name)
     return place < STAND_INS ? place : -1;
 }
 
-static PyObject *
-stand_in(PyObject *Py_UNUSED(module), PyObject *args)
-{
+static PyObject *stand_in(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *name;
     PyObject *before, *after;
     if (!PyArg_ParseTuple(args, "sOO:stand_in", &name, &before, &after)) {

@@ -12,9 +12,7 @@ static PyObject *refusal;    /* Owned: these, and what a call with wrong argumen
 
 /* Calls `function` with tracing off. What it raises of `dropped` (NULL: nothing) is dropped: then NULL and no error. NULL and
  * an error after an interrupt: the program's. */
-static PyObject *
-call_unseen(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *dropped)
-{
+static PyObject *call_unseen(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *dropped) {
     PyThreadState *state = PyThreadState_Get();
     PyThreadState_EnterTracing(state);
     PyObject *result = PyObject_Call(function, args, kwargs);
@@ -25,9 +23,7 @@ call_unseen(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *drop
     return result;
 }
 
-static int
-no_keywords(const char *name, PyObject *kwargs)
-{
+static int no_keywords(const char *name, PyObject *kwargs) {
     if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
         PyErr_Format(PyExc_TypeError, "%s takes no keyword arguments", name);
         return 0;

@@ -60,8 +60,7 @@ static size_t json_escape(char *out, size_t room, const char *text, size_t lengt
 /* The instance dictionary of the calling thread's `threading.Thread`, a new reference, or NULL. It is looked up in exact
  * dictionaries by exact keys: no property, no `__getattr__`, no `current_thread()` that would make up a thread. */
 static PyObject *python_thread_dict(void) {
-    if (!python_threads || PyErr_Occurred())
-        return NULL;
+    if (!python_threads || PyErr_Occurred()) return NULL;
     PyObject *dict = NULL, *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
     PyObject *thread = ident ? PyDict_GetItemWithError(python_threads, ident) : NULL;
     if (thread) {
@@ -70,8 +69,7 @@ static PyObject *python_thread_dict(void) {
         Py_DECREF(thread);
     }
     Py_XDECREF(ident);
-    if (dict && !PyDict_CheckExact(dict))
-        Py_CLEAR(dict);
+    if (dict && !PyDict_CheckExact(dict)) Py_CLEAR(dict);
     PyErr_Clear();
     return dict;
 }
@@ -86,14 +84,13 @@ static void thread_define(void) {
         PyObject *value = PyDict_GetItemString(dict, "_name");
         Py_ssize_t bytes;
         const char *utf8 = value && PyUnicode_CheckExact(value) ? PyUnicode_AsUTF8AndSize(value, &bytes) : NULL;
-        if (utf8)
-            length = json_escape(name, sizeof name, utf8, (size_t)bytes);
+        if (utf8) length = json_escape(name, sizeof name, utf8, (size_t)bytes);
         daemon = PyDict_GetItemString(dict, "_daemonic") == Py_True;
         PyErr_Clear();
         Py_DECREF(dict);
     }
-    int written = snprintf(text, sizeof text, "{\"name\": \"%.*s\", \"native_id\": %llu, \"daemon\": %s}", (int)length,
-                           name, (unsigned long long)self.native_id, daemon ? "true" : "false");
+    int written = snprintf(text, sizeof text, "{\"name\": \"%.*s\", \"native_id\": %llu, \"daemon\": %s}", (int)length, name,
+                           (unsigned long long)self.native_id, daemon ? "true" : "false");
     define(KIND_THREAD, self.serial, text, (size_t)written);
 }
 
@@ -101,10 +98,8 @@ static void find_python_threads(void) {
     PyObject *threading = PyImport_ImportModule("threading");
     PyObject *found = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
     Py_XDECREF(threading);
-    if (found && PyDict_CheckExact(found))
-        Py_XSETREF(python_threads, found);
-    else
-        Py_XDECREF(found);
+    if (found && PyDict_CheckExact(found)) Py_XSETREF(python_threads, found);
+    else Py_XDECREF(found);
     PyErr_Clear();
 }
 
@@ -123,12 +118,9 @@ static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *key
         error = EMSGSIZE;
     } else if (!store.active) {
         store_unmap_header();
-        if (!python_threads)
-            find_python_threads();
-        error = store_open(PyBytes_AS_STRING(path), info.buf, (uint32_t)info.len, parent_uid, quota,
-                           keep_newest);
-        if (!error)
-            budget_start(share);
+        if (!python_threads) find_python_threads();
+        error = store_open(PyBytes_AS_STRING(path), info.buf, (uint32_t)info.len, parent_uid, quota, keep_newest);
+        if (!error) budget_start(share);
     }
     PyBuffer_Release(&info);
     if (error) {
@@ -136,14 +128,12 @@ static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *key
         PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
     }
     Py_DECREF(path);
-    if (error)
-        return NULL;
+    if (error) return NULL;
     Py_RETURN_NONE;
 }
 
 static PyObject *core_stop(PyObject *module, PyObject *ignored) {
-    if (store.active)
-        store_finish(STATE_CLOSED);
+    if (store.active) store_finish(STATE_CLOSED);
     if (store.header) {
         store_unmap_header();
         store_new_uid();
@@ -155,9 +145,7 @@ static PyObject *core_active(PyObject *module, PyObject *ignored) { return PyBoo
 
 static PyObject *core_uid(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLongLong(store.uid); }
 
-static PyObject *core_problem(PyObject *module, PyObject *ignored) {
-    return PyUnicode_DecodeFSDefault(store.problem);
-}
+static PyObject *core_problem(PyObject *module, PyObject *ignored) { return PyUnicode_DecodeFSDefault(store.problem); }
 
 static PyObject *core_thread(PyObject *module, PyObject *ignored) {
     return PyLong_FromUnsignedLong(thread_known() ? self.serial : 0);
@@ -169,24 +157,21 @@ static PyObject *core_emitted(PyObject *module, PyObject *ignored) { return PyLo
 
 static PyObject *core_book(PyObject *module, PyObject *arguments) {
     double ns, emitted;
-    if (!PyArg_ParseTuple(arguments, "dd:book", &ns, &emitted))
-        return NULL;
+    if (!PyArg_ParseTuple(arguments, "dd:book", &ns, &emitted)) return NULL;
     return PyBool_FromLong(store.active && actions_booked(ns, emitted));
 }
 
 static PyObject *core_pretend(PyObject *module, PyObject *arguments) {
     unsigned long long clock;
     double cost;
-    if (!PyArg_ParseTuple(arguments, "Kd:pretend", &clock, &cost))
-        return NULL;
+    if (!PyArg_ParseTuple(arguments, "Kd:pretend", &clock, &cost)) return NULL;
     budget_pretend(clock, cost);
     Py_RETURN_NONE;
 }
 
 static PyObject *core_sample(PyObject *module, PyObject *share) {
     double number = PyFloat_AsDouble(share);
-    if (number == -1.0 && PyErr_Occurred())
-        return NULL;
+    if (number == -1.0 && PyErr_Occurred()) return NULL;
     flows_start(number);
     Py_RETURN_NONE;
 }
@@ -203,14 +188,11 @@ static PyObject *core_flow_key(PyObject *module, PyObject *key) {
 }
 
 static PyObject *core_flow_known(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "flow_known() takes a key and a state");
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "flow_known() takes a key and a state");
     unsigned long long key = PyLong_AsUnsignedLongLongMask(arguments[0]);
     long state = PyLong_AsLong(arguments[1]);
-    if (PyErr_Occurred())
-        return NULL;
-    if (flows.on && state >= FLOW_NONE && state <= FLOW_DROPPED)
-        flow_send(key, (unsigned)state);
+    if (PyErr_Occurred()) return NULL;
+    if (flows.on && state >= FLOW_NONE && state <= FLOW_DROPPED) flow_send(key, (unsigned)state);
     Py_RETURN_NONE;
 }
 
@@ -220,29 +202,23 @@ static uint64_t as_u64(PyObject *value) { return PyLong_AsUnsignedLongLongMask(v
 static PyObject *core_emit(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
     static const char *const known[] = {"kind", "site", "key", "channel", "text", "flags"};
     PyObject *values[6] = {NULL};
-    if (count > 6)
-        return PyErr_Format(PyExc_TypeError, "emit() takes at most 6 arguments (%zd given)", count);
-    for (Py_ssize_t i = 0; i < count; i++)
-        values[i] = arguments[i];
+    if (count > 6) return PyErr_Format(PyExc_TypeError, "emit() takes at most 6 arguments (%zd given)", count);
+    for (Py_ssize_t i = 0; i < count; i++) values[i] = arguments[i];
     for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
         int place = 0;
-        while (place < 6 && PyUnicode_CompareWithASCIIString(name, known[place]))
-            place++;
+        while (place < 6 && PyUnicode_CompareWithASCIIString(name, known[place])) place++;
         if (place == 6 || values[place])
             return PyErr_Format(PyExc_TypeError, "emit() got an unexpected or repeated argument %R", name);
         values[place] = arguments[count + i];
     }
-    if (!values[0] || !values[1] || !values[2])
-        return PyErr_Format(PyExc_TypeError, "emit() needs kind, site and key");
+    if (!values[0] || !values[1] || !values[2]) return PyErr_Format(PyExc_TypeError, "emit() needs kind, site and key");
     char *text = "";
     Py_ssize_t length = 0;
-    if (values[4] && PyBytes_AsStringAndSize(values[4], &text, &length))
-        return NULL;
+    if (values[4] && PyBytes_AsStringAndSize(values[4], &text, &length)) return NULL;
     uint64_t kind = as_u64(values[0]), site = as_u64(values[1]), key = as_u64(values[2]);
     uint64_t channel = values[3] ? as_u64(values[3]) : 0, flags = values[5] ? as_u64(values[5]) : 0;
-    if (PyErr_Occurred())
-        return NULL;
+    if (PyErr_Occurred()) return NULL;
     put_extended(kind & 0xFF, site & UINT32_MAX, key, (uint32_t)channel, text, (size_t)length, (uint32_t)flags);
     self.emitted++;
     Py_RETURN_NONE;
@@ -251,13 +227,10 @@ static PyObject *core_emit(PyObject *module, PyObject *const *arguments, Py_ssiz
 static PyObject *core_define(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
     char *text;
     Py_ssize_t length;
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "define() takes kind, key and text (%zd arguments given)", count);
-    if (PyBytes_AsStringAndSize(arguments[2], &text, &length))
-        return NULL;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "define() takes kind, key and text (%zd arguments given)", count);
+    if (PyBytes_AsStringAndSize(arguments[2], &text, &length)) return NULL;
     uint64_t kind = as_u64(arguments[0]), key = as_u64(arguments[1]);
-    if (PyErr_Occurred())
-        return NULL;
+    if (PyErr_Occurred()) return NULL;
     define(kind & 0xFF, key, text, (size_t)length);
     Py_RETURN_NONE;
 }
@@ -278,12 +251,10 @@ static PyObject *run_to_the_end(PyObject *function, PyObject *ignored) {
             Py_DECREF(result);
             break;
         }
-        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
-            interrupted = true;
+        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) interrupted = true;
         PyErr_Clear();
     }
-    if (interrupted)
-        PyErr_SetInterrupt();
+    if (interrupted) PyErr_SetInterrupt();
     Py_RETURN_NONE;
 }
 
@@ -304,15 +275,15 @@ static PyMethodDef methods[] = {
     {"book", core_book, METH_VARARGS, "book(ns, emitted): actions took that; True when they overdraw the budget."},
     {"pretend", core_pretend, METH_VARARGS, "pretend(cpu_ns, cost): for tests, the CPU time and a record's cost."},
     {"sample", core_sample, METH_O, "sample(share): record this share of request flows, from now on; 1 for all."},
-    {"flow", core_flow, METH_NOARGS, "flow(): 0 outside of sampled request flows, 1 in one that is kept, 2 in one that is not."},
+    {"flow", core_flow, METH_NOARGS,
+     "flow(): 0 outside of sampled request flows, 1 in one that is kept, 2 in one that is not."},
     {"flows", core_flows, METH_NOARGS, "flows(): (kept, dropped), the flows that were decided about here."},
     {"flow_key", core_flow_key, METH_O, "flow_key(key): a fresh key that carries the thread's flow to other processes."},
     {"flow_known", (PyCFunction)(void (*)(void))core_flow_known, METH_FASTCALL,
      "flow_known(key, state): who sent this key is in a flow of that state."},
     {"emit", (PyCFunction)(void (*)(void))core_emit, METH_FASTCALL | METH_KEYWORDS,
      "emit(kind, site, key, channel=0, text=b'', flags=0): a record with an extension."},
-    {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL,
-     "define(kind, key, text): a definition record."},
+    {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL, "define(kind, key, text): a definition record."},
     {"to_the_end", core_to_the_end, METH_O, "to_the_end(function): what calls it, to its end, without any exception."},
     {"watch_queues", core_watch_queues, METH_VARARGS, "watch_queues(...): operands for a family of queues."},
     {"watch_simple_queues", core_watch_simple_queues, METH_VARARGS, "watch_simple_queues(type, channel, put, get)."},
@@ -354,7 +325,15 @@ static void forked(void) {
 }
 
 static struct PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, "_core", "Records of a traced process, stored in C.", -1, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT,
+    "_core",
+    "Records of a traced process, stored in C.",
+    -1,
+    methods,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 PyMODINIT_FUNC PyInit__core(void) {
@@ -363,10 +342,8 @@ PyMODINIT_FUNC PyInit__core(void) {
         PyType_Ready(&envelope_type) < 0 || !latch_ready())
         return NULL;
     int error = pthread_key_create(&store.key, thread_end);
-    if (!error)
-        error = pthread_key_create(&runs_key, free);
-    if (!error)
-        error = pthread_atfork(NULL, NULL, forked);
+    if (!error) error = pthread_key_create(&runs_key, free);
+    if (!error) error = pthread_atfork(NULL, NULL, forked);
     if (error) {
         errno = error;
         return PyErr_SetFromErrno(PyExc_ImportError);

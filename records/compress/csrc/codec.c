@@ -46,7 +46,8 @@ static PyObject *find_end(PyObject *module, PyObject *const *arguments, Py_ssize
 }
 
 static PyMethodDef methods[] = {
-    {"find_end", (PyCFunction)(void (*)(void))find_end, METH_FASTCALL, "find_end(data, kinds): where whole records end, and why"},
+    {"find_end", (PyCFunction)(void (*)(void))find_end, METH_FASTCALL,
+     "find_end(data, kinds): where whole records end, and why"},
     {"split", split, METH_O, "split(data): the streams of a chunk's data"},
     {"join", join, METH_O, "join(streams): the data; ValueError for streams that are of none"},
     {NULL, NULL, 0, NULL},

@@ -43,7 +43,8 @@ static bool join_keys(Work *work, const Stream *streams, Py_ssize_t extended) {
     Py_ssize_t kinds[256] = {0};
     for (Py_ssize_t at = 0; at < extended; at++) kinds[codes.at[at]]++;
     uint64_t *backs = work->values, *lows = work->steps, *differences = work->times;
-    if (!from_planes64(streams[STREAM_FAR], kinds[FAR], 2, backs) || !from_planes64(streams[STREAM_NEAR], kinds[NEAR], 3, lows) ||
+    if (!from_planes64(streams[STREAM_FAR], kinds[FAR], 2, backs) ||
+        !from_planes64(streams[STREAM_NEAR], kinds[NEAR], 3, lows) ||
         !from_planes64(streams[STREAM_COUNTED], kinds[COUNTED], 2, differences) ||
         !from_planes64(streams[STREAM_NEW], kinds[NEW], 8, work->news))
         return false;
@@ -84,8 +85,9 @@ static PyObject *join_from(Work *work, const Stream *streams) {
     Py_ssize_t heads = load(numbers + 6, 2), more = load(numbers + 8, 2);
     uint64_t unit = load(numbers + 10, 2), first = load(numbers + 12, 8);
     if (count + extended + more > UNITS || words > UNITS || heads > UNITS) return refuse("more than a chunk"), NULL;
-    if (!from_places(streams[STREAM_WHICH_WORD], count, words, work->which) || !from_planes64(streams[STREAM_WORDS], words, 8, work->table) ||
-        !join_keys(work, streams, extended) || !times_of(work, streams, count, words, unit, first) ||
+    if (!from_places(streams[STREAM_WHICH_WORD], count, words, work->which) ||
+        !from_planes64(streams[STREAM_WORDS], words, 8, work->table) || !join_keys(work, streams, extended) ||
+        !times_of(work, streams, count, words, unit, first) ||
         !from_places(streams[STREAM_WHICH_HEAD], extended, heads, work->which_head) ||
         !from_planes64(streams[STREAM_HEADS], heads, 8, work->head_table))
         return NULL;

@@ -85,10 +85,8 @@ static Py_ssize_t rice_encode(Work *work, Py_ssize_t count, Py_ssize_t words) {
         int32_t octaves = (lower << FRACTION) + (int32_t)(step >> lower);
         int32_t difference = octaves - middle(context);
         int32_t fold = difference >= 0 ? 2 * difference : -2 * difference - 1, zeros = fold >> bits;
-        if (zeros < LONGEST_RUN)
-            put(&writer, (1 | low_bits((uint64_t)fold, bits) << 1) << zeros, zeros + 1 + bits);
-        else
-            put(&writer, (uint64_t)fold << LONGEST_RUN, LONGEST_RUN + WIDE);
+        if (zeros < LONGEST_RUN) put(&writer, (1 | low_bits((uint64_t)fold, bits) << 1) << zeros, zeros + 1 + bits);
+        else put(&writer, (uint64_t)fold << LONGEST_RUN, LONGEST_RUN + WIDE);
         if (lower > 32) {
             put(&writer, low_bits(step, 32), 32);
             put(&writer, low_bits(step >> 32, lower - 32), lower - 32);

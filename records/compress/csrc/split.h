@@ -139,19 +139,19 @@ static KeyCounts split_keys(Work *work, Py_ssize_t count) {
             work->latest[found.new] = counter;
             work->family_slots[family] = work->count_slots[place] = (uint16_t)(found.new + 1);
         }
-        work->news[found.new++] = key;
+        work->news[found.new ++] = key;
     }
     return found;
 }
 
-#define PLANES(name, type)                                                                          \
-    static PyObject *name(const type *values, Py_ssize_t count, int size) {                         \
-        PyObject *planes = PyBytes_FromStringAndSize(NULL, count * size);                           \
-        if (!planes) return NULL;                                                                   \
-        uint8_t *to = (uint8_t *)PyBytes_AS_STRING(planes);                                         \
-        for (int place = 0; place < size; place++)                                                  \
-            for (Py_ssize_t at = 0; at < count; at++) *to++ = (uint8_t)(values[at] >> 8 * place);   \
-        return planes;                                                                              \
+#define PLANES(name, type)                                                                        \
+    static PyObject *name(const type *values, Py_ssize_t count, int size) {                       \
+        PyObject *planes = PyBytes_FromStringAndSize(NULL, count * size);                         \
+        if (!planes) return NULL;                                                                 \
+        uint8_t *to = (uint8_t *)PyBytes_AS_STRING(planes);                                       \
+        for (int place = 0; place < size; place++)                                                \
+            for (Py_ssize_t at = 0; at < count; at++) *to++ = (uint8_t)(values[at] >> 8 * place); \
+        return planes;                                                                            \
     }
 PLANES(planes64, uint64_t)
 PLANES(planes32, uint32_t)
@@ -197,7 +197,8 @@ static bool split_into(Work *work, const uint8_t *data, Py_ssize_t length, PyObj
     uint64_t last = count ? work->times[count - 1] : 0;
     if (count > 1 && work->times[count - 2] > last) last = work->times[count - 2];
     uint8_t numbers[COUNTS_SIZE];
-    const uint16_t counts[6] = {(uint16_t)count, (uint16_t)words, (uint16_t)extended, (uint16_t)heads, (uint16_t)more, (uint16_t)unit};
+    const uint16_t counts[6] = {(uint16_t)count, (uint16_t)words, (uint16_t)extended,
+                                (uint16_t)heads, (uint16_t)more,  (uint16_t)unit};
     for (int at = 0; at < 6; at++) store(numbers + 2 * at, counts[at], 2);
     store(numbers + 12, count ? work->times[0] : 0, 8);
     store(numbers + 20, last, 8);

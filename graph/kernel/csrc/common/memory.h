@@ -11,24 +11,24 @@
 #include <string.h>
 
 /* A list of TYPE named NAME, with NAME_push. */
-#define LIST(NAME, TYPE)                                                                           \
-    typedef struct {                                                                               \
-        TYPE *items; /* owned */                                                                   \
-        size_t count, room;                                                                        \
-        bool failed;                                                                               \
-    } NAME;                                                                                        \
-    static inline void NAME##_push(NAME *list, TYPE item) {                                        \
-        if (list->count == list->room) {                                                           \
-            size_t room = list->room ? list->room + list->room / 2 : 256;                          \
-            TYPE *items = realloc(list->items, room * sizeof(TYPE));                               \
-            if (!items) {                                                                          \
-                list->failed = true;                                                               \
-                return;                                                                            \
-            }                                                                                      \
-            list->items = items;                                                                   \
-            list->room = room;                                                                     \
-        }                                                                                          \
-        list->items[list->count++] = item;                                                         \
+#define LIST(NAME, TYPE)                                                  \
+    typedef struct {                                                      \
+        TYPE *items; /* owned */                                          \
+        size_t count, room;                                               \
+        bool failed;                                                      \
+    } NAME;                                                               \
+    static inline void NAME##_push(NAME *list, TYPE item) {               \
+        if (list->count == list->room) {                                  \
+            size_t room = list->room ? list->room + list->room / 2 : 256; \
+            TYPE *items = realloc(list->items, room * sizeof(TYPE));      \
+            if (!items) {                                                 \
+                list->failed = true;                                      \
+                return;                                                   \
+            }                                                             \
+            list->items = items;                                          \
+            list->room = room;                                            \
+        }                                                                 \
+        list->items[list->count++] = item;                                \
     }
 
 typedef struct {

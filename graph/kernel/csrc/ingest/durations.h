@@ -55,8 +55,8 @@ static bool find_idle(const uint8_t *kind, const uint32_t *site, const void *seq
 }
 
 /* Marks, for each edge whose target's strand waited for its source, the row after which it did. `passive` is by kind. */
-static void find_waits(const int64_t *ts, const uint8_t *kind, const uint32_t *strand, const uint8_t *passive, const int64_t *src,
-                       const int64_t *dst, int64_t edges, uint8_t *idle) {
+static void find_waits(const int64_t *ts, const uint8_t *kind, const uint32_t *strand, const uint8_t *passive,
+                       const int64_t *src, const int64_t *dst, int64_t edges, uint8_t *idle) {
     for (int64_t edge = 0; edge < edges; edge++) {
         if (edge + 16 < edges) { /* targets lie anywhere in memory */
             __builtin_prefetch(strand + dst[edge + 16]);

@@ -30,7 +30,9 @@ static inline void edge_put(const Edge_columns *to, int64_t at, Edge edge) {
     to->kind[at] = edge.kind;
 }
 
-static inline bool edge_before(const Edge *a, const Edge *b) { return a->src < b->src || (a->src == b->src && a->dst < b->dst); }
+static inline bool edge_before(const Edge *a, const Edge *b) {
+    return a->src < b->src || (a->src == b->src && a->dst < b->dst);
+}
 
 /* Merges runs of 1, 2, 4 … edges; gives the half of `edges`, which has room for twice as many, that has the result. */
 static Edge *edges_merge(Edge *edges, int64_t count) {
@@ -39,7 +41,8 @@ static Edge *edges_merge(Edge *edges, int64_t count) {
         for (int64_t low = 0; low < count; low += 2 * width) {
             int64_t middle = low + width < count ? low + width : count, high = middle + width < count ? middle + width : count;
             int64_t left = low, right = middle, put = low;
-            while (left < middle && right < high) to[put++] = edge_before(from + right, from + left) ? from[right++] : from[left++];
+            while (left < middle && right < high)
+                to[put++] = edge_before(from + right, from + left) ? from[right++] : from[left++];
             memcpy(to + put, from + left, (size_t)(middle - left) * sizeof *to);
             memcpy(to + put + (middle - left), from + right, (size_t)(high - right) * sizeof *to);
         }

@@ -25,7 +25,7 @@ LIST(Places, int64_t)
 typedef struct {
     const int32_t *parent, *label; /* per frame */
     const int64_t *begin;
-    const uint64_t *name; /* per label */
+    const uint64_t *name;   /* per label */
     uint32_t *child, *next; /* owned: the frame's first child, and its parent's next one */
     int64_t frames;
     bool coalesce, failed, circle;

@@ -45,7 +45,8 @@ static PyObject *nest(PyObject *module, PyObject *args) {
     if (!(to.caller = take(&buffers, given[7], 8, begun, true, "caller"))) goto done;
     if (!(to.pauses = take(&buffers, given[8], 8, slept * 2, true, "pauses"))) goto done;
     bool ok;
-    Py_BEGIN_ALLOW_THREADS ok = nest_all(kind, site, sites, start, strands, &to);
+    Py_BEGIN_ALLOW_THREADS
+    ok = nest_all(kind, site, sites, start, strands, &to);
     Py_END_ALLOW_THREADS
     if (ok) result = Py_BuildValue("LLL", (long long)to.calls, (long long)to.paused, (long long)to.unmatched);
     else result = to.cancelled ? raise_cancelled() : PyErr_NoMemory();
@@ -87,8 +88,11 @@ static PyObject *split_regions(PyObject *module, PyObject *args) {
                           &wide, given + 3, given + 4, given + 5, given + 6, given + 7, given + 8))
         return NULL;
     Buffers buffers = {.count = 0};
-    Split split = {.wide = wide, .of_root = (uint8_t)of_root, .of_receive = (uint8_t)of_receive,
-                   .of_scope = (uint8_t)of_scope, .of_request = (uint8_t)of_request};
+    Split split = {.wide = wide,
+                   .of_root = (uint8_t)of_root,
+                   .of_receive = (uint8_t)of_receive,
+                   .of_scope = (uint8_t)of_scope,
+                   .of_request = (uint8_t)of_request};
     PyObject *result = NULL;
     if (!(split.kind = take(&buffers, given[0], 1, 0, false, "kind"))) goto done;
     int64_t events = items(&buffers, 0, 1);
@@ -190,9 +194,11 @@ static PyObject *durations(PyObject *module, PyObject *args) {
     }
     bool wanted;
     Thrown thrown = thrown_here();
-    Py_BEGIN_ALLOW_THREADS finder_make(&finder, enter, calls);
+    Py_BEGIN_ALLOW_THREADS
+    finder_make(&finder, enter, calls);
     wanted = book(&finder, call, inner, wide, exit_, ts, idle, start, strands, pauses, paused, total, self, waiting, thrown);
-    Py_END_ALLOW_THREADS result = wanted ? Py_NewRef(Py_None) : raise_cancelled();
+    Py_END_ALLOW_THREADS
+    result = wanted ? Py_NewRef(Py_None) : raise_cancelled();
 done:
     release_buffers(&buffers);
     return result;
@@ -219,7 +225,8 @@ static PyObject *idle(PyObject *module, PyObject *args) {
     uint8_t *mask = take(&buffers, given[5], 1, events, true, "idle");
     if (!mask || !bounds_fit(start, strands, events)) goto done;
     bool ok;
-    Py_BEGIN_ALLOW_THREADS ok = find_idle(kind, site, sequence, wide, start, strands, by_loop, items(&buffers, 4, 1), mask);
+    Py_BEGIN_ALLOW_THREADS
+    ok = find_idle(kind, site, sequence, wide, start, strands, by_loop, items(&buffers, 4, 1), mask);
     Py_END_ALLOW_THREADS
     if (ok) result = Py_NewRef(Py_None);
     else PyErr_SetString(PyExc_ValueError, "a site that is not there");
@@ -257,11 +264,13 @@ static PyObject *flows(PyObject *module, PyObject *args) {
         goto done;
     }
     bool ok;
-    Py_BEGIN_ALLOW_THREADS ok = flows_order(&of, roots, count, first, shape);
+    Py_BEGIN_ALLOW_THREADS
+    ok = flows_order(&of, roots, count, first, shape);
     Py_END_ALLOW_THREADS
     if (ok)
-        result = Py_BuildValue("NNNN", bytes_of(of.frame.items, of.frame.count * 4), bytes_of(of.above.items, of.above.count * 4),
-                               bytes_of(of.more.items, of.more.count * 4), bytes_of(of.where.items, of.where.count * 8));
+        result =
+            Py_BuildValue("NNNN", bytes_of(of.frame.items, of.frame.count * 4), bytes_of(of.above.items, of.above.count * 4),
+                          bytes_of(of.more.items, of.more.count * 4), bytes_of(of.where.items, of.where.count * 8));
     else if (of.circle) PyErr_SetString(PyExc_ValueError, "frames that are below themselves");
     else PyErr_NoMemory();
 done:
@@ -294,7 +303,8 @@ static PyObject *retime(PyObject *module, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "an order of joins that are not there");
         goto done;
     }
-    Py_BEGIN_ALLOW_THREADS retime_all(&of, joins, saved);
+    Py_BEGIN_ALLOW_THREADS
+    retime_all(&of, joins, saved);
     Py_END_ALLOW_THREADS
     result = Py_NewRef(Py_None);
 done:

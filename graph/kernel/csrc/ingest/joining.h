@@ -56,7 +56,8 @@ static PyObject *pair_events(PyObject *module, PyObject *args) {
     if (!(found.dst = take(&buffers, given[13], 8, found.room, true, "dst"))) goto done;
     if (!(found.kind = take(&buffers, given[14], 1, found.room, true, "edge_kind"))) goto done;
     Pairing ended;
-    Py_BEGIN_ALLOW_THREADS ended = pair_all(&of, &roles, granted, &found);
+    Py_BEGIN_ALLOW_THREADS
+    ended = pair_all(&of, &roles, granted, &found);
     Py_END_ALLOW_THREADS
     if (ended == PAIRED) result = Py_BuildValue("LN", (long long)found.edges, bytes_of(found.missed, sizeof found.missed));
     else if (ended == NO_ROOM) PyErr_SetString(PyExc_ValueError, "more edges than there is room for");
@@ -79,7 +80,8 @@ static bool edges_fit(const int64_t *src, const int64_t *dst, int64_t edges, int
 
 static PyObject *waits(PyObject *module, PyObject *args) {
     PyObject *given[7];
-    if (!PyArg_ParseTuple(args, "OOOOOOO", given, given + 1, given + 2, given + 3, given + 4, given + 5, given + 6)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOOO", given, given + 1, given + 2, given + 3, given + 4, given + 5, given + 6))
+        return NULL;
     Buffers buffers = {.count = 0};
     PyObject *result = NULL;
     const int64_t *ts = take(&buffers, given[0], 8, 0, false, "ts");
@@ -98,8 +100,10 @@ static PyObject *waits(PyObject *module, PyObject *args) {
     if (!dst) goto done;
     uint8_t *mask = take(&buffers, given[6], 1, events, true, "idle");
     if (!mask || !edges_fit(src, dst, edges, events)) goto done;
-    Py_BEGIN_ALLOW_THREADS find_waits(ts, kind, strand, passive, src, dst, edges, mask);
-    Py_END_ALLOW_THREADS result = Py_NewRef(Py_None);
+    Py_BEGIN_ALLOW_THREADS
+    find_waits(ts, kind, strand, passive, src, dst, edges, mask);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
 done:
     release_buffers(&buffers);
     return result;
@@ -108,8 +112,8 @@ done:
 static PyObject *arrange_edges(PyObject *module, PyObject *args) {
     PyObject *given[10];
     long long regions;
-    if (!PyArg_ParseTuple(args, "OOOOLOOOOOO", given, given + 1, given + 2, given + 3, &regions, given + 4, given + 5, given + 6,
-                          given + 7, given + 8, given + 9))
+    if (!PyArg_ParseTuple(args, "OOOOLOOOOOO", given, given + 1, given + 2, given + 3, &regions, given + 4, given + 5,
+                          given + 6, given + 7, given + 8, given + 9))
         return NULL;
     Buffers buffers = {.count = 0};
     PyObject *result = NULL;
@@ -137,9 +141,11 @@ static PyObject *arrange_edges(PyObject *module, PyObject *args) {
         goto done;
     }
     bool ok;
-    Py_BEGIN_ALLOW_THREADS ok = edges_arrange(&from, region, regions, &to);
+    Py_BEGIN_ALLOW_THREADS
+    ok = edges_arrange(&from, region, regions, &to);
     if (ok) edges_name(&to, ext, channel, name);
-    Py_END_ALLOW_THREADS result = ok ? Py_NewRef(Py_None) : PyErr_NoMemory();
+    Py_END_ALLOW_THREADS
+    result = ok ? Py_NewRef(Py_None) : PyErr_NoMemory();
 done:
     release_buffers(&buffers);
     return result;

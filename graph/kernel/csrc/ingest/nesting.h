@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_format.h"
 #include "cancellation.h"
+#include "trace_format.h"
 
 typedef struct {
     uint32_t site;
@@ -28,7 +28,7 @@ typedef struct {
     void *call, *inner; /* rows, of 4 or 8 bytes */
     bool wide;
     int64_t *enter, *exit, *caller; /* per call, in the order of their rows */
-    int64_t *pauses;                 /* pairs of rows */
+    int64_t *pauses;                /* pairs of rows */
     int64_t calls, paused, unmatched;
     Thrown thrown;
     bool cancelled;

@@ -32,8 +32,10 @@ static PyObject *fill(PyObject *module, PyObject *args) {
     if (!(to.flags = take(&buffers, given[6], 2, extensions, true, "flags"))) goto done;
     if (!(to.text_start = take(&buffers, given[7], 8, extensions + 1, true, "text_start"))) goto done;
     if (!(to.texts = take(&buffers, given[8], 1, (int64_t)sizes.text, true, "texts"))) goto done;
-    Py_BEGIN_ALLOW_THREADS columns_fill(units, &sizes, &to, base);
-    Py_END_ALLOW_THREADS result = Py_BuildValue("LL", (long long)records, (long long)extensions);
+    Py_BEGIN_ALLOW_THREADS
+    columns_fill(units, &sizes, &to, base);
+    Py_END_ALLOW_THREADS
+    result = Py_BuildValue("LL", (long long)records, (long long)extensions);
 done:
     release_buffers(&buffers);
     return result;
@@ -81,7 +83,8 @@ static PyObject *steps(PyObject *module, PyObject *args) {
         memcpy(stepper.stack, stack, stepper.depth * sizeof *stack);
         size_t size = 16;
         while (size < stepper.strands.count * 2 + 2) size *= 2;
-        Py_BEGIN_ALLOW_THREADS remember_since(&stepper, size);
+        Py_BEGIN_ALLOW_THREADS
+        remember_since(&stepper, size);
         step_all(&stepper, kind, site, ext, key, records, strand);
         Py_END_ALLOW_THREADS
     }
@@ -114,8 +117,10 @@ static PyObject *nanoseconds(PyObject *module, PyObject *args) {
     if (!(clock.rate = take(&buffers, given[3], 8, clock.segments, false, "rate"))) goto done;
     int64_t *ns = take(&buffers, given[4], 8, count, true, "ns");
     if (!ns) goto done;
-    Py_BEGIN_ALLOW_THREADS convert(&clock, ticks, count, ns);
-    Py_END_ALLOW_THREADS result = Py_NewRef(Py_None);
+    Py_BEGIN_ALLOW_THREADS
+    convert(&clock, ticks, count, ns);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
 done:
     release_buffers(&buffers);
     return result;

@@ -12,7 +12,6 @@
 
 #include "nesting.h"
 
-
 typedef struct {
     uint64_t *keys; /* Owned; of the strands from number `first` on */
     size_t count, room;

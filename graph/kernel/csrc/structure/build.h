@@ -29,16 +29,16 @@ typedef struct {
     uint32_t *run_offset; /* per run its first event's offset in its region */
     uint32_t *block;      /* per 32 rows the run of the first one */
     uint32_t *src_region, *src_offset, *dst_region, *dst_offset;
-    uint32_t *order;      /* edges by (region, row of the source), NULL when they are so already */
-    uint32_t *first;      /* per graph region its edges in that order */
-    uint32_t *parent;     /* per graph region the edge it hangs on */
-    uint32_t *rank;       /* per graph region its number in the plane */
+    uint32_t *order;        /* edges by (region, row of the source), NULL when they are so already */
+    uint32_t *first;        /* per graph region its edges in that order */
+    uint32_t *parent;       /* per graph region the edge it hangs on */
+    uint32_t *rank;         /* per graph region its number in the plane */
     uint32_t *graph_region; /* and back */
 } Build;
 
 static void build_free(Build *b) {
-    uint32_t *owned[] = {b->size, b->run_offset, b->block, b->src_region, b->src_offset, b->dst_region, b->dst_offset,
-                         b->order, b->first, b->parent, b->rank, b->graph_region};
+    uint32_t *owned[] = {b->size,       b->run_offset, b->block, b->src_region, b->src_offset, b->dst_region,
+                         b->dst_offset, b->order,      b->first, b->parent,     b->rank,       b->graph_region};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -47,8 +47,7 @@ static uint32_t *zeros(size_t count) { return calloc(count ? count : 1, sizeof(u
 
 /* Sizes of regions, and where in its region each run begins. Gives the name of what is wrong, or NULL. */
 static const char *build_runs(const Input *in, Build *b) {
-    if (!(b->size = zeros(in->numbers)) || !(b->run_offset = numbers(in->runs)) ||
-        !(b->block = numbers((in->events >> 5) + 1)))
+    if (!(b->size = zeros(in->numbers)) || !(b->run_offset = numbers(in->runs)) || !(b->block = numbers((in->events >> 5) + 1)))
         return "";
     if ((in->runs == 0) != (in->events == 0) || (in->runs && in->run_row[0])) return "run_row";
     uint64_t block = 0;
@@ -173,8 +172,7 @@ static bool build_parents(const Input *in, Build *b) {
     for (uint32_t edge = 0; edge < in->edges; edge++) {
         if (in->excluded && in->excluded[edge]) continue;
         uint32_t region = b->dst_region[edge];
-        b->parent[region] =
-            seen[region] || b->dst_offset[edge] || b->src_region[edge] == region ? NONE : edge;
+        b->parent[region] = seen[region] || b->dst_offset[edge] || b->src_region[edge] == region ? NONE : edge;
         seen[region] = 1;
     }
     free(seen);

@@ -11,7 +11,7 @@ typedef struct {
     int64_t first, last; /* times of its first and last event */
     int64_t events;
     uint32_t label;
-    uint32_t region;     /* the smallest one that has an event in it */
+    uint32_t region; /* the smallest one that has an event in it */
 } Vertex;
 
 typedef struct {
@@ -24,7 +24,7 @@ LIST(Keys, uint64_t)
 /* What condensing gives; the lists are owned. */
 typedef struct {
     Vertices vertices;
-    Keys pairs;          /* source << 32 | target, one per edge between vertices; then arcs are made of them */
+    Keys pairs; /* source << 32 | target, one per edge between vertices; then arcs are made of them */
     Arc *arcs;
     size_t arc_count;
     uint32_t *vertex_of; /* per number of a component before sorting its vertex */
@@ -131,8 +131,7 @@ static bool condense(Slicing *s, const uint32_t *regions, const uint32_t *bounds
     for (size_t i = 0; i < count; i++) s->state[regions[i]].reach = 0;
     free(parent);
     for (size_t i = 0; i < between.count && !c->vertices.failed; i++)
-        Keys_push(&c->pairs, (uint64_t)vertex_of_region[between.items[i].low] << 32 |
-                                 vertex_of_region[between.items[i].high]);
+        Keys_push(&c->pairs, (uint64_t)vertex_of_region[between.items[i].low] << 32 | vertex_of_region[between.items[i].high]);
     c->pairs.failed |= between.failed;
     free(between.items);
     if (!condensed_finish(c)) return false;

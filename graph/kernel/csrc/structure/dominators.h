@@ -53,8 +53,8 @@ typedef struct {
 } Search;
 
 static bool search_make(Search *search, uint32_t count) {
-    uint32_t **arrays[] = {&search->number, &search->parent, &search->semi, &search->above, &search->linked,
-                           &search->best, &search->waiting, &search->next, &search->stack};
+    uint32_t **arrays[] = {&search->number, &search->parent,  &search->semi, &search->above, &search->linked,
+                           &search->best,   &search->waiting, &search->next, &search->stack};
     size_t length = (size_t)count + 1, pieces = sizeof arrays / sizeof *arrays;
     uint32_t *room = malloc(pieces * length * sizeof *room);
     if (!room) return false;

@@ -73,9 +73,7 @@ static uint32_t *rank_bits(const uint64_t *bits, uint32_t count) {
     return rank;
 }
 
-static inline uint32_t sides_before(const Level *l, uint32_t place) {
-    return ranked(l->plane->follow, l->side_rank, place);
-}
+static inline uint32_t sides_before(const Level *l, uint32_t place) { return ranked(l->plane->follow, l->side_rank, place); }
 
 static inline uint32_t pieces_before(const Level *l, uint32_t region) { return ranked(l->top, l->piece_rank, region); }
 
@@ -144,8 +142,12 @@ static void level_pieces(Level *l, const uint32_t *parent, const uint32_t *lates
         if (bit(l->top, region)) {
             piece_of[region] = piece;
             uint32_t above = parent[region] == NONE ? NONE : piece_of[parent[region]];
-            l->piece[piece++] = (Piece){l->ts[row_of(plane, region, plane->start[region])], last_time(l, latest[region]),
-                                        0, l->labels[region], above, region};
+            l->piece[piece++] = (Piece){l->ts[row_of(plane, region, plane->start[region])],
+                                        last_time(l, latest[region]),
+                                        0,
+                                        l->labels[region],
+                                        above,
+                                        region};
         } else piece_of[region] = piece_of[parent[region]];
         l->piece[piece_of[region]].before += size;
     }

@@ -8,9 +8,9 @@
 #ifndef CLEW_GATHER_H
 #define CLEW_GATHER_H
 
+#include "cancellation.h"
 #include "plane.h"
 #include "slice.h"
-#include "cancellation.h"
 
 #include "trace_format.h"
 
@@ -28,15 +28,15 @@ static inline int64_t value_at(Column column, uint64_t row) {
 
 /* Labels by place, or tables of them; without `by_site` a strand's events all have one. */
 typedef struct {
-    const uint32_t *codes, *running;     /* by place, or NULL */
+    const uint32_t *codes, *running; /* by place, or NULL */
     const uint32_t *by_site, *by_strand;
-    const uint8_t *named;                /* per site: does it name an event that lies in no call? */
+    const uint8_t *named; /* per site: does it name an event that lies in no call? */
     size_t sites, strands;
 } Names;
 
 typedef struct {
     const Plane *plane;
-    const int64_t *rows;      /* ascending; NULL: all of the graph */
+    const int64_t *rows; /* ascending; NULL: all of the graph */
     size_t count;
     Names names;
     const int64_t *ts;
@@ -45,12 +45,12 @@ typedef struct {
     Column owner, call, inner;
     const int64_t *enter, *total, *waiting, *paused; /* per call; `paused` is its waits without its suspensions */
     size_t calls;
-    const int64_t *edges;     /* their numbers; NULL: all of the graph */
+    const int64_t *edges; /* their numbers; NULL: all of the graph */
     size_t edge_count;
     const int64_t *src, *dst;
     const uint8_t *edge_kind;
     const uint32_t *channel;
-    const uint32_t *given;    /* per place its node, or NULL */
+    const uint32_t *given; /* per place its node, or NULL */
 } Asked;
 
 typedef struct {
@@ -60,24 +60,24 @@ typedef struct {
 } Node;
 
 typedef struct {
-    int64_t first;      /* the smallest time */
+    int64_t first; /* the smallest time */
     uint32_t row, region, code, parent;
 } Run;
 LIST(Runs, Run)
 
 typedef struct {
     const Asked *asked;
-    State *state;       /* per region of the plane: `reach` is one more than the last position, `covered` a run or place */
-    uint32_t *mark;     /* per row one more than its place, 0 for none; NULL when all rows are asked about */
-    uint32_t *run_of;   /* per place; in the end its node */
+    State *state;     /* per region of the plane: `reach` is one more than the last position, `covered` a run or place */
+    uint32_t *mark;   /* per row one more than its place, 0 for none; NULL when all rows are asked about */
+    uint32_t *run_of; /* per place; in the end its node */
     Runs runs;
-    uint32_t *rank;     /* owned: per node, as the walks number them along the rows, its number in the answer; NULL: the same */
-    Node *nodes;        /* owned */
+    uint32_t *rank; /* owned: per node, as the walks number them along the rows, its number in the answer; NULL: the same */
+    Node *nodes;    /* owned */
     size_t node_count;
-    const char *bad;    /* the column that leads astray */
+    const char *bad; /* the column that leads astray */
     Thrown thrown;
-    bool cancelled;      /* ended early */
-    size_t looked;      /* so many places were, by the first walk */
+    bool cancelled; /* ended early */
+    size_t looked;  /* so many places were, by the first walk */
 } Gathering;
 
 /* Where the walk along the rows is among the runs of rows. */
@@ -245,8 +245,7 @@ static bool rank_begins(const Begin *begins, size_t count, uint32_t *rank) {
     bool done = same && keys;
     /* Times sort as numbers that the place rides along with, when both fit into one; else, and of equal times, by comparing. */
     bool fits = all <= 64;
-    for (size_t i = 0; done && i < count; i++)
-        keys[i] = fits ? ((uint64_t)begins[i].first - (uint64_t)least) << bits | i : i;
+    for (size_t i = 0; done && i < count; i++) keys[i] = fits ? ((uint64_t)begins[i].first - (uint64_t)least) << bits | i : i;
     if (done && fits) sort_u64(keys, keys + count, count, all);
     for (size_t i = 0, stop; done && i < count; i = stop) {
         for (stop = i + 1; stop < count && (!fits || keys[stop] >> bits == keys[i] >> bits);) stop++;

@@ -163,8 +163,8 @@ static void push_pairs(Edges *edges, const Pairs *pairs, uint32_t kind) {
     for (size_t i = 0; i < pairs->count;) {
         size_t stop = i + 1;
         while (stop < pairs->count && pairs->items[stop] == pairs->items[i]) stop++;
-        Edges_push(edges, (Edge){(uint32_t)(pairs->items[i] >> 32), (uint32_t)pairs->items[i], kind, 0,
-                                 (int64_t)(stop - i), 0});
+        Edges_push(edges,
+                   (Edge){(uint32_t)(pairs->items[i] >> 32), (uint32_t)pairs->items[i], kind, 0, (int64_t)(stop - i), 0});
         i = stop;
     }
 }

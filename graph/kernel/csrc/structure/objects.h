@@ -54,9 +54,7 @@ static bool mask_fits(const Py_buffer *buffer, const Plane *plane, const char *n
     return !buffer->buf || has(buffer, plane->edges, 1, name);
 }
 
-static PyObject *bytes_of(const void *data, size_t size) {
-    return PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
-}
+static PyObject *bytes_of(const void *data, size_t size) { return PyBytes_FromStringAndSize(data, (Py_ssize_t)size); }
 
 /* One of the spare pieces of scratch, or a new one of zeros, which take memory only where they are written to. */
 static void *take_spare(void **spare, size_t size) {

@@ -7,10 +7,10 @@
 #ifndef CLEW_PATH_H
 #define CLEW_PATH_H
 
+#include "cancellation.h"
 #include "memory.h"
 #include "plane.h"
 #include "slice.h"
-#include "cancellation.h"
 
 /* Bits of the table of kinds. */
 enum { PASSIVE = 1, OPENING = 2, ROOT_OPENING = 4, SCOPE_ENDS = 8, ACQUIRES = 16 };
@@ -46,20 +46,20 @@ typedef struct {
     size_t sites, strands, regions; /* regions as the graph numbers them */
     int64_t since;                  /* what was before is not asked for */
     bool forward;
-    State *state;      /* per region: `reach` is what its opening has, plus 2; `covered` where its entry may be */
-    uint32_t *mark;    /* per row: does a piece begin there? */
-    uint32_t *begun;   /* per row, what `passive_begin` has found, plus 1; 0: nothing yet. Kept from walk to walk */
-    Numbers opened;    /* regions whose state is to be reset */
-    Entries entries;   /* of the strand that is walked along */
-    EventRows pool;    /* rivals of these */
-    EdgeKeys keys;     /* edges that ended one wait: row of the target above the edge's number */
+    State *state;    /* per region: `reach` is what its opening has, plus 2; `covered` where its entry may be */
+    uint32_t *mark;  /* per row: does a piece begin there? */
+    uint32_t *begun; /* per row, what `passive_begin` has found, plus 1; 0: nothing yet. Kept from walk to walk */
+    Numbers opened;  /* regions whose state is to be reset */
+    Entries entries; /* of the strand that is walked along */
+    EventRows pool;  /* rivals of these */
+    EdgeKeys keys;   /* edges that ended one wait: row of the target above the edge's number */
     PathPieces pieces;
     Stretches stretches;
     EventRows rivals;
     bool failed;
-    const char *bad;   /* the column that leads astray */
+    const char *bad; /* the column that leads astray */
     Thrown thrown;
-    bool cancelled;     /* ended early */
+    bool cancelled; /* ended early */
 } PathWalk;
 
 static inline bool walks_on(const PathWalk *w) {
@@ -291,10 +291,9 @@ static void walk_path(PathWalk *w, int64_t event) {
         if (w->ts[w->stretches.items[w->stretches.count - 1].low] <= w->since) source = -1;
         int64_t slack = slack_of(w, event, waited, first);
         waited = w->rivals.count;
-        for (size_t i = 0; source >= 0 && i < found.number; i++)
-            EventRows_push(&w->rivals, w->pool.items[found.rivals + i]);
+        for (size_t i = 0; source >= 0 && i < found.number; i++) EventRows_push(&w->rivals, w->pool.items[found.rivals + i]);
         PathPieces_push(&w->pieces, (PathPiece){source < 0 ? -1 : found.edge, slack, (int64_t)(w->stretches.count - first),
-                                        (int64_t)(w->rivals.count - waited)});
+                                                (int64_t)(w->rivals.count - waited)});
         if (source < 0 || w->ts[source] <= w->since) return;
         event = source;
     }

@@ -16,35 +16,35 @@
 #define NONE 0xFFFFFFFFu /* no region, place, piece or position */
 
 typedef struct {
-    uint32_t far;        /* position at the other end */
+    uint32_t far; /* position at the other end */
     uint32_t far_region;
-    uint32_t next;       /* the first place in far_region whose near end is at or after `far` */
+    uint32_t next; /* the first place in far_region whose near end is at or after `far` */
 } Out;
 
 typedef struct {
     uint32_t far;
     uint32_t far_region;
-    uint32_t place;      /* the same edge in `out` */
+    uint32_t place; /* the same edge in `out` */
 } Into;
 
 typedef struct {
     uint64_t events;
     uint32_t regions, edges, runs;
-    bool every;                 /* is every edge followed without being asked for? */
-    bool whole;                 /* is every region one run of rows? Then run i is region i, and run_pos is not there. */
-    const uint32_t *start;      /* regions + 1 */
+    bool every;            /* is every edge followed without being asked for? */
+    bool whole;            /* is every region one run of rows? Then run i is region i, and run_pos is not there. */
+    const uint32_t *start; /* regions + 1 */
     const uint32_t *end;
-    const uint32_t *out_first;  /* regions + 1: places of a region's edges in `out`, sorted by (region, near) */
-    const uint32_t *in_first;   /* regions + 1: and in `into` */
+    const uint32_t *out_first; /* regions + 1: places of a region's edges in `out`, sorted by (region, near) */
+    const uint32_t *in_first;  /* regions + 1: and in `into` */
     const Out *out;
-    const uint32_t *out_near;   /* position at the near end */
-    const uint32_t *out_edge;   /* the edge's number in the graph */
+    const uint32_t *out_near; /* position at the near end */
+    const uint32_t *out_edge; /* the edge's number in the graph */
     const Into *into;
-    const uint64_t *tree;       /* bit per place of `out`: does the far region hang on this edge? */
-    const uint64_t *follow;     /* bit per place: is it followed without being asked for, and no tree edge? */
-    const uint32_t *run_row;    /* runs of rows of one region, by position: the first row */
-    const uint32_t *run_pos;    /* and its position */
-    const uint32_t *by_row;     /* the runs sorted by row */
+    const uint64_t *tree;    /* bit per place of `out`: does the far region hang on this edge? */
+    const uint64_t *follow;  /* bit per place: is it followed without being asked for, and no tree edge? */
+    const uint32_t *run_row; /* runs of rows of one region, by position: the first row */
+    const uint32_t *run_pos; /* and its position */
+    const uint32_t *by_row;  /* the runs sorted by row */
 } Plane;
 
 static inline bool bit(const uint64_t *bits, uint32_t place) { return bits[place >> 6] >> (place & 63) & 1; }

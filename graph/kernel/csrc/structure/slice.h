@@ -26,17 +26,17 @@ LIST(Moves, Move)
 typedef struct {
     const Plane *plane;
     bool forward;
-    const uint8_t *allowed;  /* by the edges' numbers, or NULL: see `allows` */
-    const uint8_t *crosses;  /* likewise: does the edge lead to another process? */
-    State *state;            /* per region */
+    const uint8_t *allowed; /* by the edges' numbers, or NULL: see `allows` */
+    const uint8_t *crosses; /* likewise: does the edge lead to another process? */
+    State *state;           /* per region */
     Numbers reached;
-    Ranges ranges;           /* places, yet to be followed */
+    Ranges ranges; /* places, yet to be followed */
     bool by_trees;
-    const uint32_t *starts;  /* regions, ascending */
+    const uint32_t *starts; /* regions, ascending */
     size_t start_count;
-    Ranges whole;            /* regions that are reached from their first event on, each with those below it */
-    Ranges sides;            /* places, of which the side edges are yet to be followed */
-    Moves *moves;            /* every move of a bound, where they are asked for; else NULL, as it is by trees */
+    Ranges whole; /* regions that are reached from their first event on, each with those below it */
+    Ranges sides; /* places, of which the side edges are yet to be followed */
+    Moves *moves; /* every move of a bound, where they are asked for; else NULL, as it is by trees */
     uint64_t followed;
 } Slicing;
 
@@ -92,8 +92,7 @@ static inline void reach(Slicing *s, uint32_t region, uint32_t position, uint32_
 }
 
 static void reach_position(Slicing *s, uint32_t region, uint32_t position) {
-    reach(s, region, position,
-          s->forward ? first_out(s->plane, region, position) : last_in(s->plane, region, position));
+    reach(s, region, position, s->forward ? first_out(s->plane, region, position) : last_in(s->plane, region, position));
 }
 
 /* Follows the edges of one range; those to other processes are put off when `later` is given. */
@@ -267,8 +266,7 @@ static void slice_limited(Slicing *s, const uint32_t *regions, const uint32_t *p
                           uint32_t max_network_hops) {
     Spent spent = {0};
     Frontier round = {0}, next = {0};
-    for (size_t i = 0; i < count; i++)
-        limited_reach(s, &spent, &next, (Reached){regions[i], 0, reach_of(s, positions[i])});
+    for (size_t i = 0; i < count; i++) limited_reach(s, &spent, &next, (Reached){regions[i], 0, reach_of(s, positions[i])});
     for (int64_t hops = 0; hops < max_hops && next.count && !next.failed; hops++) {
         Frontier other = round;
         round = next;

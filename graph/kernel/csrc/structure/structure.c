@@ -68,8 +68,7 @@ static PyObject *kernel_checksum(PyObject *Py_UNUSED(module), PyObject *argument
 static PyMethodDef kernel_methods[] = {
     {"build", kernel_build, METH_VARARGS,
      "(events, regions, run_row, run_region, src, dst, excluded) -> the plane's arrays by name"},
-    {"times_ascend", kernel_times_ascend, METH_VARARGS,
-     "(…, ts) -> do times never go back inside a region, along an edge"},
+    {"times_ascend", kernel_times_ascend, METH_VARARGS, "(…, ts) -> do times never go back inside a region, along an edge"},
     {"dominators", kernel_dominators, METH_VARARGS,
      "(nodes, source, target, entries) -> immediate dominator of each, those reached, who dominates before who is dominated"},
     {"checksum", kernel_checksum, METH_O, "(data) -> two numbers"},
@@ -99,8 +98,15 @@ static int kernel_traverse(PyObject *module, visitproc visit, void *arg) {
 
 static PyModuleDef_Slot kernel_slots[] = {{Py_mod_exec, kernel_exec}, {0, NULL}};
 static struct PyModuleDef kernel_module = {
-    PyModuleDef_HEAD_INIT, "clew.graph.kernel._structure", NULL, sizeof(Module), kernel_methods, kernel_slots, kernel_traverse,
-    kernel_clear, NULL,
+    PyModuleDef_HEAD_INIT,
+    "clew.graph.kernel._structure",
+    NULL,
+    sizeof(Module),
+    kernel_methods,
+    kernel_slots,
+    kernel_traverse,
+    kernel_clear,
+    NULL,
 };
 
 PyMODINIT_FUNC PyInit__structure(void) { return PyModuleDef_Init(&kernel_module); }

@@ -17,7 +17,7 @@ enum { DEEPEST = 1000 }; /* what is deeper has no bar */
 typedef struct {
     int64_t begin, end; /* ns */
     uint32_t key;       /* the site, with ASLEEP where the call is suspended */
-    uint32_t what;      /* the event that it begins with; of several bars in one, the part of its time that they fill, of 2^32 - 1 */
+    uint32_t what; /* the event that it begins with; of several bars in one, the part of its time that they fill, of 2^32 - 1 */
 } Bar;
 
 /* Is it as it was written, so far as that can lead astray? */
@@ -36,15 +36,15 @@ LIST(Counts, int64_t)
 
 typedef struct {
     Opens stack;
-    uint32_t *running;         /* per site: its frames on the stack */
-    Open asleep[DEEPEST];      /* per depth */
+    uint32_t *running;    /* per site: its frames on the stack */
+    Open asleep[DEEPEST]; /* per depth */
     bool is_asleep[DEEPEST];
-    int64_t deepest;           /* no depth from here on has one asleep */
-    int64_t *next;             /* per row of this strand: how many bars it has, or where its next one goes */
-    Bar *bars;                 /* NULL while they are counted */
-    int64_t depths;            /* of this strand, so far */
+    int64_t deepest; /* no depth from here on has one asleep */
+    int64_t *next;   /* per row of this strand: how many bars it has, or where its next one goes */
+    Bar *bars;       /* NULL while they are counted */
+    int64_t depths;  /* of this strand, so far */
     Counts counts;
-    int64_t base;              /* of this strand in `counts` */
+    int64_t base; /* of this strand in `counts` */
 } BarWalk;
 
 static void bar_put(BarWalk *walk, int64_t depth, Open of, int64_t end) {
@@ -150,7 +150,9 @@ static uint32_t mix_take(Mix *mix, int64_t *sum) {
     return best;
 }
 
-static inline uint32_t part(int64_t ns, int64_t of) { return of > 0 ? (uint32_t)((double)ns / (double)of * 4294967295.0) : 0xFFFFFFFFu; }
+static inline uint32_t part(int64_t ns, int64_t of) {
+    return of > 0 ? (uint32_t)((double)ns / (double)of * 4294967295.0) : 0xFFFFFFFFu;
+}
 
 typedef struct {
     Mix mix;
@@ -169,7 +171,8 @@ static void group_end(Group *group, Bar *to, int64_t *made) {
 
 /* Bars shorter than 2^shift ns that begin in the same 2^shift ns become one, which is shorter than twice that; how many there are
  * then. -1: no memory, or a key that is not there. */
-static int64_t coarsen(const Bar *bars, const int64_t *row_start, int64_t rows, int shift, size_t sites, Bar *to, int64_t *to_start) {
+static int64_t coarsen(const Bar *bars, const int64_t *row_start, int64_t rows, int shift, size_t sites, Bar *to,
+                       int64_t *to_start) {
     Group group = {.mix = {.ns = calloc(sites * 2 + 2, sizeof(int64_t))}};
     int64_t made = 0;
     bool ok = group.mix.ns;

@@ -25,11 +25,11 @@ typedef struct {
     int shift;
     int64_t buckets;
     Mix mix;
-    int64_t at;         /* the bucket that `mix` is of */
-    uint16_t *colour;   /* per site, 0: none yet */
-    Numbers palette;    /* sites, by colour - 1 */
+    int64_t at;       /* the bucket that `mix` is of */
+    uint16_t *colour; /* per site, 0: none yet */
+    Numbers palette;  /* sites, by colour - 1 */
     NamedBars named;
-    uint16_t *cells;    /* of the row */
+    uint16_t *cells; /* of the row */
     uint8_t *covers;
     bool bad;
 } Painter;

@@ -145,7 +145,8 @@ static PyObject *coarser(PyObject *module, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "a width or a number of sites that cannot be");
         goto done;
     }
-    Py_BEGIN_ALLOW_THREADS made = coarsen(bars, row_start, rows, shift, (size_t)sites, to, to_start);
+    Py_BEGIN_ALLOW_THREADS
+    made = coarsen(bars, row_start, rows, shift, (size_t)sites, to, to_start);
     Py_END_ALLOW_THREADS
     if (made >= 0) result = PyLong_FromLongLong(made);
     else PyErr_SetString(PyExc_ValueError, "bars that are damaged, or no memory");
@@ -179,14 +180,15 @@ static PyObject *paint(PyObject *module, PyObject *args) {
     uint8_t *covers = take(&buffers, given[4], 1, all, true, "covers");
     if (!covers) goto done;
     to.buckets = count ? all / count : 0;
-    if (shift < 0 || shift > 52 || sites < 0 || sites > ASLEEP || to.buckets > 1 << 20 || from > (1LL << 60) || from < -(1LL << 60) ||
-        to.buckets > (1LL << 60) >> shift) {
+    if (shift < 0 || shift > 52 || sites < 0 || sites > ASLEEP || to.buckets > 1 << 20 || from > (1LL << 60) ||
+        from < -(1LL << 60) || to.buckets > (1LL << 60) >> shift) {
         PyErr_SetString(PyExc_ValueError, "a tile that cannot be");
         goto done;
     }
     for (int64_t at = 0; at < count; at++)
-        if (wanted[at] >= rows || (wanted[at] >= 0 && (row_start[wanted[at]] < 0 || row_start[wanted[at]] > row_start[wanted[at] + 1] ||
-                                                       row_start[wanted[at] + 1] > bars))) {
+        if (wanted[at] >= rows ||
+            (wanted[at] >= 0 && (row_start[wanted[at]] < 0 || row_start[wanted[at]] > row_start[wanted[at] + 1] ||
+                                 row_start[wanted[at] + 1] > bars))) {
             PyErr_SetString(PyExc_ValueError, "a row that is not there");
             goto done;
         }

@@ -11,8 +11,7 @@
 
 static bool is_listed(PyObject *list, PyObject *object) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
-        if (PyList_GET_ITEM(list, i) == object)
-            return true;
+        if (PyList_GET_ITEM(list, i) == object) return true;
     return false;
 }
 
@@ -20,8 +19,7 @@ static bool is_listed(PyObject *list, PyObject *object) {
 static COLD void learn_step(PyObject *callback) {
     PyTypeObject *type = Py_TYPE(callback);
     const char *dot = strrchr(type->tp_name, '.');
-    if (strcmp(dot ? dot + 1 : type->tp_name, "TaskStepMethWrapper"))
-        return;
+    if (strcmp(dot ? dot + 1 : type->tp_name, "TaskStepMethWrapper")) return;
     PyObject *task = PyObject_GetAttrString(callback, "__self__");
     Py_ssize_t size = (Py_ssize_t)sizeof(PyObject);
     while (task && size < type->tp_basicsize && *(PyObject **)((char *)callback + size) != task)
@@ -36,11 +34,9 @@ static COLD void learn_step(PyObject *callback) {
 
 static COLD bool learn_wakeup(PyObject *callback) {
     const PyMethodDef *found = ((PyCFunctionObject *)callback)->m_ml;
-    if (strcmp(found->ml_name, "task_wakeup") || !aio.task)
-        return false;
+    if (strcmp(found->ml_name, "task_wakeup") || !aio.task) return false;
     PyObject *task = PyCFunction_GET_SELF(callback);
-    if (!task || !PyObject_TypeCheck(task, aio.task))
-        return false;
+    if (!task || !PyObject_TypeCheck(task, aio.task)) return false;
     aio.wakeup = found;
     return true;
 }
@@ -50,22 +46,18 @@ static COLD bool learn_wakeup(PyObject *callback) {
 static inline PyObject *task_of_step(PyObject *callback, bool *wakes) {
     PyTypeObject *type = Py_TYPE(callback);
     *wakes = false;
-    if (LIKELY(type == aio.step))
-        return *(PyObject **)((char *)callback + aio.step_task);
+    if (LIKELY(type == aio.step)) return *(PyObject **)((char *)callback + aio.step_task);
     if (type == &PyCFunction_Type) {
-        if (((PyCFunctionObject *)callback)->m_ml != aio.wakeup && !(!aio.wakeup && learn_wakeup(callback)))
-            return NULL;
+        if (((PyCFunctionObject *)callback)->m_ml != aio.wakeup && !(!aio.wakeup && learn_wakeup(callback))) return NULL;
         *wakes = true;
         return PyCFunction_GET_SELF(callback);
     }
-    if (type == &PyFunction_Type)
-        return NULL;
+    if (type == &PyFunction_Type) return NULL;
     if (type == &PyMethod_Type)
         return is_listed(aio.python_steps, PyMethod_GET_FUNCTION(callback)) ? PyMethod_GET_SELF(callback) : NULL;
     if (!aio.step) {
         learn_step(callback);
-        if (type == aio.step)
-            return *(PyObject **)((char *)callback + aio.step_task);
+        if (type == aio.step) return *(PyObject **)((char *)callback + aio.step_task);
     }
     return NULL;
 }
@@ -75,12 +67,10 @@ static inline PyObject *task_of_step(PyObject *callback, bool *wakes) {
 static uint64_t count_of(PyObject *callback, bool *counted) {
     PyObject *collector = NULL;
     *counted = false;
-    if (PyFunction_Check(callback) && is_listed(aio.collectors, PyFunction_GET_CODE(callback)))
-        collector = callback;
+    if (PyFunction_Check(callback) && is_listed(aio.collectors, PyFunction_GET_CODE(callback))) collector = callback;
     else if (PyMethod_Check(callback) && is_listed(aio.collectors, PyMethod_GET_FUNCTION(callback)))
         collector = PyMethod_GET_SELF(callback);
-    if (!collector)
-        return 0;
+    if (!collector) return 0;
     PyObject *own = PyObject_GenericGetDict(collector, NULL);
     PyObject *key = own && PyDict_Check(own) ? PyDict_GetItemString(own, "_clew_count") : NULL;
     uint64_t count = 0;
@@ -90,8 +80,7 @@ static uint64_t count_of(PyObject *callback, bool *counted) {
     } else if (own && PyDict_Check(own)) {
         count = key_fresh();
         key = PyLong_FromUnsignedLongLong(count);
-        if (!key || PyDict_SetItemString(own, "_clew_count", key) < 0)
-            count = 0;
+        if (!key || PyDict_SetItemString(own, "_clew_count", key) < 0) count = 0;
         Py_XDECREF(key);
     }
     Py_XDECREF(own);
@@ -126,19 +115,16 @@ static void begin_scope(struct run *run, PyObject *handle, PyObject *callback) {
     run->key = key_in(aio.handle_space, handle);
     put_keyed(keyed_word(KIND_SCOPE_BEGIN, aio.run_site), run->key, aio.handle_channel, 0);
     run->count = callback ? count_of(callback, &counted) : 0;
-    if (counted)
-        put_keyed(keyed_word(KIND_JOIN, aio.run_site), run->count, aio.future_channel, 0);
+    if (counted) put_keyed(keyed_word(KIND_JOIN, aio.run_site), run->count, aio.future_channel, 0);
 }
 
 static int act_begin(struct operand *operand, PyObject *handle, PyObject *other) {
     struct runs *here = runs_here();
-    if (!here || here->depth++ >= MAX_RUNS)
-        return 0;
+    if (!here || here->depth++ >= MAX_RUNS) return 0;
     struct run *run = &here->run[here->depth - 1];
     run->key = 0;
     run->task = NULL;
-    if (UNLIKELY(!store.active || !PyObject_TypeCheck(handle, aio.handle)))
-        return 0;
+    if (UNLIKELY(!store.active || !PyObject_TypeCheck(handle, aio.handle))) return 0;
     run->epoch = store.epoch;
     run->count = 0;
     bool wakes;
@@ -159,8 +145,7 @@ static int act_begin(struct operand *operand, PyObject *handle, PyObject *other)
     } else if (begin_foreign(run, task) < 0) {
         return -1;
     }
-    if (!run->key)
-        return 0;
+    if (!run->key) return 0;
     run->task = Py_NewRef(task);
     put_keyed(keyed_word(KIND_STEP_BEGIN, aio.run_site), run->key, 0, 0);
     put_keyed_too(keyed_word(KIND_JOIN, aio.run_site), key_in(aio.handle_space, handle), aio.handle_channel);
@@ -178,16 +163,14 @@ static int act_begin(struct operand *operand, PyObject *handle, PyObject *other)
 static void run_end(struct run *run) {
     if (run->key && run->epoch == store.epoch) {
         if (!run->task) {
-            if (run->count)
-                put_keyed(keyed_word(KIND_SEND, aio.run_site), run->count, aio.future_channel, 0);
+            if (run->count) put_keyed(keyed_word(KIND_SEND, aio.run_site), run->count, aio.future_channel, 0);
             put_keyed(keyed_word(KIND_SCOPE_END, aio.run_site), run->key, aio.handle_channel, 0);
         } else {
             if (task_is_done(run->task))
                 put_keyed(keyed_word(KIND_SEND, aio.run_site), outcome_of_strand(run->key), aio.future_channel, 0);
             if (UNLIKELY(flows.on)) /* whose flow the strand's next step goes on with */
                 put_keyed(keyed_word(KIND_STEP_END, aio.run_site), run->key, 0, 0);
-            else
-                put(pack_word(KIND_STEP_END, aio.run_site, 0, 0)); /* of the innermost step: it needs no key */
+            else put(pack_word(KIND_STEP_END, aio.run_site, 0, 0)); /* of the innermost step: it needs no key */
         }
     }
     Py_CLEAR(run->task);
@@ -195,18 +178,15 @@ static void run_end(struct run *run) {
 
 static int act_end(struct operand *operand, PyObject *object, PyObject *other) {
     struct runs *here = runs;
-    if (here && here->depth && here->depth-- <= MAX_RUNS)
-        run_end(&here->run[here->depth]);
+    if (here && here->depth && here->depth-- <= MAX_RUNS) run_end(&here->run[here->depth]);
     return 0;
 }
 
 static Py_ssize_t slot_offset(PyObject *type, const char *name) {
     PyObject *slot = PyObject_GetAttrString(type, name);
     Py_ssize_t offset = -1;
-    if (slot && Py_IS_TYPE(slot, &PyMemberDescr_Type))
-        offset = ((PyMemberDescrObject *)slot)->d_member->offset;
-    else
-        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
+    if (slot && Py_IS_TYPE(slot, &PyMemberDescr_Type)) offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+    else PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
     Py_XDECREF(slot);
     return offset;
 }
@@ -215,12 +195,11 @@ static Py_ssize_t slot_offset(PyObject *type, const char *name) {
 static PyObject *core_watch_handles(PyObject *module, PyObject *arguments) {
     PyObject *type, *collectors, *steps, *foreign;
     unsigned int made_site, run_site, handle_channel, future_channel;
-    if (!PyArg_ParseTuple(arguments, "O!IIIIO!O!O:watch_handles", &PyType_Type, &type, &made_site, &run_site,
-                          &handle_channel, &future_channel, &PyList_Type, &collectors, &PyList_Type, &steps, &foreign))
+    if (!PyArg_ParseTuple(arguments, "O!IIIIO!O!O:watch_handles", &PyType_Type, &type, &made_site, &run_site, &handle_channel,
+                          &future_channel, &PyList_Type, &collectors, &PyList_Type, &steps, &foreign))
         return NULL;
     Py_ssize_t callback = slot_offset(type, "_callback"), args = callback < 0 ? -1 : slot_offset(type, "_args");
-    if (args < 0)
-        return NULL;
+    if (args < 0) return NULL;
     if (!aio.handles) {
         aio.handle_space = space_new();
         aio.outcome_space = space_new();

@@ -13,7 +13,7 @@
 typedef PyObject *(*context_method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
 static struct {
-    PyObject *keys; /* Owned: {address: key} */
+    PyObject *keys;       /* Owned: {address: key} */
     uint64_t copied, run; /* words of records */
     uint32_t channel;
     struct method copy, method;
@@ -22,12 +22,10 @@ static struct {
 
 static PyObject *context_copy(PyObject *module, PyObject *ignored) {
     PyObject *made = contexts.copy.original(module, ignored);
-    if (!made || !store.active)
-        return made;
+    if (!made || !store.active) return made;
     uint64_t number = key_fresh();
     PyObject *address = PyLong_FromVoidPtr(made), *key = PyLong_FromUnsignedLongLong(number);
-    if (address && key && !PyDict_SetItem(contexts.keys, address, key))
-        put_keyed(contexts.copied, number, contexts.channel, 0);
+    if (address && key && !PyDict_SetItem(contexts.keys, address, key)) put_keyed(contexts.copied, number, contexts.channel, 0);
     Py_XDECREF(address);
     Py_XDECREF(key);
     PyErr_Clear();
@@ -37,15 +35,13 @@ static PyObject *context_copy(PyObject *module, PyObject *ignored) {
 static COLD void context_enters(PyObject *context) {
     PyObject *address = PyLong_FromVoidPtr(context);
     PyObject *key = address ? PyDict_GetItemWithError(contexts.keys, address) : NULL;
-    if (key)
-        put_keyed(contexts.run, PyLong_AsUnsignedLongLongMask(key), contexts.channel, 0);
+    if (key) put_keyed(contexts.run, PyLong_AsUnsignedLongLongMask(key), contexts.channel, 0);
     Py_XDECREF(address);
     PyErr_Clear();
 }
 
 static PyObject *context_run(PyObject *context, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    if (PyDict_GET_SIZE(contexts.keys) && store.active)
-        context_enters(context);
+    if (PyDict_GET_SIZE(contexts.keys) && store.active) context_enters(context);
     return ((context_method)(void (*)(void))contexts.method.original)(context, arguments, count, names);
 }
 
@@ -54,8 +50,7 @@ static void context_dealloc(PyObject *context) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         PyObject *address = PyLong_FromVoidPtr(context);
-        if (address && PyDict_GetItemWithError(contexts.keys, address))
-            PyDict_DelItem(contexts.keys, address);
+        if (address && PyDict_GetItemWithError(contexts.keys, address)) PyDict_DelItem(contexts.keys, address);
         Py_XDECREF(address);
         PyErr_Restore(type, value, traceback);
     }

@@ -34,8 +34,7 @@ static bool is_phase(PyObject *arguments, const char *wanted) {
 /* Is our other function the last one, behind those that the program added? It is put there when there are any. */
 static bool collector_is_last(void) {
     Py_ssize_t count = PyList_GET_SIZE(collector.callbacks);
-    if (count && PyList_GET_ITEM(collector.callbacks, count - 1) == collector.ends)
-        return true;
+    if (count && PyList_GET_ITEM(collector.callbacks, count - 1) == collector.ends) return true;
     for (Py_ssize_t i = 0; i < count; i++)
         if (PyList_GET_ITEM(collector.callbacks, i) == collector.ends && PyList_SetSlice(collector.callbacks, i, i + 1, NULL))
             return false;
@@ -53,8 +52,7 @@ static void collection_over(void) {
 }
 
 static PyObject *core_collection_begins(PyObject *module, PyObject *arguments) {
-    if (collecting && (collecting_alone || is_phase(arguments, "start")))
-        collection_over();
+    if (collecting && (collecting_alone || is_phase(arguments, "start"))) collection_over();
     if (store.active && !is_watched(&self.flow) && is_phase(arguments, "start")) {
         collecting_alone = PyList_GET_SIZE(collector.callbacks) == 1;
         if (collecting_alone || collector_is_last()) {
@@ -70,8 +68,7 @@ static PyObject *core_collection_begins(PyObject *module, PyObject *arguments) {
 }
 
 static PyObject *core_collection_ends(PyObject *module, PyObject *arguments) {
-    if (collecting && is_phase(arguments, "stop"))
-        collection_over();
+    if (collecting && is_phase(arguments, "stop")) collection_over();
     Py_RETURN_NONE;
 }
 
@@ -85,19 +82,15 @@ static PyMethodDef collector_methods[] = {
 static PyObject *core_watch_collector(PyObject *module, PyObject *arguments) {
     PyObject *callbacks;
     unsigned int site, channel;
-    if (!PyArg_ParseTuple(arguments, "O!II:watch_collector", &PyList_Type, &callbacks, &site, &channel))
-        return NULL;
-    if (collector.callbacks)
-        Py_RETURN_NONE;
+    if (!PyArg_ParseTuple(arguments, "O!II:watch_collector", &PyList_Type, &callbacks, &site, &channel)) return NULL;
+    if (collector.callbacks) Py_RETURN_NONE;
     collector.begins = PyCFunction_New(&collector_methods[0], NULL);
     collector.ends = PyCFunction_New(&collector_methods[1], NULL);
-    if (!collector.begins || !collector.ends)
-        return NULL;
+    if (!collector.begins || !collector.ends) return NULL;
     collector.site = site;
     collector.channel = channel;
     collector.callbacks = Py_NewRef(callbacks);
-    if (PyList_Insert(callbacks, 0, collector.begins))
-        return NULL;
+    if (PyList_Insert(callbacks, 0, collector.begins)) return NULL;
     Py_RETURN_NONE;
 }
 

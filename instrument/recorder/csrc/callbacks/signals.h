@@ -22,8 +22,7 @@ static struct {
 static uint64_t signal_sent(int sender, PyObject *number) {
     long signal = PyLong_Check(number) ? PyLong_AsLong(number) : -1;
     PyErr_Clear();
-    if (signal <= 0 || signal >= SIGNALS || !store.active)
-        return 0;
+    if (signal <= 0 || signal >= SIGNALS || !store.active) return 0;
     signals.key[signal] = key_fresh();
     put_keyed(signals.word[sender], signals.key[signal], signals.channel, 0);
     return signals.key[signal];
@@ -32,8 +31,7 @@ static uint64_t signal_sent(int sender, PyObject *number) {
 /* A signal that could not be sent is nobody's cause. */
 static PyObject *signal_result(PyObject *result, uint64_t key) {
     for (int i = 0; !result && key && i < SIGNALS; i++)
-        if (signals.key[i] == key)
-            signals.key[i] = 0;
+        if (signals.key[i] == key) signals.key[i] = 0;
     return result;
 }
 
@@ -60,8 +58,7 @@ static PyObject *core_signal_cause(PyObject *module, PyObject *number) {
     long signal = PyLong_AsLong(number);
     PyErr_Clear();
     uint64_t key = signal > 0 && signal < SIGNALS ? signals.key[signal] : 0;
-    if (key)
-        signals.key[signal] = 0;
+    if (key) signals.key[signal] = 0;
     return PyLong_FromUnsignedLongLong(key);
 }
 
@@ -71,13 +68,12 @@ static PyObject *core_watch_signals(PyObject *module, PyObject *arguments) {
                                  (PyCFunction)(void (*)(void))signal_pthread_kill};
     PyObject *function[SENDERS];
     unsigned int site[SENDERS];
-    if (!PyArg_ParseTuple(arguments, "IO!IO!IO!I:watch_signals", &signals.channel, &PyCFunction_Type, &function[0],
-                          &site[0], &PyCFunction_Type, &function[1], &site[1], &PyCFunction_Type, &function[2], &site[2]))
+    if (!PyArg_ParseTuple(arguments, "IO!IO!IO!I:watch_signals", &signals.channel, &PyCFunction_Type, &function[0], &site[0],
+                          &PyCFunction_Type, &function[1], &site[1], &PyCFunction_Type, &function[2], &site[2]))
         return NULL;
     for (int i = 0; i < SENDERS; i++)
         if (!signals.sender[i].original) {
-            if (!function_replace(function[i], flags[i], ours[i], &signals.sender[i]))
-                return NULL;
+            if (!function_replace(function[i], flags[i], ours[i], &signals.sender[i])) return NULL;
             signals.word[i] = keyed_word(KIND_SEND, site[i]);
         }
     Py_RETURN_NONE;

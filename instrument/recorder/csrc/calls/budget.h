@@ -11,16 +11,16 @@
 #include "store/records.h"
 
 static struct {
-    double share;      /* of CPU time that recording may cost; 0 for no bound */
-    double cost;       /* ns of one plain record, measured at start */
-    double credit;     /* ns that may still be spent: grows with CPU time, shrinks with records */
-    uint64_t clock;    /* process CPU time up to which credit was given */
-    double records;    /* ns that were spent on records since a site was last judged, */
-    double actions;    /* and on actions: the greater part is to blame */
-    double spent;      /* ns on both in this period; see counting.h */
-    uint64_t period;   /* process CPU time at which it began */
-    uint64_t looked;   /* ticks at which it was last asked whether it is over */
-    bool pretends;     /* the process CPU time is `pretended`, for tests */
+    double share;    /* of CPU time that recording may cost; 0 for no bound */
+    double cost;     /* ns of one plain record, measured at start */
+    double credit;   /* ns that may still be spent: grows with CPU time, shrinks with records */
+    uint64_t clock;  /* process CPU time up to which credit was given */
+    double records;  /* ns that were spent on records since a site was last judged, */
+    double actions;  /* and on actions: the greater part is to blame */
+    double spent;    /* ns on both in this period; see counting.h */
+    uint64_t period; /* process CPU time at which it began */
+    uint64_t looked; /* ticks at which it was last asked whether it is over */
+    bool pretends;   /* the process CPU time is `pretended`, for tests */
     uint64_t pretended;
 } budget;
 
@@ -38,14 +38,12 @@ static struct {
 static double calibrate(void) {
     char *scratch = calloc(1, CHUNK_SIZE), *cur = self.cur, *end = self.end;
     double best = 1e9;
-    if (!scratch)
-        return 10.0;
+    if (!scratch) return 10.0;
     for (int round = 0; round < 8; round++) {
         self.cur = scratch;
         self.end = scratch + CHUNK_SIZE;
         uint64_t started = clock_read(CLOCK_MONOTONIC);
-        for (uint64_t i = 0; i < CHUNK_SIZE / RECORD_SIZE; i++)
-            put(i << 32 | KIND_ENTER);
+        for (uint64_t i = 0; i < CHUNK_SIZE / RECORD_SIZE; i++) put(i << 32 | KIND_ENTER);
         double each = (double)(clock_read(CLOCK_MONOTONIC) - started) / (CHUNK_SIZE / RECORD_SIZE);
         best = each < best ? each : best;
     }
@@ -55,9 +53,7 @@ static double calibrate(void) {
     return best;
 }
 
-static uint64_t budget_clock(void) {
-    return budget.pretends ? budget.pretended : clock_read(CLOCK_PROCESS_CPUTIME_ID);
-}
+static uint64_t budget_clock(void) { return budget.pretends ? budget.pretended : clock_read(CLOCK_PROCESS_CPUTIME_ID); }
 
 /* From here on it is the next one's turn to be judged. */
 static void budget_judged(void) {
@@ -73,8 +69,7 @@ static void budget_new_period(void) {
 static void budget_start(double share) {
     budget.share = share > 0 ? share : 0;
     budget.pretends = false;
-    if (budget.share == 0)
-        return;
+    if (budget.share == 0) return;
     budget.cost = calibrate() + AROUND_NS;
     budget.clock = budget_clock();
     budget_judged();
@@ -99,8 +94,7 @@ static void budget_earn(void) {
     uint64_t clock = budget_clock();
     budget.credit += budget.share * (double)(clock - budget.clock);
     budget.clock = clock;
-    if (budget.credit > budget.share * CREDIT_NS)
-        budget.credit = budget.share * CREDIT_NS;
+    if (budget.credit > budget.share * CREDIT_NS) budget.credit = budget.share * CREDIT_NS;
 }
 
 /* The site with the most plain call records in the calling thread's full chunk, or 0. */
@@ -116,11 +110,9 @@ static uint64_t hottest_site(void) {
     for (char *at = self.chunk + CHUNK_HEADER_SIZE; at < self.cur;) {
         uint64_t word = ((struct record *)at)->word, site = word >> 32;
         at += RECORD_SIZE * (1 + (word >> 8 & 0xFF));
-        if ((word & 0xFF) < KIND_ENTER || (word & 0xFF) > KIND_RESUME || !site)
-            continue;
+        if ((word & 0xFF) < KIND_ENTER || (word & 0xFF) > KIND_RESUME || !site) continue;
         uint32_t slot = (uint32_t)(site * 0x9E3779B1u) % SLOTS;
-        while (seen[slot].count && seen[slot].site != site)
-            slot = (slot + 1) % SLOTS;
+        while (seen[slot].count && seen[slot].site != site) slot = (slot + 1) % SLOTS;
         if (!seen[slot].count) {
             if (used == SLOTS / 2) /* Many sites, none of them hot: the ones seen first will do. */
                 continue;
@@ -137,15 +129,13 @@ static uint64_t hottest_site(void) {
 
 /* Books what the full chunk cost. Gives the site to switch off when the budget is overdrawn by records, else 0. */
 static uint64_t chunk_filled(uint64_t units, uint64_t emitted) {
-    if (budget.share == 0)
-        return 0;
+    if (budget.share == 0) return 0;
     double cost = (double)units * budget.cost + (double)emitted * EMITTED_NS;
     budget_earn();
     budget.credit -= cost;
     budget.records += cost;
     budget.spent += cost;
-    if (budget.credit >= 0 || budget.actions > budget.records)
-        return 0;
+    if (budget.credit >= 0 || budget.actions > budget.records) return 0;
     budget_judged();
     return hottest_site();
 }
@@ -153,15 +143,13 @@ static uint64_t chunk_filled(uint64_t units, uint64_t emitted) {
 /* Books actions that took `ns` and made `emitted` records, which are not to be booked twice. True when the budget is
  * overdrawn by actions. */
 static bool actions_booked(double ns, double emitted) {
-    if (budget.share == 0)
-        return false;
+    if (budget.share == 0) return false;
     budget_earn();
     budget.credit -= ns - emitted * EMITTED_NS;
     budget.actions += ns;
     budget.records -= emitted * EMITTED_NS;
     budget.spent += ns - emitted * EMITTED_NS;
-    if (budget.credit >= 0 || budget.actions <= budget.records)
-        return false;
+    if (budget.credit >= 0 || budget.actions <= budget.records) return false;
     budget_judged();
     return true;
 }

@@ -26,8 +26,8 @@ struct counted {
     double needed;      /* and for how many it has to be */
     uint32_t index;     /* of its number in a thread's `depth` */
     bool counting;
-    bool pauses;             /* a generator or coroutine: an exception thrown into it ends what was not seen to begin */
-    struct counted *next;    /* Owned */
+    bool pauses;          /* a generator or coroutine: an exception thrown into it ends what was not seen to begin */
+    struct counted *next; /* Owned */
 };
 
 static struct {
@@ -51,8 +51,7 @@ static bool is_recorded(const struct counted *counted) { return !counted->counti
 /* What is known of a site that is counted, or was in this recording; else NULL. */
 static struct counted *counted_of(uint64_t site) {
     struct counted *found = counting.epoch == store.epoch ? counting.first : NULL;
-    while (found && found->site != site)
-        found = found->next;
+    while (found && found->site != site) found = found->next;
     return found;
 }
 
@@ -60,8 +59,7 @@ static uint64_t *counter_for(uint64_t site) {
     if (counting.cur == counting.end) {
         bool fresh; /* A full one is never released: its numbers still grow. */
         char *chunk = chunk_claim(CHUNK_COUNTERS, NULL, counting.number++, &counting.segment, &fresh);
-        if (!chunk)
-            return NULL;
+        if (!chunk) return NULL;
         counting.cur = (struct counter *)(chunk + CHUNK_HEADER_SIZE);
         counting.end = (struct counter *)(chunk + CHUNK_SIZE);
     }
@@ -111,19 +109,15 @@ static void told_of_site(uint64_t site, uint64_t calls, uint32_t flags, const ch
 /* Switches a site to counting and says so, in the thread's stream and to the user. */
 static void site_degraded(uint64_t site) {
     struct counted *counted = counted_of(site);
-    if (!counted)
-        counted = counted_new(site);
-    if (!counted || counted->counting)
-        return;
+    if (!counted) counted = counted_new(site);
+    if (!counted || counted->counting) return;
     counted->counting = true;
     counted->before = *counted->calls;
     counted->quiet = 0;
     counted->needed = 2 * counted->needed < MOST_QUIET_NS ? 2 * counted->needed : MOST_QUIET_NS;
     for (struct probe *probe = probes[site % BUCKETS]; probe; probe = details_of(probe)->next)
-        if (details_of(probe)->site == site)
-            probe_switch_off(probe, counted);
-    for (struct counted *each = counting.first; each; each = each->next)
-        each->begun = 0;
+        if (details_of(probe)->site == site) probe_switch_off(probe, counted);
+    for (struct counted *each = counting.first; each; each = each->next) each->begun = 0;
     budget_new_period();
     char text[200];
     snprintf(text, sizeof text,
@@ -137,8 +131,7 @@ static void site_degraded(uint64_t site) {
 static void switch_on(struct counted *counted) {
     if (is_recorded(counted))
         for (struct probe *probe = probes[counted->site % BUCKETS]; probe; probe = details_of(probe)->next)
-            if (details_of(probe)->site == counted->site)
-                probe->word = word_of(probe);
+            if (details_of(probe)->site == counted->site) probe->word = word_of(probe);
 }
 
 static void site_recovered(struct counted *counted) {
@@ -152,19 +145,16 @@ static void site_recovered(struct counted *counted) {
 /* Once in a period: has a function been quiet for long enough? */
 static void look_for_recovered(void) {
     uint64_t ticks = now();
-    if (!budget.pretends && ticks - budget.looked < PATIENCE)
-        return;
+    if (!budget.pretends && ticks - budget.looked < PATIENCE) return;
     budget.looked = ticks;
     double elapsed = (double)(budget_clock() - budget.period);
-    if (elapsed < PERIOD_NS)
-        return;
+    if (elapsed < PERIOD_NS) return;
     double room = budget.share * elapsed * RETURNING - budget.spent;
     budget_new_period();
     for (struct counted *each = counting.first; each; each = each->next) {
         double cost = 2 * (double)each->begun * budget.cost; /* its beginning and its end */
         each->begun = 0;
-        if (!each->counting)
-            continue;
+        if (!each->counting) continue;
         each->quiet = cost <= room ? each->quiet + elapsed : 0;
         if (each->quiet >= each->needed) {
             room -= cost;
@@ -177,14 +167,12 @@ static void look_for_recovered(void) {
 static uint32_t *depth_of(const struct counted *counted) {
     if (self.depth_epoch != store.epoch) {
         self.depth_epoch = store.epoch;
-        if (self.depths)
-            memset(self.depth, 0, self.depths * sizeof *self.depth);
+        if (self.depths) memset(self.depth, 0, self.depths * sizeof *self.depth);
     }
     if (counted->index >= self.depths) {
         uint32_t depths = counted->index + 16;
         uint32_t *depth = realloc(self.depth, depths * sizeof *depth);
-        if (!depth)
-            return NULL;
+        if (!depth) return NULL;
         memset(depth + self.depths, 0, (depths - self.depths) * sizeof *depth);
         self.depth = depth;
         self.depths = depths;
@@ -196,16 +184,14 @@ static uint32_t *depth_of(const struct counted *counted) {
 static bool call_counted(struct counted *counted, uint64_t word) {
     uint64_t kind = word & 0xFF;
     bool begins = kind == KIND_ENTER || kind == KIND_RESUME, ends = kind > KIND_ENTER && kind < KIND_RESUME;
-    if (begins && counted->counting && self.flow.state != FLOW_DROPPED)
-        look_for_recovered();
+    if (begins && counted->counting && self.flow.state != FLOW_DROPPED) look_for_recovered();
     uint32_t *depth = depth_of(counted);
     bool inside = depth && *depth;
     if (!counted->counting && !inside) {
         switch_on(counted);
         return false;
     }
-    if (ends && !inside && depth && !counted->pauses)
-        return false; /* It began before it was counted. */
+    if (ends && !inside && depth && !counted->pauses) return false; /* It began before it was counted. */
     bool left_out = is_watched(&self.flow) && !flow_admits_plain(word);
     if (begins && depth) {
         ++*depth;
@@ -215,8 +201,7 @@ static bool call_counted(struct counted *counted, uint64_t word) {
         counted->under_way--;
         switch_on(counted);
     }
-    if (!left_out && is_watched(&self.flow))
-        flow_close();
+    if (!left_out && is_watched(&self.flow)) flow_close();
     if (begins && !left_out) {
         counted->begun++;
         *counted->calls += kind == KIND_ENTER;

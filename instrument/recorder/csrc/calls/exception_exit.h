@@ -16,8 +16,7 @@ static const char *const endings[] = {"CancelledError", "Cancelled", "GreenletEx
 /* Does what leaves this frame as a StopIteration, or a StopAsyncIteration, come out of it as a RuntimeError? */
 static bool is_bug(PyObject *error, int flags) {
     PyTracebackObject *traceback = (PyTracebackObject *)PyException_GetTraceback(error);
-    if (!traceback)
-        return false;
+    if (!traceback) return false;
     PyCodeObject *code = PyFrame_GetCode(traceback->tb_frame);
     bool found = code->co_flags & flags;
     Py_DECREF(code);
@@ -35,15 +34,12 @@ static bool is_no_failure(PyObject *error) {
     if (PyType_IsSubtype(type, (PyTypeObject *)PyExc_Exception))
         return is_end(error, PyExc_StopIteration, CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR) ||
                is_end(error, PyExc_StopAsyncIteration, CO_ASYNC_GENERATOR);
-    if (!PyType_IsSubtype(type, (PyTypeObject *)PyExc_BaseException))
-        return false;
+    if (!PyType_IsSubtype(type, (PyTypeObject *)PyExc_BaseException)) return false;
     for (; type; type = type->tp_base) {
-        if (type == (PyTypeObject *)PyExc_GeneratorExit)
-            return true;
+        if (type == (PyTypeObject *)PyExc_GeneratorExit) return true;
         for (size_t number = 0; number < sizeof endings / sizeof *endings; number++) {
             const char *dot = strrchr(type->tp_name, '.');
-            if (!strcmp(dot ? dot + 1 : type->tp_name, endings[number]))
-                return true;
+            if (!strcmp(dot ? dot + 1 : type->tp_name, endings[number])) return true;
         }
     }
     return false;

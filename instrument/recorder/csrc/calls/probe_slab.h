@@ -59,9 +59,7 @@ static struct probe *probes[BUCKETS];
 
 static struct pool *pool_of(uint32_t kind) { return &pools[kind == KIND_UNWIND]; }
 
-static uint64_t word_of(const struct probe *probe) {
-    return pack_word(details_of(probe)->kind, details_of(probe)->site, 0, 0);
-}
+static uint64_t word_of(const struct probe *probe) { return pack_word(details_of(probe)->kind, details_of(probe)->site, 0, 0); }
 
 /* Memory for a probe, its details zeroed, or NULL. */
 static struct probe *probe_allocate(uint32_t kind) {
@@ -72,8 +70,7 @@ static struct probe *probe_allocate(uint32_t kind) {
     } else {
         if (!pool->slab || pool->used == SLAB_PROBES) {
             struct slab *slab = aligned_alloc(SLAB_SIZE, SLAB_SIZE);
-            if (!slab)
-                return NULL;
+            if (!slab) return NULL;
             pool->slab = slab;
             pool->used = 0;
         }

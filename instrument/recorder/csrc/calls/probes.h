@@ -23,8 +23,7 @@ static COLD void probe_slow(struct probe *probe, PyObject *error) {
         word = word_of(probe);
         if (details->epoch != store.epoch) /* A new recording (after a fork, say) starts with every site recorded. */
             probe->word = word;
-        else if (call_counted(details->counted, word))
-            return;
+        else if (call_counted(details->counted, word)) return;
     }
     put_slow(details->kind == KIND_UNWIND ? ended(word, error) : word);
 }
@@ -39,8 +38,7 @@ static COLD PyObject *probe_invert_slow(PyObject *object) {
 
 static PyObject *probe_invert(PyObject *object) {
     uint64_t word = ((struct probe *)object)->word;
-    if (UNLIKELY(!word || !put_fast(word)))
-        return probe_invert_slow(object);
+    if (UNLIKELY(!word || !put_fast(word))) return probe_invert_slow(object);
     Py_RETURN_NONE;
 }
 
@@ -52,8 +50,7 @@ static COLD PyObject *probe_next_slow(PyObject *object) {
 
 static PyObject *probe_next(PyObject *object) {
     uint64_t word = ((struct probe *)object)->word;
-    if (UNLIKELY(!word || !put_fast(word)))
-        return probe_next_slow(object);
+    if (UNLIKELY(!word || !put_fast(word))) return probe_next_slow(object);
     return NULL;
 }
 
@@ -64,8 +61,7 @@ static int probe_contains(PyObject *object, PyObject *error) {
 }
 
 static PyObject *probe_vectorcall(PyObject *object, PyObject *const *arguments, size_t count, PyObject *names) {
-    if (details_of((struct probe *)object)->kind != KIND_UNWIND)
-        return probe_invert(object);
+    if (details_of((struct probe *)object)->kind != KIND_UNWIND) return probe_invert(object);
     probe_slow((struct probe *)object, PyVectorcall_NARGS(count) == 1 ? arguments[0] : NULL);
     Py_RETURN_NONE;
 }
@@ -73,13 +69,10 @@ static PyObject *probe_vectorcall(PyObject *object, PyObject *const *arguments, 
 static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"site", "kind", NULL};
     unsigned int site, kind;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "II:Probe", names, &site, &kind))
-        return NULL;
-    if (kind == 0 || kind > 255)
-        return PyErr_Format(PyExc_ValueError, "kind %u is not in 1 ... 255", kind);
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "II:Probe", names, &site, &kind)) return NULL;
+    if (kind == 0 || kind > 255) return PyErr_Format(PyExc_ValueError, "kind %u is not in 1 ... 255", kind);
     struct probe *probe = probe_allocate(kind);
-    if (!probe)
-        return PyErr_NoMemory();
+    if (!probe) return PyErr_NoMemory();
     struct details *details = details_of(probe);
     PyObject_Init((PyObject *)probe, type);
     probe->call = probe_vectorcall;
@@ -87,11 +80,9 @@ static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     probe->word = word_of(probe);
     struct probe **bucket = &probes[site % BUCKETS];
     struct counted *counted = counted_of(site);
-    if (counted && !is_recorded(counted))
-        probe_switch_off(probe, counted);
+    if (counted && !is_recorded(counted)) probe_switch_off(probe, counted);
     details->next = *bucket;
-    if (*bucket)
-        details_of(*bucket)->before = probe;
+    if (*bucket) details_of(*bucket)->before = probe;
     *bucket = probe;
 #if PY_VERSION_HEX >= 0x030C0000
     /* Immortal: its site is for ever anyway, and no reference to it is counted at a call. */
@@ -103,12 +94,9 @@ static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
 static void probe_dealloc(PyObject *object) {
     struct probe *probe = (struct probe *)object;
     struct details *details = details_of(probe);
-    if (details->before)
-        details_of(details->before)->next = details->next;
-    else
-        probes[details->site % BUCKETS] = details->next;
-    if (details->next)
-        details_of(details->next)->before = details->before;
+    if (details->before) details_of(details->before)->next = details->next;
+    else probes[details->site % BUCKETS] = details->next;
+    if (details->next) details_of(details->next)->before = details->before;
     probe_free(probe);
 }
 

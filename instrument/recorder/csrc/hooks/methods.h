@@ -45,8 +45,7 @@ static PyMethodDef *method_find(PyTypeObject *type, const char *name) {
 static bool descriptor_put(PyTypeObject *type, const char *name, PyObject *made) {
     PyObject *dict = own_methods(type);
     bool done = dict && made && !PyDict_SetItemString(dict, name, made);
-    if (done)
-        PyType_Modified(type);
+    if (done) PyType_Modified(type);
     Py_XDECREF(made);
     Py_XDECREF(dict);
     return done;
@@ -88,8 +87,8 @@ struct patched {
     PyObject *original;     /* Owned: the method descriptor that we stand for */
 };
 
-static PyObject *call_original(const struct patched *patched, PyObject *object, PyObject *const *arguments,
-                               Py_ssize_t count, PyObject *names) {
+static PyObject *call_original(const struct patched *patched, PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                               PyObject *names) {
     PyObject *stack[8];
     Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
     if (all >= 8) { /* too many for any of them: let it say so */
@@ -99,16 +98,14 @@ static PyObject *call_original(const struct patched *patched, PyObject *object, 
         return result;
     }
     stack[0] = object;
-    for (Py_ssize_t i = 0; i < all; i++)
-        stack[i + 1] = arguments[i];
+    for (Py_ssize_t i = 0; i < all; i++) stack[i + 1] = arguments[i];
     return PyObject_Vectorcall(patched->original, stack, (size_t)count + 1, names);
 }
 
 /* The C function of a method without arguments, to be called without a lookup; NULL and an error when it is no such one. */
 static PyCFunction plain_method(PyTypeObject *type, const char *name) {
     PyMethodDef *found = method_find(type, name);
-    if (found && found->ml_flags == METH_NOARGS)
-        return found->ml_meth;
+    if (found && found->ml_flags == METH_NOARGS) return found->ml_meth;
     PyErr_Format(PyExc_TypeError, "%s.%s is not the method it was", type->tp_name, name);
     return NULL;
 }

@@ -32,23 +32,20 @@ static bool latch_matters(const struct latch *latch, PyObject *value) {
 
 /* Is this what the thread recorded last? Looking twice is looking once. */
 static bool just_recorded(uint64_t word, uint64_t key) {
-    if (!self.chunk || self.cur - self.chunk < CHUNK_HEADER_SIZE + (ptrdiff_t)KEYED_SIZE)
-        return false;
+    if (!self.chunk || self.cur - self.chunk < CHUNK_HEADER_SIZE + (ptrdiff_t)KEYED_SIZE) return false;
     const struct record *record = (const struct record *)(self.cur - KEYED_SIZE);
     return record->word == word && ((const struct extension *)(record + 1))->key == key;
 }
 
 static PyObject *latch_get(PyObject *self, PyObject *instance, PyObject *owner) {
     struct latch *latch = (struct latch *)self;
-    if (!instance || instance == Py_None)
-        return Py_NewRef(self);
+    if (!instance || instance == Py_None) return Py_NewRef(self);
     PyObject *value = PyObject_GetAttr(instance, latch->name);
     if (value && latch->get_kind && store.active && latch_matters(latch, value)) {
         PyObject *key = PyObject_GenericGetAttr(instance, latch_key);
         uint64_t number = key && PyLong_CheckExact(key) ? PyLong_AsUnsignedLongLongMask(key) : 0;
         uint64_t word = keyed_word(latch->get_kind, latch->get_site);
-        if (number && !just_recorded(word, number))
-            put_keyed(word, number, latch->channel, 0);
+        if (number && !just_recorded(word, number)) put_keyed(word, number, latch->channel, 0);
         Py_XDECREF(key);
         PyErr_Clear();
     }
@@ -82,8 +79,7 @@ static PyObject *latch_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
                                      &set_kind, &set_site, &get_kind, &get_site))
         return NULL;
     struct latch *latch = (struct latch *)type->tp_alloc(type, 0);
-    if (!latch)
-        return NULL;
+    if (!latch) return NULL;
     latch->name = Py_NewRef(name);
     latch->values = Py_NewRef(values);
     latch->channel = channel;

@@ -64,21 +64,16 @@ static inline void write_keyed(uint64_t ticks, uint64_t word, uint64_t key, uint
 
 /* Stores a record with a key: the fast form of `put_extended` for what has no text. */
 static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint32_t flags) {
-    if (UNLIKELY(flows.on) && !flow_admits(word & 0xFF, word >> 32, key, channel))
-        return;
-    if (UNLIKELY((size_t)(self.end - self.cur) < KEYED_SIZE) && !claim())
-        return;
+    if (UNLIKELY(flows.on) && !flow_admits(word & 0xFF, word >> 32, key, channel)) return;
+    if (UNLIKELY((size_t)(self.end - self.cur) < KEYED_SIZE) && !claim()) return;
     write_keyed(now(), word, key, channel, flags);
-    if (UNLIKELY(flows.on))
-        flow_settle();
+    if (UNLIKELY(flows.on)) flow_settle();
 }
 
 /* Right after `put_keyed`, with nothing in between: of the same instant, which is not asked for again. */
 static inline void put_keyed_too(uint64_t word, uint64_t key, uint32_t channel) {
-    if (UNLIKELY(flows.on || (size_t)(self.end - self.cur) < KEYED_SIZE))
-        put_keyed(word, key, channel, 0);
-    else
-        write_keyed(((struct record *)(self.cur - KEYED_SIZE))->ticks, word, key, channel, 0);
+    if (UNLIKELY(flows.on || (size_t)(self.end - self.cur) < KEYED_SIZE)) put_keyed(word, key, channel, 0);
+    else write_keyed(((struct record *)(self.cur - KEYED_SIZE))->ticks, word, key, channel, 0);
 }
 
 /* ---- What is kept beside an object, by its address, until it is deallocated ---- */
@@ -101,26 +96,21 @@ static inline size_t table_slot(const struct table *table, const PyObject *objec
 }
 
 static inline struct beside *table_find(const struct table *table, const PyObject *object) {
-    if (!table->used)
-        return NULL;
+    if (!table->used) return NULL;
     for (size_t i = table_slot(table, object);; i = (i + 1) & table->mask) {
-        if (table->place[i].object == object)
-            return &table->place[i];
-        if (!table->place[i].object)
-            return NULL;
+        if (table->place[i].object == object) return &table->place[i];
+        if (!table->place[i].object) return NULL;
     }
 }
 
 static bool table_grow(struct table *table) {
     struct table grown = {.mask = table->place ? 2 * table->mask + 1 : 63, .used = table->used};
     grown.place = calloc(grown.mask + 1, sizeof *grown.place);
-    if (!grown.place)
-        return false;
+    if (!grown.place) return false;
     for (size_t i = 0; table->place && i <= table->mask; i++)
         if (table->place[i].object) {
             size_t slot = table_slot(&grown, table->place[i].object);
-            while (grown.place[slot].object)
-                slot = (slot + 1) & grown.mask;
+            while (grown.place[slot].object) slot = (slot + 1) & grown.mask;
             grown.place[slot] = table->place[i];
         }
     free(table->place);
@@ -130,11 +120,9 @@ static bool table_grow(struct table *table) {
 
 /* A new entry, or NULL when there is no memory. Entries move when others come and go. */
 static struct beside *table_add(struct table *table, PyObject *object) {
-    if ((!table->place || 2 * (table->used + 1) > table->mask) && !table_grow(table))
-        return NULL;
+    if ((!table->place || 2 * (table->used + 1) > table->mask) && !table_grow(table)) return NULL;
     size_t slot = table_slot(table, object);
-    while (table->place[slot].object)
-        slot = (slot + 1) & table->mask;
+    while (table->place[slot].object) slot = (slot + 1) & table->mask;
     table->used++;
     table->place[slot] = (struct beside){.object = object};
     return &table->place[slot];
@@ -143,8 +131,7 @@ static struct beside *table_add(struct table *table, PyObject *object) {
 /* The entry that was there, its object NULL when there was none. */
 static struct beside table_forget(struct table *table, const PyObject *object) {
     struct beside *found = table_find(table, object), was = {.object = NULL};
-    if (!found)
-        return was;
+    if (!found) return was;
     was = *found;
     size_t hole = (size_t)(found - table->place);
     for (size_t i = (hole + 1) & table->mask; table->place[i].object; i = (i + 1) & table->mask)
@@ -193,8 +180,7 @@ static PyTypeObject operand_type;
 /* A new reference, or NULL. */
 static PyObject *operand_make(act_function act, uint64_t word, uint32_t channel, uint32_t space) {
     struct operand *operand = PyObject_New(struct operand, &operand_type);
-    if (!operand)
-        return NULL;
+    if (!operand) return NULL;
     operand->act = act;
     operand->attribute = NULL;
     operand->word = word;
@@ -222,8 +208,8 @@ static PyObject *operand_new(PyTypeObject *type, PyObject *arguments, PyObject *
     unsigned int kind, site, channel, space;
     PyObject *attribute = NULL;
     int wanted = 1;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "IIII|Up:Operand", names, &kind, &site, &channel, &space,
-                                     &attribute, &wanted))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "IIII|Up:Operand", names, &kind, &site, &channel, &space, &attribute,
+                                     &wanted))
         return NULL;
     if (kind == 0 || kind > 255 || space == 0 || space >= keys.spaces)
         return PyErr_Format(PyExc_ValueError, "there is no kind %u or no space %u", kind, space);
@@ -238,10 +224,8 @@ static PyObject *operand_new(PyTypeObject *type, PyObject *arguments, PyObject *
 
 /* Drops what a call of ours raised. -1, and the error is kept, for an interrupt. */
 static int drop_error(void) {
-    if (!PyErr_Occurred())
-        return 0;
-    if (!PyErr_ExceptionMatches(PyExc_Exception))
-        return -1;
+    if (!PyErr_Occurred()) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
     PyErr_Clear();
     return 0;
 }

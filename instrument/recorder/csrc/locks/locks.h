@@ -39,10 +39,10 @@ static struct {
 } mechanisms[MECHANISMS];
 
 static struct {
-    PyObject *threading; /* Owned: the module's namespace */
-    PyTypeObject *type;  /* Owned: of a lock */
-    PyObject *callers;   /* Owned: {qualified name in threading.py: mechanism, or -1 for "as its caller"} */
-    PyObject *at_once;   /* Owned: the arguments (False,) */
+    PyObject *threading;             /* Owned: the module's namespace */
+    PyTypeObject *type;              /* Owned: of a lock */
+    PyObject *callers;               /* Owned: {qualified name in threading.py: mechanism, or -1 for "as its caller"} */
+    PyObject *at_once;               /* Owned: the arguments (False,) */
     struct method lock[6], rlock[6]; /* in the order of `lock_methods` and `rlock_methods` */
     PyCFunction is_owned;            /* of RLock */
     destructor dealloc;              /* of a lock */
@@ -56,20 +56,16 @@ static inline size_t awaited_home(const PyObject *lock) {
 }
 
 static struct awaited *awaited_find(const PyObject *lock) {
-    if (!awaited.count)
-        return NULL;
+    if (!awaited.count) return NULL;
     for (size_t i = awaited_home(lock);; i = (i + 1) & (awaited.capacity - 1)) {
-        if (awaited.places[i].lock == lock)
-            return &awaited.places[i];
-        if (!awaited.places[i].lock)
-            return NULL;
+        if (awaited.places[i].lock == lock) return &awaited.places[i];
+        if (!awaited.places[i].lock) return NULL;
     }
 }
 
 static struct awaited *awaited_place(PyObject *lock) {
     size_t i = awaited_home(lock);
-    while (awaited.places[i].lock)
-        i = (i + 1) & (awaited.capacity - 1);
+    while (awaited.places[i].lock) i = (i + 1) & (awaited.capacity - 1);
     awaited.count++;
     awaited.places[i] = (struct awaited){.lock = lock};
     return &awaited.places[i];
@@ -78,20 +74,17 @@ static struct awaited *awaited_place(PyObject *lock) {
 /* The place of a lock, a new one if need be; NULL when there is no memory for it. */
 static struct awaited *awaited_add(PyObject *lock) {
     struct awaited *found = awaited_find(lock);
-    if (found)
-        return found;
+    if (found) return found;
     if (2 * (awaited.count + 1) > awaited.capacity) {
         struct awaited *old = awaited.places;
         size_t size = awaited.capacity, capacity = size ? 2 * size : 64;
         struct awaited *places = calloc(capacity, sizeof *places);
-        if (!places)
-            return NULL;
+        if (!places) return NULL;
         awaited.places = places;
         awaited.capacity = capacity;
         awaited.count = 0;
         for (size_t i = 0; i < size; i++)
-            if (old[i].lock)
-                *awaited_place(old[i].lock) = old[i];
+            if (old[i].lock) *awaited_place(old[i].lock) = old[i];
         free(old);
     }
     return awaited_place(lock);
@@ -112,8 +105,7 @@ static void awaited_remove(struct awaited *gone) {
 
 /* The other threads are not in a forked child, nor what they waited for. */
 static void locks_forked(void) {
-    if (awaited.capacity)
-        memset(awaited.places, 0, awaited.capacity * sizeof *awaited.places);
+    if (awaited.capacity) memset(awaited.places, 0, awaited.capacity * sizeof *awaited.places);
     awaited.count = 0;
 }
 
@@ -121,8 +113,7 @@ static void locks_forked(void) {
 
 /* What a wait took up is told of last: a record may take a new chunk, and that may run anything. */
 static void record_acquire(uint8_t mechanism, uint64_t key) {
-    if (key && mechanism != MUTED)
-        put_keyed(mechanisms[mechanism].acquired, key, mechanisms[mechanism].channel, 0);
+    if (key && mechanism != MUTED) put_keyed(mechanisms[mechanism].acquired, key, mechanisms[mechanism].channel, 0);
 }
 
 /* The lock was free at once. That is the end of a wait only if it was made for one and is released already. */
@@ -138,42 +129,34 @@ static COLD void acquired_at_once(PyObject *lock) {
 
 static COLD void released(PyObject *lock) {
     struct awaited *place = awaited_find(lock);
-    if (!place || !store.active)
-        return;
+    if (!place || !store.active) return;
     uint64_t key = place->key = key_fresh();
     uint8_t mechanism = place->mechanism;
-    if (mechanism != MUTED)
-        put_keyed(mechanisms[mechanism].released, key, mechanisms[mechanism].channel, 0);
+    if (mechanism != MUTED) put_keyed(mechanisms[mechanism].released, key, mechanisms[mechanism].channel, 0);
 }
 
 static bool wait_begins(PyObject *lock) {
     struct awaited *place = store.active ? awaited_add(lock) : NULL;
-    if (place)
-        place->waiting++;
+    if (place) place->waiting++;
     return place != NULL;
 }
 
 /* A wait that fails takes nothing up. */
 static void wait_ends(PyObject *lock, bool acquired) {
     struct awaited *place = awaited_find(lock); /* not in a child that was forked meanwhile */
-    if (!place)
-        return;
+    if (!place) return;
     uint64_t key = acquired ? place->key : 0;
     uint8_t mechanism = place->mechanism;
-    if (acquired)
-        place->key = 0;
-    if (place->waiting)
-        place->waiting--;
-    if (place->announced || !place->waiting)
-        awaited_remove(place);
+    if (acquired) place->key = 0;
+    if (place->waiting) place->waiting--;
+    if (place->announced || !place->waiting) awaited_remove(place);
     record_acquire(mechanism, key);
 }
 
 static COLD PyObject *acquire_waiting(PyObject *lock, PyObject *arguments, PyObject *keywords, PyCFunction original) {
     bool waits = wait_begins(lock);
     PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))original)(lock, arguments, keywords);
-    if (waits)
-        wait_ends(lock, result && result != Py_False);
+    if (waits) wait_ends(lock, result && result != Py_False);
     return result;
 }
 
@@ -185,12 +168,10 @@ static inline PyObject *acquire(PyObject *lock, PyObject *arguments, PyObject *k
         return acquire_waiting(lock, arguments, keywords, original);
     PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))original)(lock, locks.at_once, NULL);
     if (LIKELY(result == Py_True)) {
-        if (UNLIKELY(awaited.count))
-            acquired_at_once(lock);
+        if (UNLIKELY(awaited.count)) acquired_at_once(lock);
         return result;
     }
-    if (!result)
-        return NULL;
+    if (!result) return NULL;
     if (!given) {
         Py_DECREF(result);
         return acquire_waiting(lock, arguments, NULL, original);
@@ -207,8 +188,7 @@ static PyObject *lock_acquire(PyObject *lock, PyObject *arguments, PyObject *key
 
 static PyObject *lock_release(PyObject *lock, PyObject *ignored) {
     PyObject *result = locks.lock[3].original(lock, ignored);
-    if (UNLIKELY(awaited.count) && result)
-        released(lock);
+    if (UNLIKELY(awaited.count) && result) released(lock);
     return result;
 }
 
@@ -230,24 +210,21 @@ static PyObject *rlock_release(PyObject *lock, PyObject *ignored) {
 /* What a condition does with its lock around a wait. */
 static PyObject *rlock_release_save(PyObject *lock, PyObject *ignored) {
     PyObject *state = locks.rlock[4].original(lock, ignored);
-    if (UNLIKELY(awaited.count) && state)
-        released(lock);
+    if (UNLIKELY(awaited.count) && state) released(lock);
     return state;
 }
 
 static PyObject *rlock_acquire_restore(PyObject *lock, PyObject *arguments) {
     bool waits = wait_begins(lock);
     PyObject *result = locks.rlock[5].original(lock, arguments);
-    if (waits)
-        wait_ends(lock, result != NULL);
+    if (waits) wait_ends(lock, result != NULL);
     return result;
 }
 
 /* Of a condition's wait that was interrupted before it began to block: nobody comes back for its place. */
 static void lock_dealloc(PyObject *lock) {
     struct awaited *place = UNLIKELY(awaited.count) ? awaited_find(lock) : NULL;
-    if (place)
-        awaited_remove(place);
+    if (place) awaited_remove(place);
     locks.dealloc(lock);
 }
 
@@ -268,9 +245,12 @@ static const struct lock_method lock_methods[6] = {
 };
 
 static const struct lock_method rlock_methods[6] = {
-    {"acquire", BY_KEYWORDS, KEYWORDS(rlock_acquire), 0}, {"__enter__", BY_KEYWORDS, KEYWORDS(rlock_acquire), 0},
-    {"release", METH_NOARGS, rlock_release, 2},           {"__exit__", METH_VARARGS, rlock_release, 2},
-    {"_release_save", METH_NOARGS, rlock_release_save, 4}, {"_acquire_restore", METH_VARARGS, rlock_acquire_restore, 5},
+    {"acquire", BY_KEYWORDS, KEYWORDS(rlock_acquire), 0},
+    {"__enter__", BY_KEYWORDS, KEYWORDS(rlock_acquire), 0},
+    {"release", METH_NOARGS, rlock_release, 2},
+    {"__exit__", METH_VARARGS, rlock_release, 2},
+    {"_release_save", METH_NOARGS, rlock_release_save, 4},
+    {"_acquire_restore", METH_VARARGS, rlock_acquire_restore, 5},
 };
 
 /* Are the type's methods what we know? */
@@ -278,8 +258,7 @@ static bool methods_known(PyTypeObject *type, const struct lock_method *known) {
     for (int i = 0; i < 6; i++) {
         PyMethodDef *method = method_find(type, known[i].name);
         PyMethodDef *same = method_find(type, known[known[i].same_as].name);
-        if (!method || method->ml_flags != known[i].flags || !same || method->ml_meth != same->ml_meth)
-            return false;
+        if (!method || method->ml_flags != known[i].flags || !same || method->ml_meth != same->ml_meth) return false;
     }
     return true;
 }
@@ -292,15 +271,13 @@ static uint8_t mechanism_of_wait(void) {
     while (frame) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         bool first = !file;
-        if (first)
-            file = Py_NewRef(code->co_filename);
+        if (first) file = Py_NewRef(code->co_filename);
         PyObject *known = NULL;
         if (code->co_filename == file || !PyUnicode_Compare(code->co_filename, file))
             known = PyDict_GetItemWithError(locks.callers, code->co_qualname);
         long number = known ? PyLong_AsLong(known) : -1;
         Py_DECREF(code);
-        if (number >= 0)
-            mechanism = (uint8_t)number;
+        if (number >= 0) mechanism = (uint8_t)number;
         PyFrameObject *back = known || first ? PyFrame_GetBack(frame) : NULL;
         Py_DECREF(frame);
         frame = back;
@@ -313,15 +290,13 @@ static uint8_t mechanism_of_wait(void) {
 /* The lock of a condition's wait that begins. A program may have put locks of another type into `threading`. */
 static PyObject *core_waiter(PyObject *module, PyObject *ignored) {
     PyObject *allocate = Py_XNewRef(PyDict_GetItemString(locks.threading, "_allocate_lock"));
-    if (!allocate)
-        return PyErr_Format(PyExc_NameError, "name '_allocate_lock' is not defined");
+    if (!allocate) return PyErr_Format(PyExc_NameError, "name '_allocate_lock' is not defined");
     PyObject *lock = PyObject_CallNoArgs(allocate);
     Py_DECREF(allocate);
     if (lock && store.active && Py_IS_TYPE(lock, locks.type)) {
         uint8_t mechanism = mechanism_of_wait();
         struct awaited *place = awaited_add(lock);
-        if (place)
-            *place = (struct awaited){.lock = lock, .mechanism = mechanism, .announced = true};
+        if (place) *place = (struct awaited){.lock = lock, .mechanism = mechanism, .announced = true};
     }
     return lock;
 }
@@ -329,11 +304,10 @@ static PyObject *core_waiter(PyObject *module, PyObject *ignored) {
 static PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
     PyObject *threading, *rows, *callers;
     PyTypeObject *lock_type, *rlock_type;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!:trace_locks", &PyDict_Type, &threading, &PyType_Type, &lock_type,
-                          &PyType_Type, &rlock_type, &PyTuple_Type, &rows, &PyDict_Type, &callers))
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!:trace_locks", &PyDict_Type, &threading, &PyType_Type, &lock_type, &PyType_Type,
+                          &rlock_type, &PyTuple_Type, &rows, &PyDict_Type, &callers))
         return NULL;
-    if (locks.ours)
-        Py_RETURN_TRUE;
+    if (locks.ours) Py_RETURN_TRUE;
     PyMethodDef *is_owned = method_find(rlock_type, "_is_owned");
     if (!methods_known(lock_type, lock_methods) || !methods_known(rlock_type, rlock_methods) || !is_owned ||
         is_owned->ml_flags != METH_NOARGS)
@@ -346,8 +320,7 @@ static PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
         mechanisms[i].released = keyed_word(KIND_RELEASE, release_site);
     }
     locks.at_once = Py_BuildValue("(O)", Py_False);
-    if (!locks.at_once)
-        return NULL;
+    if (!locks.at_once) return NULL;
     locks.threading = Py_NewRef(threading);
     locks.type = (PyTypeObject *)Py_NewRef((PyObject *)lock_type);
     locks.callers = Py_NewRef(callers);

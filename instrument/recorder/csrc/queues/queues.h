@@ -17,19 +17,19 @@ enum order { ORDER_FIFO, ORDER_LIFO, ORDER_OTHER };
 
 /* `queue.Queue` and its subclasses, or asyncio's. */
 static struct family {
-    PyObject *fifo, *lifo, *heap;            /* Owned: the classes whose order is known */
-    PyObject *store, *size, *unfinished;     /* Owned: names of attributes: what holds the items, their number, what is not done */
+    PyObject *fifo, *lifo, *heap;        /* Owned: the classes whose order is known */
+    PyObject *store, *size, *unfinished; /* Owned: names of attributes: what holds the items, their number, what is not done */
     uint32_t channel;
     uint64_t put_site, get_site, done_site, join_site;
 } families[FAMILIES];
 static uint32_t family_count;
-static PyObject *ledger_name; /* Owned */
+static PyObject *ledger_name;         /* Owned */
 static PyObject *put_name, *get_name; /* Owned */
 
 struct entry {
     PyObject *item; /* Borrowed: it lives in the queue; only ever compared */
     uint64_t key;
-    size_t next;    /* in its bucket, from 1, for any other order */
+    size_t next; /* in its bucket, from 1, for any other order */
 };
 
 struct ledger {
@@ -37,13 +37,13 @@ struct ledger {
     PyObject *queue; /* Borrowed: whose ledger it is; that of a copied queue is not the copy's */
     PyObject *store; /* Owned: what held the items when it was last asked */
     enum order order;
-    bool direct;     /* the number of items is `len(store)` */
-    bool joins;      /* a get goes on with what it did before */
+    bool direct;                 /* the number of items is `len(store)` */
+    bool joins;                  /* a get goes on with what it did before */
     Py_ssize_t count, strangers; /* items in the queue; those of them that nothing is known of */
     struct entry *entry;
-    size_t room, first, used;    /* a ring; for any other order a list of free entries starts at `first` (from 1) */
-    size_t *bucket;              /* `room` of them, for any other order */
-    uint64_t counted, done;      /* keys of the last `task_done`, and of the last one that left nothing to do; or 0 */
+    size_t room, first, used; /* a ring; for any other order a list of free entries starts at `first` (from 1) */
+    size_t *bucket;           /* `room` of them, for any other order */
+    uint64_t counted, done;   /* keys of the last `task_done`, and of the last one that left nothing to do; or 0 */
 };
 
 static void ledger_dealloc(PyObject *object) {
@@ -97,8 +97,7 @@ static void ledger_reset(struct ledger *ledger, Py_ssize_t count) {
         ledger->bucket = NULL;
         ledger->room = 0;
     }
-    if (ledger->bucket)
-        memset(ledger->bucket, 0, ledger->room * sizeof *ledger->bucket);
+    if (ledger->bucket) memset(ledger->bucket, 0, ledger->room * sizeof *ledger->bucket);
 }
 
 static inline size_t ledger_bucket(const struct ledger *ledger, const PyObject *item) {
@@ -108,8 +107,7 @@ static inline size_t ledger_bucket(const struct ledger *ledger, const PyObject *
 /* Appends entry `index` to its bucket: the oldest of one item goes first. */
 static void bucket_append(struct ledger *ledger, size_t index) {
     size_t *link = &ledger->bucket[ledger_bucket(ledger, ledger->entry[index].item)];
-    while (*link)
-        link = &ledger->entry[*link - 1].next;
+    while (*link) link = &ledger->entry[*link - 1].next;
     ledger->entry[index].next = 0;
     *link = index + 1;
 }
@@ -131,15 +129,13 @@ static bool ledger_grow(struct ledger *ledger) {
     ledger->bucket = bucket;
     ledger->room = room;
     ledger->first = 0;
-    for (size_t i = 0; bucket && i < ledger->used; i++)
-        bucket_append(ledger, i);
+    for (size_t i = 0; bucket && i < ledger->used; i++) bucket_append(ledger, i);
     return true;
 }
 
 /* Notes an item that is in the queue now. False when there is no memory for that. */
 static bool ledger_add(struct ledger *ledger, PyObject *item, uint64_t key) {
-    if (ledger->used == ledger->room && !(ledger->order == ORDER_OTHER && ledger->first) && !ledger_grow(ledger))
-        return false;
+    if (ledger->used == ledger->room && !(ledger->order == ORDER_OTHER && ledger->first) && !ledger_grow(ledger)) return false;
     size_t index = (ledger->first + ledger->used) & (ledger->room - 1);
     if (ledger->order == ORDER_OTHER) {
         index = ledger->used;
@@ -151,8 +147,7 @@ static bool ledger_add(struct ledger *ledger, PyObject *item, uint64_t key) {
     ledger->entry[index] = (struct entry){.item = item, .key = key};
     if (ledger->order == ORDER_OTHER) {
         bucket_append(ledger, index);
-        if (index == ledger->used)
-            ledger->used++;
+        if (index == ledger->used) ledger->used++;
     } else {
         ledger->used++;
     }
@@ -163,16 +158,13 @@ static bool ledger_add(struct ledger *ledger, PyObject *item, uint64_t key) {
 /* The key of an item that has left a queue of any other order, 0 when it is not known. */
 static uint64_t take_anywhere(struct ledger *ledger, PyObject *item, uint32_t *flags) {
     size_t *link = ledger->room ? &ledger->bucket[ledger_bucket(ledger, item)] : NULL;
-    while (link && *link && ledger->entry[*link - 1].item != item)
-        link = &ledger->entry[*link - 1].next;
-    if (!link || !*link)
-        return 0;
+    while (link && *link && ledger->entry[*link - 1].item != item) link = &ledger->entry[*link - 1].next;
+    if (!link || !*link) return 0;
     size_t found = *link;
     uint64_t key = ledger->entry[found - 1].key;
     *link = ledger->entry[found - 1].next;
     for (size_t other = *link; other; other = ledger->entry[other - 1].next)
-        if (ledger->entry[other - 1].item == item)
-            *flags = FLAG_AMBIGUOUS;
+        if (ledger->entry[other - 1].item == item) *flags = FLAG_AMBIGUOUS;
     ledger->entry[found - 1].next = ledger->first;
     ledger->first = found;
     return key;
@@ -190,13 +182,11 @@ static uint64_t ledger_take(struct ledger *ledger, PyObject *item, uint32_t *fla
         if (entry->item == item) {
             key = entry->key;
             ledger->used--;
-            if (strangers_first)
-                ledger->first = (ledger->first + 1) & (ledger->room - 1);
+            if (strangers_first) ledger->first = (ledger->first + 1) & (ledger->room - 1);
         }
     }
     if (key) {
-        if (!ledger->count && ledger->room > SHRINK_ABOVE)
-            ledger_reset(ledger, 0);
+        if (!ledger->count && ledger->room > SHRINK_ABOVE) ledger_reset(ledger, 0);
     } else if (ledger->strangers && (ledger->order != ORDER_LIFO || !ledger->used)) {
         ledger->strangers--;
     } else {
@@ -260,11 +250,9 @@ static COLD struct ledger *ledger_make(const struct family *family, PyObject *qu
         PyObject_GC_Track(ledger);
         int failed = PyObject_GenericSetAttr(queue, ledger_name, (PyObject *)ledger);
         Py_DECREF(ledger); /* the queue has it now, or nobody */
-        if (failed < 0)
-            ledger = NULL;
+        if (failed < 0) ledger = NULL;
     }
-    if (!ledger)
-        PyErr_Clear();
+    if (!ledger) PyErr_Clear();
     return ledger;
 }
 
@@ -272,41 +260,33 @@ static COLD struct ledger *ledger_make(const struct family *family, PyObject *qu
 static bool ledger_agrees(const struct family *family, struct ledger *ledger, PyObject *queue, Py_ssize_t expected,
                           Py_ssize_t *size) {
     *size = ledger->direct && ledger->store ? PyObject_Size(ledger->store) : -1;
-    if (*size != expected)
-        *size = queue_size(family, queue, ledger->direct, &ledger->store);
+    if (*size != expected) *size = queue_size(family, queue, ledger->direct, &ledger->store);
     return *size == expected;
 }
 
 static int act_queue_put(struct operand *operand, PyObject *queue, PyObject *item) {
     const struct family *family = &families[operand->space];
-    if (!store.active)
-        return 0;
+    if (!store.active) return 0;
     struct ledger *ledger = ledger_find(queue);
-    if (!ledger && !(ledger = ledger_make(family, queue)))
-        return 0;
+    if (!ledger && !(ledger = ledger_make(family, queue))) return 0;
     Py_ssize_t size;
     if (!ledger_agrees(family, ledger, queue, ledger->count + 1, &size)) {
         /* A queue may refuse an item without a word, one that keeps a set for instance. */
-        if (size < 0 || size == ledger->count)
-            return drop_error();
+        if (size < 0 || size == ledger->count) return drop_error();
         bool made = ledger->count < 0, known = ledger->order != ORDER_OTHER || made;
         ledger_reset(ledger, known && size ? size - 1 : size);
-        if (!known || !size)
-            return 0;
+        if (!known || !size) return 0;
     }
     uint64_t key = key_fresh();
-    if (!ledger_add(ledger, item, key))
-        ledger_reset(ledger, size);
-    else
-        put_keyed(operand->word, key, operand->channel, 0);
+    if (!ledger_add(ledger, item, key)) ledger_reset(ledger, size);
+    else put_keyed(operand->word, key, operand->channel, 0);
     return 0;
 }
 
 static int act_queue_get(struct operand *operand, PyObject *queue, PyObject *item) {
     const struct family *family = &families[operand->space];
     struct ledger *ledger = store.active ? ledger_find(queue) : NULL;
-    if (!ledger || ledger->count < 0)
-        return 0;
+    if (!ledger || ledger->count < 0) return 0;
     Py_ssize_t size;
     uint32_t flags = 0;
     if (!ledger_agrees(family, ledger, queue, ledger->count - 1, &size)) {
@@ -314,8 +294,7 @@ static int act_queue_get(struct operand *operand, PyObject *queue, PyObject *ite
         return drop_error();
     }
     uint64_t key = ledger_take(ledger, item, &flags);
-    if (key)
-        put_keyed(ledger->joins ? keyed_word(KIND_JOIN, family->get_site) : operand->word, key, operand->channel, flags);
+    if (key) put_keyed(ledger->joins ? keyed_word(KIND_JOIN, family->get_site) : operand->word, key, operand->channel, flags);
     return 0;
 }
 
@@ -323,31 +302,26 @@ static int act_queue_get(struct operand *operand, PyObject *queue, PyObject *ite
 static int act_queue_done(struct operand *operand, PyObject *queue, PyObject *other) {
     const struct family *family = &families[operand->space];
     struct ledger *ledger = store.active ? ledger_find(queue) : NULL;
-    if (!ledger)
-        return 0;
+    if (!ledger) return 0;
     PyObject *unfinished = PyObject_GenericGetAttr(queue, family->unfinished);
     bool nothing_left = unfinished && PyObject_Not(unfinished) == 1;
     Py_XDECREF(unfinished);
     PyErr_Clear();
     uint64_t site = family->done_site, cause = key_fresh(), before = ledger->counted;
     ledger->counted = ledger->counted ? ledger->counted : key_fresh();
-    if (nothing_left && !ledger->done)
-        ledger->done = key_fresh();
+    if (nothing_left && !ledger->done) ledger->done = key_fresh();
     put_keyed(keyed_word(KIND_SEND, site), cause, operand->channel, 0);
     put_keyed_too(keyed_word(KIND_SCOPE_BEGIN, site), cause, operand->channel);
-    if (before)
-        put_keyed_too(keyed_word(KIND_ACQUIRE, site), ledger->counted, operand->channel);
+    if (before) put_keyed_too(keyed_word(KIND_ACQUIRE, site), ledger->counted, operand->channel);
     put_keyed_too(keyed_word(KIND_RELEASE, site), ledger->counted, operand->channel);
-    if (nothing_left)
-        put_keyed_too(keyed_word(KIND_RELEASE, site), ledger->done, operand->channel);
+    if (nothing_left) put_keyed_too(keyed_word(KIND_RELEASE, site), ledger->done, operand->channel);
     put_keyed_too(keyed_word(KIND_SCOPE_END, site), cause, operand->channel);
     return 0;
 }
 
 static int act_queue_join(struct operand *operand, PyObject *queue, PyObject *other) {
     struct ledger *ledger = store.active ? ledger_find(queue) : NULL;
-    if (ledger && ledger->done)
-        put_keyed(operand->word, ledger->done, operand->channel, 0);
+    if (ledger && ledger->done) put_keyed(operand->word, ledger->done, operand->channel, 0);
     return 0;
 }
 
@@ -356,8 +330,7 @@ static PyObject *core_join_items(PyObject *module, PyObject *queue) {
     for (uint32_t i = 0; i < family_count; i++)
         if (PyObject_TypeCheck(queue, (PyTypeObject *)families[i].fifo)) {
             struct ledger *ledger = ledger_make(&families[i], queue);
-            if (ledger)
-                ledger->joins = true;
+            if (ledger) ledger->joins = true;
         }
     Py_RETURN_NONE;
 }
@@ -366,17 +339,14 @@ static PyObject *core_join_items(PyObject *module, PyObject *queue) {
 static PyObject *core_watch_queues(PyObject *module, PyObject *arguments) {
     PyObject *fifo, *lifo, *heap, *items, *size, *unfinished;
     unsigned int channel, done_channel, put, get, done, join;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!UUUII(IIII):watch_queues", &PyType_Type, &fifo, &PyType_Type, &lifo,
-                          &PyType_Type, &heap, &items, &size, &unfinished, &channel, &done_channel, &put, &get, &done,
-                          &join))
+    if (!PyArg_ParseTuple(arguments, "O!O!O!UUUII(IIII):watch_queues", &PyType_Type, &fifo, &PyType_Type, &lifo, &PyType_Type,
+                          &heap, &items, &size, &unfinished, &channel, &done_channel, &put, &get, &done, &join))
         return NULL;
-    if (family_count == FAMILIES)
-        return PyErr_Format(PyExc_ValueError, "there are %u families of queues already", FAMILIES);
+    if (family_count == FAMILIES) return PyErr_Format(PyExc_ValueError, "there are %u families of queues already", FAMILIES);
     PyObject **names[] = {&ledger_name, &put_name, &get_name};
     const char *texts[] = {"_clew_ledger", "_put", "_get"};
     for (int i = 0; i < 3; i++)
-        if (!*names[i] && !(*names[i] = PyUnicode_InternFromString(texts[i])))
-            return NULL;
+        if (!*names[i] && !(*names[i] = PyUnicode_InternFromString(texts[i]))) return NULL;
     for (PyObject **name = (PyObject *[]){items, size, unfinished, NULL}; *name; name++)
         Py_INCREF(*name); /* for the family; interned below */
     PyUnicode_InternInPlace(&items);
@@ -384,9 +354,17 @@ static PyObject *core_watch_queues(PyObject *module, PyObject *arguments) {
     PyUnicode_InternInPlace(&unfinished);
     uint32_t number = family_count++;
     families[number] = (struct family){
-        .fifo = Py_NewRef(fifo), .lifo = Py_NewRef(lifo), .heap = Py_NewRef(heap),
-        .store = items, .size = size, .unfinished = unfinished, .channel = channel,
-        .put_site = put, .get_site = get, .done_site = done, .join_site = join,
+        .fifo = Py_NewRef(fifo),
+        .lifo = Py_NewRef(lifo),
+        .heap = Py_NewRef(heap),
+        .store = items,
+        .size = size,
+        .unfinished = unfinished,
+        .channel = channel,
+        .put_site = put,
+        .get_site = get,
+        .done_site = done,
+        .join_site = join,
     };
     return Py_BuildValue("NNNN", operand_make(act_queue_put, keyed_word(KIND_SEND, put), channel, number),
                          operand_make(act_queue_get, keyed_word(KIND_RECEIVE, get), channel, number),

@@ -32,8 +32,7 @@ static inline uint64_t clock_read(clockid_t id) {
 /* Ticks of the chosen clock; never 0. */
 static inline uint64_t now(void) {
 #if defined(__x86_64__)
-    if (LIKELY(clock_cycles))
-        return __rdtsc();
+    if (LIKELY(clock_cycles)) return __rdtsc();
 #endif
     return clock_read(CLOCK_MONOTONIC);
 }
@@ -43,12 +42,10 @@ static inline uint64_t now(void) {
 static bool kernel_trusts_counter(void) {
     char text[256];
     int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return true;
+    if (fd < 0) return true;
     ssize_t length = read(fd, text, sizeof text - 1);
     close(fd);
-    if (length <= 0)
-        return true;
+    if (length <= 0) return true;
     text[length] = 0;
     return strstr(text, "tsc") != NULL;
 }

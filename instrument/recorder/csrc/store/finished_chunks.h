@@ -18,25 +18,22 @@
 static struct {
     struct neighbours {
         uint32_t before, after;
-    } * of; /* Owned; of chunk `number`, at `number + 1` */
+    } *of; /* Owned; of chunk `number`, at `number + 1` */
     uint64_t room;
     uint32_t first, last;
 } aging;
 
 static void aging_forget(void) {
-    if (aging.room)
-        memset(aging.of, 0, aging.room * sizeof *aging.of);
+    if (aging.room) memset(aging.of, 0, aging.room * sizeof *aging.of);
     aging.first = aging.last = NO_CHUNK;
 }
 
 /* Makes room for chunks with numbers up to `count`. */
 static bool aging_reserve(uint64_t count) {
-    if (count < aging.room)
-        return true;
+    if (count < aging.room) return true;
     uint64_t room = 2 * count + 2;
     struct neighbours *larger = room < UINT32_MAX ? realloc(aging.of, room * sizeof *larger) : NULL;
-    if (!larger)
-        return false;
+    if (!larger) return false;
     memset(larger + aging.room, 0, (room - aging.room) * sizeof *larger);
     aging.of = larger;
     aging.room = room;
@@ -44,8 +41,7 @@ static bool aging_reserve(uint64_t count) {
 }
 
 static void aging_leave(uint32_t name) {
-    if (name >= aging.room || (aging.first != name && !aging.of[name].before))
-        return;
+    if (name >= aging.room || (aging.first != name && !aging.of[name].before)) return;
     struct neighbours *own = &aging.of[name];
     *(own->before ? &aging.of[own->before].after : &aging.first) = own->after;
     *(own->after ? &aging.of[own->after].before : &aging.last) = own->before;
@@ -54,8 +50,7 @@ static void aging_leave(uint32_t name) {
 
 /* As the youngest. */
 static void aging_enter(uint32_t name) {
-    if (name >= aging.room)
-        return;
+    if (name >= aging.room) return;
     aging_leave(name);
     aging.of[name].before = aging.last;
     *(aging.last ? &aging.of[aging.last].after : &aging.first) = name;

@@ -28,14 +28,12 @@ static void thread_end(void *value) {
 static bool thread_begin(void) {
     thread_reset(&self);
     self.native_id = (uint64_t)syscall(SYS_gettid);
-    if (pthread_setspecific(store.key, &self))
-        return false;
+    if (pthread_setspecific(store.key, &self)) return false;
     pthread_mutex_lock(&store.lock);
     self.serial = ++store.serials;
     self.before = NULL;
     self.next = store.threads;
-    if (store.threads)
-        store.threads->before = &self;
+    if (store.threads) store.threads->before = &self;
     store.threads = &self;
     self.linked = true;
     pthread_mutex_unlock(&store.lock);
@@ -49,8 +47,7 @@ static void store_new_uid(void) {
 }
 
 static void store_unmap_header(void) {
-    if (store.header)
-        munmap(store.header, HEADER_SIZE);
+    if (store.header) munmap(store.header, HEADER_SIZE);
     store.header = NULL;
 }
 
@@ -81,8 +78,7 @@ static struct file_header *file_create(const char *path, int *error) {
         return NULL;
     }
     *error = fstat(fd, &made) ? errno : disk_allocate(fd, 0, HEADER_SIZE);
-    if (!*error && !map_file(fd, 0, HEADER_SIZE, &map, &length))
-        *error = errno;
+    if (!*error && !map_file(fd, 0, HEADER_SIZE, &map, &length)) *error = errno;
     close(fd);
     if (*error) {
         unlink(path);
@@ -100,8 +96,7 @@ static int store_open(const char *path, const char *info, uint32_t info_length, 
     int error;
     store.mute = fstat(STDERR_FILENO, &store.error_output) != 0;
     struct file_header *header = file_create(path, &error);
-    if (!header)
-        return error;
+    if (!header) return error;
     header->version = VERSION;
     header->header_size = HEADER_SIZE;
     header->chunk_size = CHUNK_SIZE;

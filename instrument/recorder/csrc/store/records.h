@@ -14,9 +14,9 @@
 #define COLD __attribute__((noinline, cold))
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14; older kernels answer EINVAL and pages come one by one */
 
-static void thread_define(void);                           /* core.c */
+static void thread_define(void);                                /* core.c */
 static uint64_t chunk_filled(uint64_t units, uint64_t emitted); /* budget.h: the site that became too hot, or 0 */
-static void site_degraded(uint64_t site);                  /* counting.h */
+static void site_degraded(uint64_t site);                       /* counting.h */
 
 static struct {
     char *cur, *end; /* Borrowed: the free part of the definition chunk */
@@ -30,8 +30,7 @@ static struct {
 static bool thread_known(void) {
     /* Defining it may collect garbage, whose finalizers may do anything: end this recording and begin another, even. */
     while (store.active && !self.linked) {
-        if (!thread_begin())
-            return false;
+        if (!thread_begin()) return false;
         thread_define();
     }
     return store.active;
@@ -42,12 +41,10 @@ static void collection_seen(void); /* garbage_collector.h */
 
 /* Gives the calling thread room for any record. False when it is to be dropped. */
 static COLD bool claim(void) {
-    if (LIKELY(!self.withheld))
-        return claim_chunk();
+    if (LIKELY(!self.withheld)) return claim_chunk();
     self.withheld = false;
     self.end = self.withheld_end;
-    if (self.end - self.cur < 2 * RECORD_SIZE * (1 + MAX_SLOTS) && !claim_chunk())
-        return false;
+    if (self.end - self.cur < 2 * RECORD_SIZE * (1 + MAX_SLOTS) && !claim_chunk()) return false;
     collection_seen();
     return true;
 }
@@ -55,8 +52,7 @@ static COLD bool claim(void) {
 /* Gives the calling thread a new chunk. False when there is none. */
 static COLD bool claim_chunk(void) {
     if (!thread_known()) {
-        if (store.header)
-            store.header->dropped++;
+        if (store.header) store.header->dropped++;
         return false;
     }
     uint64_t hot = 0;
@@ -83,8 +79,7 @@ static COLD bool claim_chunk(void) {
     self.end = chunk + CHUNK_SIZE;
     self.segment = segment;
     self.number++;
-    if (hot)
-        site_degraded(hot);
+    if (hot) site_degraded(hot);
     return store.active;
 }
 
@@ -93,8 +88,7 @@ static COLD bool claim_chunk(void) {
 static inline bool put_fast(uint64_t word) {
 #if defined(__x86_64__)
     struct record *record = (struct record *)self.cur;
-    if (UNLIKELY((char *)record >= self.end))
-        return false;
+    if (UNLIKELY((char *)record >= self.end)) return false;
     __asm__ volatile("prefetchw %0" : : "m"(*((char *)record + AHEAD)));
     __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
     __atomic_store_n(&record->ticks, __rdtsc(), __ATOMIC_RELEASE);
@@ -107,8 +101,7 @@ static inline bool put_fast(uint64_t word) {
 
 /* Stores a plain record, whatever it takes. */
 static COLD void put_slow(uint64_t word) {
-    if (UNLIKELY(is_watched(&self.flow)) && !flow_admits_plain(word))
-        return;
+    if (UNLIKELY(is_watched(&self.flow)) && !flow_admits_plain(word)) return;
     if (self.cur < self.end || claim()) {
         struct record *record = (struct record *)self.cur;
         __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
@@ -116,20 +109,18 @@ static COLD void put_slow(uint64_t word) {
         self.cur = (char *)(record + 1);
         self.born = true;
     }
-    if (UNLIKELY(is_watched(&self.flow)))
-        flow_close();
+    if (UNLIKELY(is_watched(&self.flow))) flow_close();
 }
 
 static inline void put(uint64_t word) {
-    if (UNLIKELY(!clock_cycles || !put_fast(word)))
-        put_slow(word);
+    if (UNLIKELY(!clock_cycles || !put_fast(word))) put_slow(word);
 }
 
 /* 16-byte slots of an extension with `length` bytes of text. */
 static inline uint64_t slots_for(size_t length) { return 1 + (length + 15) / 16; }
 
-static inline void write_extended(char *at, uint64_t kind, uint64_t site, uint64_t key, uint32_t channel,
-                                  const char *text, size_t length, uint32_t flags) {
+static inline void write_extended(char *at, uint64_t kind, uint64_t site, uint64_t key, uint32_t channel, const char *text,
+                                  size_t length, uint32_t flags) {
     struct record *record = (struct record *)at;
     struct extension *extension = (struct extension *)(record + 1);
     extension->length = (uint16_t)length;
@@ -143,8 +134,7 @@ static inline void write_extended(char *at, uint64_t kind, uint64_t site, uint64
 
 static void flow_reopen(void) {
     struct flow *flow = &self.flow;
-    if (LIKELY(flow->open || !flow->step))
-        return;
+    if (LIKELY(flow->open || !flow->step)) return;
     flow->open = true;
     if ((size_t)(self.end - self.cur) >= 2 * RECORD_SIZE || claim()) {
         write_extended(self.cur, KIND_STEP_BEGIN, flow->step_site, flow->step, 0, "", 0, 0);
@@ -160,14 +150,12 @@ static void put_extended(uint64_t kind, uint64_t site, uint64_t key, uint32_t ch
         flags |= FLAG_TRUNCATED;
     }
     size_t size = RECORD_SIZE * (1 + slots_for(length));
-    if (UNLIKELY(flows.on) && !flow_admits(kind, site, key, channel))
-        return;
+    if (UNLIKELY(flows.on) && !flow_admits(kind, site, key, channel)) return;
     if ((size_t)(self.end - self.cur) >= size || claim()) {
         write_extended(self.cur, kind, site, key, channel, text, length, flags);
         self.cur += size;
     }
-    if (UNLIKELY(flows.on))
-        flow_settle();
+    if (UNLIKELY(flows.on)) flow_settle();
 }
 
 /* Stores a definition; dropped in silence when nothing is being recorded. */

@@ -29,7 +29,7 @@ static struct {
     bool on;
     double share;
     uint64_t number, kept, dropped;
-    uint64_t (*keys)[WAYS];             /* Owned: keys sent in flows, the state in the last two bits */
+    uint64_t (*keys)[WAYS];              /* Owned: keys sent in flows, the state in the last two bits */
     struct strand_flow (*strands)[WAYS]; /* Owned: every strand's flow, as of its last step */
 } flows;
 
@@ -43,15 +43,11 @@ static void flows_start(double share) {
     flows.on = share >= 0 && share < 1;
     flows.share = share;
     flows.kept = flows.dropped = 0;
-    if (!flows.on)
-        return;
+    if (!flows.on) return;
     flows.number = flow_mix(store.uid);
-    if (!flows.keys)
-        flows.keys = calloc(KEY_SETS, sizeof *flows.keys);
-    if (!flows.strands)
-        flows.strands = calloc(STRAND_SETS, sizeof *flows.strands);
-    if (!flows.keys || !flows.strands)
-        flows.on = false;
+    if (!flows.keys) flows.keys = calloc(KEY_SETS, sizeof *flows.keys);
+    if (!flows.strands) flows.strands = calloc(STRAND_SETS, sizeof *flows.strands);
+    if (!flows.keys || !flows.strands) flows.on = false;
     else {
         memset(flows.keys, 0, KEY_SETS * sizeof *flows.keys);
         memset(flows.strands, 0, STRAND_SETS * sizeof *flows.strands);
@@ -64,32 +60,26 @@ static inline bool is_marked(uint64_t key) { return key >> 40 == FLOW_MARK; }
 
 /* A fresh key that carries the calling thread's flow to whatever process. */
 static uint64_t flow_mark(uint64_t key) {
-    if (!flows.on)
-        return key;
+    if (!flows.on) return key;
     key = (uint64_t)FLOW_MARK << 40 | (key & 0xFFFFFFFFFFu);
     return (key & ~(uint64_t)3) | self.flow.state;
 }
 
 static unsigned flow_of_key(uint64_t key) {
-    if (is_marked(key))
-        return (unsigned)(key & 3) <= FLOW_DROPPED ? (unsigned)(key & 3) : FLOW_NONE;
+    if (is_marked(key)) return (unsigned)(key & 3) <= FLOW_DROPPED ? (unsigned)(key & 3) : FLOW_NONE;
     uint64_t *set = flows.keys[flow_mix(key >> 2) % KEY_SETS];
     for (unsigned i = 0; i < WAYS; i++)
-        if (set[i] >> 2 == key >> 2)
-            return (unsigned)(set[i] & 3);
+        if (set[i] >> 2 == key >> 2) return (unsigned)(set[i] & 3);
     return FLOW_NONE;
 }
 
 /* From now on the key stands for work of this state: a key may be an address that is used again. */
 static void flow_send(uint64_t key, unsigned state) {
-    if (is_marked(key))
-        return;
+    if (is_marked(key)) return;
     uint64_t *set = flows.keys[flow_mix(key >> 2) % KEY_SETS];
     unsigned place = 0;
-    while (place < WAYS - 1 && set[place] >> 2 != key >> 2)
-        place++;
-    if (set[place] >> 2 != key >> 2 && state == FLOW_NONE)
-        return;
+    while (place < WAYS - 1 && set[place] >> 2 != key >> 2) place++;
+    if (set[place] >> 2 != key >> 2 && state == FLOW_NONE) return;
     /* The newest first; the oldest makes way. */
     memmove(set + 1, set, place * sizeof *set);
     set[0] = state == FLOW_NONE ? 0 : (key & ~(uint64_t)3) | state;
@@ -98,8 +88,7 @@ static void flow_send(uint64_t key, unsigned state) {
 static struct strand_flow *strand_flow_find(uint64_t key) {
     struct strand_flow *set = flows.strands[flow_mix(key) % STRAND_SETS];
     for (unsigned i = 0; i < WAYS; i++)
-        if (set[i].key == key)
-            return &set[i];
+        if (set[i].key == key) return &set[i];
     return NULL;
 }
 
@@ -128,8 +117,7 @@ static inline void flow_close(void) {
         self.withheld = false;
         self.end = self.withheld_end;
     }
-    if (!self.limit)
-        self.limit = self.end;
+    if (!self.limit) self.limit = self.end;
     self.end = self.cur;
 }
 
@@ -139,10 +127,8 @@ static inline bool is_watched(const struct flow *flow) {
 
 /* After a record was stored, or left out. */
 static inline void flow_settle(void) {
-    if (is_watched(&self.flow))
-        flow_close();
-    else
-        flow_open();
+    if (is_watched(&self.flow)) flow_close();
+    else flow_open();
 }
 
 /* Takes back the last record of the chunk. */
@@ -154,8 +140,7 @@ static void flow_unwrite(size_t size) {
 
 /* The site of the ENTER that is the last record, or 0. */
 static uint64_t last_enter(void) {
-    if (!self.chunk || self.cur - RECORD_SIZE < self.chunk + CHUNK_HEADER_SIZE)
-        return 0;
+    if (!self.chunk || self.cur - RECORD_SIZE < self.chunk + CHUNK_HEADER_SIZE) return 0;
     struct record *last = (struct record *)(self.cur - RECORD_SIZE);
     return last->ticks && (last->word & 0xFFFFFFFFu) == KIND_ENTER ? last->word >> 32 : 0;
 }
@@ -169,8 +154,7 @@ static uint64_t enclosing_site(void) {
         uint64_t word = ((struct record *)at)->word, kind = word & 0xFF;
         at += RECORD_SIZE * (1 + (word >> 8 & 0xFF));
         if (kind == KIND_ENTER || kind == KIND_RESUME) {
-            if (depth < DEEPEST)
-                sites[depth] = (uint32_t)(word >> 32);
+            if (depth < DEEPEST) sites[depth] = (uint32_t)(word >> 32);
             depth++;
         } else if (kind > KIND_ENTER && kind < KIND_RESUME) {
             depth -= depth > 0;
@@ -187,15 +171,13 @@ static uint64_t enclosing_site(void) {
 static void flow_reopen(void); /* records.h */
 
 static bool stack_there(void) {
-    if (!self.stack)
-        self.stack = calloc(1, sizeof *self.stack);
+    if (!self.stack) self.stack = calloc(1, sizeof *self.stack);
     return self.stack != NULL;
 }
 
 /* The calls that a flow sees begin and end, so that the end of the one that it began in is told from theirs. */
 static void frames_push(uint32_t site) {
-    if (self.frames_used < MAX_FRAMES && stack_there())
-        self.stack->frames[self.frames_used] = site;
+    if (self.frames_used < MAX_FRAMES && stack_there()) self.stack->frames[self.frames_used] = site;
     self.frames_used++;
 }
 
@@ -211,25 +193,32 @@ static bool frames_pop(uint32_t site) {
 
 static void flow_begin(unsigned state, unsigned origin, uint32_t channel, uint64_t site) {
     uint64_t entered = last_enter();
-    if (!site)
-        site = entered ? entered : enclosing_site();
+    if (!site) site = entered ? entered : enclosing_site();
     bool whole = entered == site && site;
-    self.flow = (struct flow){.state = (uint8_t)state, .origin = (uint8_t)origin, .channel = channel, .whole = whole,
-                              .owner = (uint32_t)site, .frames = self.frames_used, .depth = self.flow.depth,
-                              .open = self.flow.open, .step = self.flow.step, .step_site = self.flow.step_site};
-    if (whole && state == FLOW_DROPPED)
-        flow_unwrite(RECORD_SIZE);
+    self.flow = (struct flow){.state = (uint8_t)state,
+                              .origin = (uint8_t)origin,
+                              .channel = channel,
+                              .whole = whole,
+                              .owner = (uint32_t)site,
+                              .frames = self.frames_used,
+                              .depth = self.flow.depth,
+                              .open = self.flow.open,
+                              .step = self.flow.step,
+                              .step_site = self.flow.step_site};
+    if (whole && state == FLOW_DROPPED) flow_unwrite(RECORD_SIZE);
 }
 
 static void flow_end(void) {
     self.frames_used = self.flow.frames;
-    self.flow = (struct flow){.frames = self.frames_used, .depth = self.flow.depth, .open = self.flow.open,
-                              .step = self.flow.step, .step_site = self.flow.step_site};
+    self.flow = (struct flow){.frames = self.frames_used,
+                              .depth = self.flow.depth,
+                              .open = self.flow.open,
+                              .step = self.flow.step,
+                              .step_site = self.flow.step_site};
 }
 
 static void flow_push(struct flow inner) {
-    if (self.flow.depth < MAX_FLOWS && stack_there())
-        self.stack->outer[self.flow.depth] = self.flow;
+    if (self.flow.depth < MAX_FLOWS && stack_there()) self.stack->outer[self.flow.depth] = self.flow;
     inner.frames = self.frames_used;
     inner.depth = self.flow.depth + 1;
     inner.open = inner.state != FLOW_DROPPED;
@@ -257,8 +246,7 @@ static bool flow_admits(uint64_t kind, uint64_t site, uint64_t key, uint32_t cha
     bool first = !self.chunk && !self.flow.depth && !self.born;
     flow_open();
     self.born = true;
-    if (flow->pending && kind != KIND_JOIN)
-        flow->pending = false;
+    if (flow->pending && kind != KIND_JOIN) flow->pending = false;
     switch (kind) {
     case KIND_SEND:
         flow_send(key, flow->state);
@@ -284,33 +272,27 @@ static bool flow_admits(uint64_t kind, uint64_t site, uint64_t key, uint32_t cha
     }
     case KIND_SCOPE_BEGIN: {
         unsigned state = key ? flow_of_key(key) : FLOW_NONE;
-        if (!state)
-            state = flow->state;
+        if (!state) state = flow->state;
         flow_push((struct flow){.state = (uint8_t)state, .origin = state ? BY_SCOPE : BY_NOTHING});
         break;
     }
     case KIND_STEP_END:
     case KIND_SCOPE_END: {
         bool admitted = flow->open;
-        if (kind == KIND_STEP_END && self.flow.depth)
-            strand_flow_keep(key, flow);
+        if (kind == KIND_STEP_END && self.flow.depth) strand_flow_keep(key, flow);
         flow_pop();
-        if (!admitted)
-            flow_settle();
+        if (!admitted) flow_settle();
         return admitted;
     }
     case KIND_RECEIVE:
         if (!flow->state || (flow->origin == BY_RECEIVE && flow->channel == channel)) {
             unsigned state = flow_of_key(key);
-            if (flow->state)
-                flow_end();
-            if (state)
-                flow_begin(state, BY_RECEIVE, channel, 0);
+            if (flow->state) flow_end();
+            if (state) flow_begin(state, BY_RECEIVE, channel, 0);
         }
         break;
     case KIND_REQUEST:
-        if (!flow->state)
-            flow_begin(flow_decide(), BY_REQUEST, 0, site);
+        if (!flow->state) flow_begin(flow_decide(), BY_REQUEST, 0, site);
         break;
     }
     if (self.flow.state != FLOW_DROPPED) {
@@ -327,11 +309,9 @@ static bool flow_admits_plain(uint64_t word) {
     uint32_t site = (uint32_t)(word >> 32);
     bool dropped = flow->state == FLOW_DROPPED;
     flow_open();
-    if (flow->owner)
-        switch (word & 0xFF) {
+    if (flow->owner) switch (word & 0xFF) {
         case KIND_RESUME:
-            if (self.frames_used == flow->frames && site == flow->owner)
-                break;
+            if (self.frames_used == flow->frames && site == flow->owner) break;
             /* fall through */
         case KIND_ENTER:
             frames_push(site);
@@ -346,14 +326,12 @@ static bool flow_admits_plain(uint64_t word) {
                 bool whole = flow->whole;
                 flow_end();
                 flow_reopen();
-                if (dropped && whole)
-                    flow_settle();
+                if (dropped && whole) flow_settle();
                 return !(dropped && whole);
             }
             break;
         }
-    if (dropped)
-        flow_settle();
+    if (dropped) flow_settle();
     return !dropped;
 }
 

@@ -54,7 +54,7 @@ struct flow {
     uint32_t depth;  /* flows around it */
     bool open;       /* the beginning of its step or scope is in the trace */
     uint32_t step_site;
-    uint64_t step;   /* the strand whose step it is in; 0 for none */
+    uint64_t step; /* the strand whose step it is in; 0 for none */
 };
 
 /* Of a thread that had to do with flows: those around the one it works for, and calls under way in them. */
@@ -71,16 +71,17 @@ struct thread {
     uint64_t native_id;
     uint32_t serial, number; /* serial 0: not yet known in this recording */
     uint32_t segment;
-    uint32_t emitted; /* records that Python code made by `emit`, and */
-    uint32_t booked;  /* how many of them the budget knows of; both may wrap */
+    uint32_t emitted;  /* records that Python code made by `emit`, and */
+    uint32_t booked;   /* how many of them the budget knows of; both may wrap */
     bool linked, born; /* born: something was recorded, or left out, of it */
-    bool withheld; /* the garbage collector runs, and nothing has been recorded since: `end` is `cur`; see garbage_collector.h */
+    bool
+        withheld; /* the garbage collector runs, and nothing has been recorded since: `end` is `cur`; see garbage_collector.h */
     char *withheld_end;
     struct flow flow;
     struct flow_stack *stack; /* Owned; NULL until it is needed: thread-local memory is scarce */
     uint32_t frames_used;
-    uint32_t depths;      /* numbers there are in `depth`, of the recording `depth_epoch`; see counting.h */
-    uint32_t *depth;      /* Owned */
+    uint32_t depths; /* numbers there are in `depth`, of the recording `depth_epoch`; see counting.h */
+    uint32_t *depth; /* Owned */
     uint64_t depth_epoch;
 };
 
@@ -98,9 +99,9 @@ static __thread struct thread self __attribute__((tls_model("initial-exec")));
 
 static struct {
     bool active;
-    bool mute;                 /* there was no stderr at the start: what has its number later is the program's own file */
-    struct stat error_output;  /* what stderr was at the start, see `say` */
-    dev_t device;              /* with inode: which file it is, whatever has its name now */
+    bool mute;                /* there was no stderr at the start: what has its number later is the program's own file */
+    struct stat error_output; /* what stderr was at the start, see `say` */
+    dev_t device;             /* with inode: which file it is, whatever has its name now */
     ino_t inode;
     struct file_header *header; /* Owned: the header page; stays mapped after a quota or failure, to count what is lost */
     uint64_t capacity;          /* chunks allocated and mapped */
@@ -123,8 +124,7 @@ static struct {
 /* The segment of a chunk that exists; nearly always the last. */
 static inline uint32_t segment_of(uint64_t chunk) {
     uint32_t index = store.segments - 1;
-    while (store.segment[index].first > chunk)
-        index--;
+    while (store.segment[index].first > chunk) index--;
     return index;
 }
 
@@ -134,8 +134,7 @@ static inline uint64_t chunk_offset(uint64_t chunk) { return HEADER_SIZE + chunk
  * over, and a file-size limit may kill the process instead of failing: neither is allowed to happen. */
 static int disk_allocate(int fd, uint64_t offset, uint64_t length) {
     struct rlimit limit;
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && offset + length > limit.rlim_cur)
-        return EFBIG;
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && offset + length > limit.rlim_cur) return EFBIG;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -149,8 +148,7 @@ static char *map_file(int fd, uint64_t offset, uint64_t length, char **map, size
     uint64_t lead = offset % (uint64_t)sysconf(_SC_PAGESIZE);
     *map_length = length + lead;
     *map = mmap(NULL, *map_length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(offset - lead));
-    if (*map == MAP_FAILED)
-        return *map = NULL;
+    if (*map == MAP_FAILED) return *map = NULL;
 #ifdef MADV_DONTFORK
     madvise(*map, *map_length, MADV_DONTFORK);
 #endif
@@ -167,10 +165,8 @@ static int file_open(void) {
         close(fd);
         fd = higher;
     }
-    if (fd < 0)
-        return -1;
-    if (!fstat(fd, &found) && found.st_dev == store.device && found.st_ino == store.inode)
-        return fd;
+    if (fd < 0) return -1;
+    if (!fstat(fd, &found) && found.st_dev == store.device && found.st_ino == store.inode) return fd;
     close(fd);
     errno = ENOENT;
     return -1;
@@ -180,10 +176,8 @@ static int file_open(void) {
 static bool add_segment(int fd, uint64_t first, uint64_t count) {
     struct segment *segment = &store.segment[store.segments];
     store.error = store.keep_newest && !aging_reserve(first + count) ? ENOMEM : 0;
-    if (!store.error)
-        store.error = disk_allocate(fd, chunk_offset(first), count * CHUNK_SIZE);
-    if (store.error)
-        return false;
+    if (!store.error) store.error = disk_allocate(fd, chunk_offset(first), count * CHUNK_SIZE);
+    if (store.error) return false;
     segment->chunks = map_file(fd, chunk_offset(first), count * CHUNK_SIZE, &segment->map, &segment->length);
     if (!segment->chunks) {
         store.error = errno;
@@ -198,8 +192,7 @@ static bool add_segment(int fd, uint64_t first, uint64_t count) {
 
 /* How many chunks the next segment ought to have. */
 static uint64_t next_count(void) {
-    if (!store.segments)
-        return FIRST_CHUNKS;
+    if (!store.segments) return FIRST_CHUNKS;
     uint64_t doubled = 2 * (store.capacity - store.segment[store.segments - 1].first);
     return doubled < FULL_CHUNKS ? doubled : FULL_CHUNKS;
 }
@@ -215,25 +208,20 @@ static uint64_t allowed(void) {
 static bool grow(uint64_t chunk) {
     uint64_t most = allowed();
     store.error = 0;
-    if (chunk >= most)
-        return false;
+    if (chunk >= most) return false;
     while (store.capacity <= chunk) {
         uint64_t first = store.capacity, count = next_count();
-        if (store.segments == MAX_SEGMENTS)
-            return false;
-        if (count > most - first)
-            count = most - first;
+        if (store.segments == MAX_SEGMENTS) return false;
+        if (count > most - first) count = most - first;
         int fd = file_open();
         if (fd < 0) {
             store.error = errno;
             return false;
         }
         bool added = add_segment(fd, first, count);
-        while (!added && count > 1)
-            added = add_segment(fd, first, count /= 2);
+        while (!added && count > 1) added = add_segment(fd, first, count /= 2);
         close(fd);
-        if (!added)
-            return false;
+        if (!added) return false;
     }
     return true;
 }
@@ -248,11 +236,9 @@ static void store_clock_pair(void) {
 }
 
 static void thread_unlink(struct thread *thread) {
-    if (!thread->linked)
-        return;
+    if (!thread->linked) return;
     *(thread->before ? &thread->before->next : &store.threads) = thread->next;
-    if (thread->next)
-        thread->next->before = thread->before;
+    if (thread->next) thread->next->before = thread->before;
     thread->linked = false;
 }
 
@@ -278,8 +264,7 @@ static void store_finish(enum state state) {
     uint64_t used = store.header->chunks < store.capacity ? store.header->chunks : store.capacity;
     __atomic_store_n(&store.header->chunks, used, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < store.segments; i++) {
-        if (store.segment[i].map)
-            munmap(store.segment[i].map, store.segment[i].length);
+        if (store.segment[i].map) munmap(store.segment[i].map, store.segment[i].length);
         store.segment[i].map = NULL;
     }
     store.segments = 0;
@@ -302,10 +287,8 @@ static void say(const char *text) {
     char line[sizeof store.problem + 16];
     struct stat found;
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
-    if (store.mute || fstat(STDERR_FILENO, &found) || poll(&output, 1, 0) != 1 || output.revents != POLLOUT)
-        return;
-    if (S_ISREG(found.st_mode) &&
-        (found.st_dev != store.error_output.st_dev || found.st_ino != store.error_output.st_ino))
+    if (store.mute || fstat(STDERR_FILENO, &found) || poll(&output, 1, 0) != 1 || output.revents != POLLOUT) return;
+    if (S_ISREG(found.st_mode) && (found.st_dev != store.error_output.st_dev || found.st_ino != store.error_output.st_ino))
         return;
     int length = snprintf(line, sizeof line, "clew: %s\n", text);
     sigset_t pipe, old;
@@ -324,8 +307,8 @@ static void store_give_up(void) {
                  (int)getpid(), store.path, strerror(store.error));
     else if (store.error)
         snprintf(store.problem, sizeof store.problem,
-                 "recording of process %d stopped: %.300s cannot grow (%s); what was recorded until now is kept",
-                 (int)getpid(), store.path, strerror(store.error));
+                 "recording of process %d stopped: %.300s cannot grow (%s); what was recorded until now is kept", (int)getpid(),
+                 store.path, strerror(store.error));
     else
         snprintf(store.problem, sizeof store.problem,
                  "recording of process %d stopped: its quota of %.1f MB is used up; what was recorded until now is kept",

@@ -18,8 +18,7 @@ static inline char *put_number(char *text, struct course *course, uint64_t numbe
         char digits[20];
         size_t at = sizeof digits;
         course->written = number;
-        do
-            digits[--at] = (char)('0' + number % 10);
+        do digits[--at] = (char)('0' + number % 10);
         while (number /= 10);
         course->length = (uint8_t)(sizeof digits - at);
         memcpy(course->digits, digits + at, course->length);
@@ -30,23 +29,20 @@ static inline char *put_number(char *text, struct course *course, uint64_t numbe
 
 static inline void course_put(struct stream *stream, struct course *course, const char *text, size_t length) {
     bool sends = course == &stream->out;
-    put_extended(sends ? KIND_SEND : KIND_JOIN, sends ? stream->send_site : stream->receive_site, course->key,
-                 stream->channel, text, length, FLAG_BYTES);
+    put_extended(sends ? KIND_SEND : KIND_JOIN, sends ? stream->send_site : stream->receive_site, course->key, stream->channel,
+                 text, length, FLAG_BYTES);
     __builtin_prefetch(self.cur + AHEAD, 1);
 }
 
 /* `to` is ENDLESS where nothing is known from `from` on. */
 static void course_record(struct stream *stream, struct course *course, uint64_t from, uint64_t to) {
     char text[48], *end = text;
-    if (!store.active || !course->key)
-        return;
-    if (!course->begun)
-        *end++ = '+';
+    if (!store.active || !course->key) return;
+    if (!course->begun) *end++ = '+';
     course->begun = true;
     end = put_number(end, course, from);
     *end++ = '-';
-    if (to != ENDLESS)
-        end = put_number(end, course, to);
+    if (to != ENDLESS) end = put_number(end, course, to);
     course_put(stream, course, text, (size_t)(end - text));
 }
 
@@ -59,8 +55,7 @@ static COLD void course_mark(struct stream *stream, struct course *course, const
 }
 
 static COLD void course_lose(struct stream *stream, struct course *course) {
-    if (course->state == LOST)
-        return;
+    if (course->state == LOST) return;
     course->state = LOST;
     course_record(stream, course, course->at, ENDLESS);
 }
@@ -68,8 +63,7 @@ static COLD void course_lose(struct stream *stream, struct course *course) {
 static COLD void courses_note(void) {
     static const char what[] = "sockets: several threads used one end of a connection or a pipe at once: its bytes can't be "
                                "told apart, and it has no edges from there on";
-    if (!streams.noted && store.active)
-        define(KIND_NOTE, 0, what, sizeof what - 1);
+    if (!streams.noted && store.active) define(KIND_NOTE, 0, what, sizeof what - 1);
     streams.noted = true;
 }
 
@@ -77,8 +71,7 @@ static COLD void courses_note(void) {
 static COLD bool stdio_used(bool out) {
 #ifdef __GLIBC__
     enum { PUTTING = 0x800 };
-    if (out)
-        return (stdout->_flags | stderr->_flags) & PUTTING;
+    if (out) return (stdout->_flags | stderr->_flags) & PUTTING;
     return stdin->_IO_read_end != stdin->_IO_read_base || stdin->_IO_buf_end - stdin->_IO_buf_base > 1;
 #else
     return false;
@@ -89,29 +82,24 @@ static COLD bool stdio_used(bool out) {
 static inline bool course_begin(struct stream *stream, struct course *course, uint64_t length) {
     if (UNLIKELY(course->state || course->busy || stream->adopted)) {
         bool alone = !course->busy && (!stream->adopted || !stdio_used(course == &stream->out));
-        if (course->state == SURE && course->busy)
-            courses_note();
+        if (course->state == SURE && course->busy) courses_note();
         if (course->state || !alone) {
             course_lose(stream, course);
             return false;
         }
     }
     course->busy = true;
-    if (course == &stream->out && length && !courses_muted)
-        course_record(stream, course, course->at, course->at + length);
+    if (course == &stream->out && length && !courses_muted) course_record(stream, course, course->at, course->at + length);
     return true;
 }
 
 /* After it: `length` bytes went, of those that were claimed. */
 static inline void course_end(struct stream *stream, struct course *course, uint64_t claimed, uint64_t length) {
     course->busy = false;
-    if (UNLIKELY(course->state))
-        return; /* somebody else's call came in between */
-    if (course == &stream->in && length)
-        course_record(stream, course, course->at, course->at + length);
+    if (UNLIKELY(course->state)) return; /* somebody else's call came in between */
+    if (course == &stream->in && length) course_record(stream, course, course->at, course->at + length);
     course->at += length;
-    if (UNLIKELY(length < claimed) && !courses_muted)
-        course_record(stream, course, course->at, course->at);
+    if (UNLIKELY(length < claimed) && !courses_muted) course_record(stream, course, course->at, course->at);
 }
 
 /* What another program may read or write from now on, too. */
@@ -128,16 +116,14 @@ static void stream_give_inherited(int below, unsigned replaced) {
     for (int fd = 0; fd < streams.room && fd < below; fd++)
         if (streams.of[fd] && !(fd < 3 && replaced >> fd & 1)) {
             int flags = fcntl(fd, F_GETFD);
-            if (flags >= 0 && !(flags & FD_CLOEXEC))
-                stream_give(fd);
+            if (flags >= 0 && !(flags & FD_CLOEXEC)) stream_give(fd);
         }
 }
 
 /* Of a child's own standard streams: it goes on with them, where it was told how. */
 static void stream_pass(long fd) {
     for (int i = 0; i < handed.count; i++)
-        if (handed.fd[i] == fd)
-            return;
+        if (handed.fd[i] == fd) return;
     stream_give(fd);
 }
 
@@ -151,20 +137,17 @@ static COLD void stream_reopened(const struct stat *about) {
 
 static void stream_opened(long fd) {
     struct stat about;
-    if (streams.room && fd >= 0 && !fstat((int)fd, &about) && S_ISFIFO(about.st_mode))
-        stream_reopened(&about);
+    if (streams.room && fd >= 0 && !fstat((int)fd, &about) && S_ISFIFO(about.st_mode)) stream_reopened(&about);
 }
 
 /* A forked child goes on with what it has inherited; a call that was under way in another thread went on without it. */
 static void courses_forked(void) {
     for (int fd = 0; fd < streams.room; fd++) {
         struct stream *stream = streams.of[fd];
-        if (!stream)
-            continue;
+        if (!stream) continue;
         struct course *both[2] = {&stream->out, &stream->in};
         for (int i = 0; i < 2; i++) {
-            if (both[i]->busy && both[i]->state == SURE)
-                both[i]->state = DOUBTFUL;
+            if (both[i]->busy && both[i]->state == SURE) both[i]->state = DOUBTFUL;
             both[i]->busy = false;
         }
     }

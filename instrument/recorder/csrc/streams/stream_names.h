@@ -63,25 +63,24 @@ static uint64_t peer_inode(int fd) {
         struct unix_diag_req body;
     } ask = {
         .header = {.nlmsg_len = sizeof ask, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
-        .body = {.sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_ino = (uint32_t)inode_of(fd),
-                 .udiag_show = UDIAG_SHOW_PEER, .udiag_cookie = {UINT32_MAX, UINT32_MAX}},
+        .body = {.sdiag_family = AF_UNIX,
+                 .udiag_states = UINT32_MAX,
+                 .udiag_ino = (uint32_t)inode_of(fd),
+                 .udiag_show = UDIAG_SHOW_PEER,
+                 .udiag_cookie = {UINT32_MAX, UINT32_MAX}},
     };
     _Alignas(8) char answer[512];
     int asking = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (asking < 0)
-        return 0;
+    if (asking < 0) return 0;
     ssize_t length = -1;
-    if (send(asking, &ask, sizeof ask, 0) == (ssize_t)sizeof ask)
-        length = recv(asking, answer, sizeof answer, MSG_DONTWAIT);
+    if (send(asking, &ask, sizeof ask, 0) == (ssize_t)sizeof ask) length = recv(asking, answer, sizeof answer, MSG_DONTWAIT);
     close(asking);
     struct nlmsghdr *header = (struct nlmsghdr *)answer;
     size_t at = NLMSG_LENGTH(sizeof(struct unix_diag_msg));
-    if (length < (ssize_t)at || header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len > (size_t)length)
-        return 0;
+    if (length < (ssize_t)at || header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len > (size_t)length) return 0;
     while (at + sizeof(struct nlattr) <= header->nlmsg_len) {
         struct nlattr *attribute = (struct nlattr *)(answer + at);
-        if (attribute->nla_len < sizeof *attribute || at + attribute->nla_len > header->nlmsg_len)
-            break;
+        if (attribute->nla_len < sizeof *attribute || at + attribute->nla_len > header->nlmsg_len) break;
         if (attribute->nla_type == UNIX_DIAG_PEER && attribute->nla_len == sizeof *attribute + sizeof(uint32_t))
             peer = *(uint32_t *)(attribute + 1);
         at += NLA_ALIGN(attribute->nla_len);
@@ -129,8 +128,7 @@ static COLD bool stream_name_now(struct stream *stream, int fd) {
 /* The stream at a descriptor, when it is known by its name. */
 static inline struct stream *stream_of(long fd) {
     struct stream *stream = stream_at(fd);
-    if (LIKELY(!stream || stream->naming == NAMED))
-        return stream;
+    if (LIKELY(!stream || stream->naming == NAMED)) return stream;
     return stream_name_now(stream, (int)fd) ? stream : NULL;
 }
 
@@ -150,13 +148,11 @@ static void stream_connect(long fd, uint8_t naming) {
     if (old && old->naming == NAMED && naming == AS_CONNECTED) {
         /* Asked whether it is connected by now? Then it keeps its name. */
         struct stream again = {.naming = AS_CONNECTED};
-        if (stream_name_now(&again, (int)fd) && again.out.key == old->out.key)
-            return;
+        if (stream_name_now(&again, (int)fd) && again.out.key == old->out.key) return;
     }
     made = stream_new(fd, naming, false);
     /* The other end may be gone later. */
-    if (made && naming == AS_ACCEPTED)
-        stream_name_now(made, (int)fd);
+    if (made && naming == AS_ACCEPTED) stream_name_now(made, (int)fd);
 }
 
 #endif

@@ -14,11 +14,9 @@ static inline int own_descriptor(PyObject *object) { return *(int *)(object + 1)
 
 static inline PyObject *argument(PyObject *const *arguments, Py_ssize_t count, PyObject *names, Py_ssize_t index,
                                  const char *name) {
-    if (index < count)
-        return arguments[index];
+    if (index < count) return arguments[index];
     for (Py_ssize_t i = 0; name && names && i < PyTuple_GET_SIZE(names); i++)
-        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name))
-            return arguments[count + i];
+        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name)) return arguments[count + i];
     return NULL;
 }
 
@@ -28,19 +26,16 @@ static long as_number(PyObject *object) {
     long number = -1;
     if (!object) /* of a call that failed, whose error stays */
         return -1;
-    if (LIKELY(PyLong_CheckExact(object)))
-        return PyLong_AsLongAndOverflow(object, &overflow);
+    if (LIKELY(PyLong_CheckExact(object))) return PyLong_AsLongAndOverflow(object, &overflow);
     PyObject *index = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
-    if (index)
-        number = PyLong_AsLongAndOverflow(index, &overflow);
+    if (index) number = PyLong_AsLongAndOverflow(index, &overflow);
     Py_XDECREF(index);
     PyErr_Clear();
     return number;
 }
 
 static uint64_t buffer_length(PyObject *data) {
-    if (data && PyBytes_Check(data))
-        return (uint64_t)PyBytes_GET_SIZE(data);
+    if (data && PyBytes_Check(data)) return (uint64_t)PyBytes_GET_SIZE(data);
     Py_buffer view;
     if (!data || PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)) {
         PyErr_Clear(); /* the call says what is wrong with it */
@@ -53,10 +48,8 @@ static uint64_t buffer_length(PyObject *data) {
 
 /* How many bytes a call's result stands for. */
 static uint64_t amount(PyObject *result) {
-    if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result))
-        result = PyTuple_GET_ITEM(result, 0);
-    if (result && PyBytes_Check(result))
-        return (uint64_t)PyBytes_GET_SIZE(result);
+    if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result)) result = PyTuple_GET_ITEM(result, 0);
+    if (result && PyBytes_Check(result)) return (uint64_t)PyBytes_GET_SIZE(result);
     long number = as_number(result);
     return number > 0 ? (uint64_t)number : 0;
 }
@@ -69,30 +62,27 @@ struct given {
     PyObject *names, *tuple, *keywords;
 };
 
-static PyObject *transfer_call(struct transfer *transfer, PyObject *self_object, PyObject *const *arguments,
-                               Py_ssize_t count, PyObject *names) {
-    if (transfer->owner == OF_MODULE)
-        return PyObject_Vectorcall(transfer->patched.original, arguments, (size_t)count, names);
+static PyObject *transfer_call(struct transfer *transfer, PyObject *self_object, PyObject *const *arguments, Py_ssize_t count,
+                               PyObject *names) {
+    if (transfer->owner == OF_MODULE) return PyObject_Vectorcall(transfer->patched.original, arguments, (size_t)count, names);
     return call_original(&transfer->patched, self_object, arguments, count, names);
 }
 
 /* What `posix_spawn` puts at other numbers in the child: (what, descriptor, number). */
 static void give_actions(PyObject *actions) {
     bool known = actions && (PyList_Check(actions) || PyTuple_Check(actions));
-    for (int fd = 0; actions && !known && fd < streams.room; fd++)
-        stream_give(fd);
+    for (int fd = 0; actions && !known && fd < streams.room; fd++) stream_give(fd);
     for (Py_ssize_t i = 0; known && i < PySequence_Fast_GET_SIZE(actions); i++) {
         PyObject *action = PySequence_Fast_GET_ITEM(actions, i);
-        if (PyTuple_Check(action) && PyTuple_GET_SIZE(action) == 3)
-            stream_pass(as_number(PyTuple_GET_ITEM(action, 1)));
+        if (PyTuple_Check(action) && PyTuple_GET_SIZE(action) == 3) stream_pass(as_number(PyTuple_GET_ITEM(action, 1)));
     }
 }
 
 static inline PyObject *given_call(struct transfer *transfer, const struct given *given) {
-    if (!given->tuple)
-        return transfer_call(transfer, given->object, given->arguments, given->count, given->names);
+    if (!given->tuple) return transfer_call(transfer, given->object, given->arguments, given->count, given->names);
     if (transfer->plain.definition.ml_flags & METH_KEYWORDS)
-        return ((PyCFunctionWithKeywords)(void (*)(void))transfer->plain.original)(given->object, given->tuple, given->keywords);
+        return ((PyCFunctionWithKeywords)(void (*)(void))transfer->plain.original)(given->object, given->tuple,
+                                                                                   given->keywords);
     return transfer->plain.original(given->object, given->tuple);
 }
 
@@ -125,8 +115,7 @@ static bool flags_plain(long flags) {
 }
 
 static long flags_of(struct transfer *transfer, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    if (transfer->owner != OF_SOCKET)
-        return 0;
+    if (transfer->owner != OF_SOCKET) return 0;
     /* `sendto` has them in the middle, when there are three arguments. */
     Py_ssize_t index = transfer->flags == -3 ? (count > 2 ? 1 : count) : transfer->flags;
     PyObject *given = argument(arguments, count, names, index, "flags");
@@ -138,18 +127,15 @@ static COLD void stream_look_for_end(struct transfer *transfer, struct stream *s
                                      const struct given *given) {
     bool of_module = transfer->owner == OF_MODULE, all = transfer->does == RECEIVES_ALL;
     PyObject *wanted = given->count > of_module ? given->arguments[of_module] : NULL;
-    if (result == Py_None || stream->in.state)
-        return;
-    if (!all && !of_module && transfer == &transfers[OF_FILE_read])
-        all = !wanted || wanted == Py_None || as_number(wanted) < 0;
+    if (result == Py_None || stream->in.state) return;
+    if (!all && !of_module && transfer == &transfers[OF_FILE_read]) all = !wanted || wanted == Py_None || as_number(wanted) < 0;
     if (all) {
         int flags = fcntl(own_descriptor(given->object), F_GETFL);
         stream->over = flags >= 0 && !(flags & O_NONBLOCK);
     } else {
         stream->over = !went && wanted && (as_number(wanted) > 0 || (!PyLong_Check(wanted) && buffer_length(wanted)));
     }
-    if (stream->over)
-        course_mark(stream, &stream->in, "", "$");
+    if (stream->over) course_mark(stream, &stream->in, "", "$");
 }
 
 /* `flags`: of a socket's call. */
@@ -157,10 +143,8 @@ static inline PyObject *transfer_bytes(struct transfer *transfer, struct stream 
                                        const struct given *given) {
     struct course *course = transfer->does <= SENDS_COUNT ? &stream->out : &stream->in;
     if (UNLIKELY(flags)) {
-        if (!flags_plain(flags))
-            course_lose(stream, course);
-        else if (flags & MSG_PEEK)
-            return given_call(transfer, given);
+        if (!flags_plain(flags)) course_lose(stream, course);
+        else if (flags & MSG_PEEK) return given_call(transfer, given);
     }
     stream->users++;
     bool counted = course_begin(stream, course, length);
@@ -185,22 +169,18 @@ static PyObject *transfer_list(struct transfer *transfer, long fd, PyObject *sel
     enum { MOST = 6 };
     PyObject *changed[MOST], *lists[2] = {NULL, NULL}, *result;
     bool is_socket = transfer->owner == OF_SOCKET;
-    if (names || count <= transfer->data || count > MOST)
-        return transfer_call(transfer, self_object, arguments, count, names);
-    for (Py_ssize_t i = 0; i < count; i++)
-        changed[i] = arguments[i];
+    if (names || count <= transfer->data || count > MOST) return transfer_call(transfer, self_object, arguments, count, names);
+    for (Py_ssize_t i = 0; i < count; i++) changed[i] = arguments[i];
     for (Py_ssize_t i = 0; i < 1 + is_socket && transfer->data + i < count; i++) {
         lists[i] = PySequence_List(arguments[transfer->data + i]);
         if (!lists[i]) { /* what the call has to say to that it says itself */
-            if (!PyErr_ExceptionMatches(PyExc_TypeError))
-                goto failed;
+            if (!PyErr_ExceptionMatches(PyExc_TypeError)) goto failed;
             PyErr_Clear();
             continue;
         }
         changed[transfer->data + i] = lists[i];
     }
-    if (lists[1])
-        give_ancillary(lists[1]);
+    if (lists[1]) give_ancillary(lists[1]);
     uint64_t length = 0;
     for (Py_ssize_t i = 0; lists[0] && i < PyList_GET_SIZE(lists[0]); i++)
         length += buffer_length(PyList_GET_ITEM(lists[0], i));

@@ -8,8 +8,8 @@
 
 #include "streams/transfer_bytes.h"
 
-static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object, PyObject *const *arguments,
-                               Py_ssize_t count, PyObject *names) {
+static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object, PyObject *const *arguments, Py_ssize_t count,
+                               PyObject *names) {
     long fd = -1, copy;
     uint64_t length = 0;
     struct stream *stream;
@@ -17,11 +17,9 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
     if (transfer->does <= RECEIVES_ALL) {
         const char *name = transfer->does == SENDS_COUNT ? "out_fd" : NULL;
         fd = transfer->owner == OF_MODULE ? as_number(argument(arguments, count, names, 0, name)) : own_descriptor(self_object);
-        if (UNLIKELY(transfer->does == SENDS_LIST))
-            return transfer_list(transfer, fd, self_object, arguments, count, names);
+        if (UNLIKELY(transfer->does == SENDS_LIST)) return transfer_list(transfer, fd, self_object, arguments, count, names);
         stream = stream_of(fd);
-        if (!stream)
-            return transfer_call(transfer, self_object, arguments, count, names);
+        if (!stream) return transfer_call(transfer, self_object, arguments, count, names);
         if (transfer->does == SENDS_COUNT) {
             long number = as_number(argument(arguments, count, names, transfer->data, "count"));
             length = number > 0 ? (uint64_t)number : 0;
@@ -36,8 +34,7 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
         fd = transfer->owner == OF_MODULE ? as_number(argument(arguments, count, names, 0, "fd")) : own_descriptor(self_object);
         if (stream_at(fd) && transfer->owner == OF_FILE) {
             PyObject *closes = PyObject_GetAttrString(self_object, "closefd");
-            if (closes == Py_False)
-                fd = -1;
+            if (closes == Py_False) fd = -1;
             Py_XDECREF(closes);
             PyErr_Clear();
         }
@@ -45,8 +42,7 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
         break;
     case CLOSES_RANGE: {
         long low = count == 2 ? as_number(arguments[0]) : 0, high = count == 2 ? as_number(arguments[1]) : 0;
-        for (fd = low < 0 ? 0 : low; fd < high && fd < streams.room; fd++)
-            stream_drop(fd);
+        for (fd = low < 0 ? 0 : low; fd < high && fd < streams.room; fd++) stream_drop(fd);
         break;
     }
     case STARTS: {
@@ -70,8 +66,7 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
     case SPLICES:
         for (Py_ssize_t i = 0; i < 2; i++) {
             stream = stream_of(as_number(argument(arguments, count, names, i, i ? "dst" : "src")));
-            if (stream)
-                course_lose(stream, i ? &stream->out : &stream->in);
+            if (stream) course_lose(stream, i ? &stream->out : &stream->in);
         }
         break;
     case WAKES:
@@ -80,15 +75,15 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
     case CONNECTS:
         fd = own_descriptor(self_object);
         break;
-    case COPIES: case COPIES_TO:
+    case COPIES:
+    case COPIES_TO:
         fd = as_number(argument(arguments, count, names, 0, "fd"));
         break;
     }
     result = transfer_call(transfer, self_object, arguments, count, names);
     switch (transfer->does) {
     case CONNECTS:
-        if (fd >= 0 && own_descriptor(self_object) == fd)
-            stream_connect(fd, AS_CONNECTED);
+        if (fd >= 0 && own_descriptor(self_object) == fd) stream_connect(fd, AS_CONNECTED);
         break;
     case ACCEPTS:
         if (result && PyTuple_Check(result) && (fd = as_number(PyTuple_GET_ITEM(result, 0))) >= 0)
@@ -101,21 +96,19 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
     case MAKES_PAIR:
         if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 2) {
             int one = own_descriptor(PyTuple_GET_ITEM(result, 0)), other = own_descriptor(PyTuple_GET_ITEM(result, 1));
-            if (is_byte_stream(one))
-                stream_pair(one, other, false);
+            if (is_byte_stream(one)) stream_pair(one, other, false);
         }
         break;
-    case COPIES: case COPIES_TO:
-        if (result && (copy = as_number(result)) >= 0)
-            stream_share(fd, copy);
+    case COPIES:
+    case COPIES_TO:
+        if (result && (copy = as_number(result)) >= 0) stream_share(fd, copy);
         break;
     case OPENS:
         stream_opened(as_number(result));
         break;
     case CONTROLS: {
         long does = count > 1 ? as_number(arguments[1]) : -1;
-        if ((does != F_DUPFD && does != F_DUPFD_CLOEXEC) || !result || (copy = as_number(result)) < 0)
-            break;
+        if ((does != F_DUPFD && does != F_DUPFD_CLOEXEC) || !result || (copy = as_number(result)) < 0) break;
         PyObject *number = PyIndex_Check(arguments[0]) ? NULL : PyObject_CallMethod(arguments[0], "fileno", NULL);
         stream_share(as_number(number ? number : arguments[0]), copy);
         Py_XDECREF(number);
@@ -125,10 +118,10 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
     return result;
 }
 
-#define ACT(name, owner, does, data, flags)                                                                            \
-    static PyObject *owner##_##name##_acts(PyObject *self_object, PyObject *const *arguments, Py_ssize_t count,        \
-                                           PyObject *names) {                                                          \
-        return transfer_acts(&transfers[owner##_##name], self_object, arguments, count, names);                        \
+#define ACT(name, owner, does, data, flags)                                                                     \
+    static PyObject *owner##_##name##_acts(PyObject *self_object, PyObject *const *arguments, Py_ssize_t count, \
+                                           PyObject *names) {                                                   \
+        return transfer_acts(&transfers[owner##_##name], self_object, arguments, count, names);                 \
     }
 TRANSFERS(ACT)
 
@@ -144,18 +137,16 @@ static inline PyObject *transfer_hot(enum transfer_number number, PyObject *obje
     struct transfer *transfer = &transfers[number];
     struct given given = {object, ((PyTupleObject *)tuple)->ob_item, PyTuple_GET_SIZE(tuple), NULL, tuple, keywords};
     struct stream *stream = stream_of(own_descriptor(object));
-    if (!stream)
-        return given_call(transfer, &given);
+    if (!stream) return given_call(transfer, &given);
     PyObject *flags = given.count > transfer->flags ? given.arguments[transfer->flags] : NULL;
-    if (UNLIKELY(keywords) && !flags)
-        flags = PyDict_GetItemString(keywords, "flags");
+    if (UNLIKELY(keywords) && !flags) flags = PyDict_GetItemString(keywords, "flags");
     uint64_t length = transfer->does <= SENDS_COUNT && given.count ? buffer_length(given.arguments[0]) : 0;
     return transfer_bytes(transfer, stream, length, flags ? as_number(flags) : 0, &given);
 }
 
-#define HOT(name)                                                                                                      \
-    static PyObject *hot_##name(PyObject *object, PyObject *tuple) {                                                   \
-        return transfer_hot(OF_SOCKET_##name, object, tuple, NULL);                                                    \
+#define HOT(name)                                                    \
+    static PyObject *hot_##name(PyObject *object, PyObject *tuple) { \
+        return transfer_hot(OF_SOCKET_##name, object, tuple, NULL);  \
     }
 HOT(send)
 HOT(sendall)

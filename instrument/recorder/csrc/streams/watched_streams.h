@@ -12,8 +12,7 @@ static destructor socket_dealloc;
 
 static bool transfer_watch(PyTypeObject *type, int number) {
     struct transfer *transfer = &transfers[number];
-    if (transfer->patched.original || transfer->plain.original)
-        return true;
+    if (transfer->patched.original || transfer->plain.original) return true;
     PyMethodDef *found = method_find(type, transfer->name);
     for (size_t i = 0; found && i < sizeof hot_transfers / sizeof *hot_transfers; i++)
         if ((int)hot_transfers[i].number == number && found->ml_flags == hot_transfers[i].flags)
@@ -31,8 +30,7 @@ static initproc file_init;
 static int file_begins(PyObject *object, PyObject *arguments, PyObject *keywords) {
     int failed = file_init(object, arguments, keywords);
     PyObject *name = !failed && PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, 0) : NULL;
-    if (name && !PyLong_Check(name))
-        stream_opened(own_descriptor(object));
+    if (name && !PyLong_Check(name)) stream_opened(own_descriptor(object));
     return failed;
 }
 
@@ -44,8 +42,7 @@ static bool builtin_patch(PyObject *builtin, struct patched *patched, method our
     patched->definition.ml_meth = (PyCFunction)(void (*)(void))ours;
     patched->definition.ml_flags = METH_FASTCALL | METH_KEYWORDS;
     shape = patched->original ? (PyCFunctionObject *)PyCFunction_NewEx(&patched->definition, NULL, NULL) : NULL;
-    if (!shape)
-        return false;
+    if (!shape) return false;
     object->m_ml = &patched->definition;
     object->vectorcall = shape->vectorcall;
     Py_DECREF(shape);
@@ -63,8 +60,7 @@ static PyObject *core_watch_streams(PyObject *module, PyObject *arguments) {
     PyObject *names = PyList_New(0);
     for (int i = 0; names && i < TRANSFER_COUNT; i++) {
         PyObject *name = PyUnicode_FromString(transfers[i].owner == OF_MODULE ? transfers[i].name : "");
-        if (!name || PyList_Append(names, name))
-            Py_CLEAR(names);
+        if (!name || PyList_Append(names, name)) Py_CLEAR(names);
         Py_XDECREF(name);
     }
     return names;
@@ -74,12 +70,10 @@ static PyObject *core_watch_streams(PyObject *module, PyObject *arguments) {
 static PyObject *core_watch_transfer(PyObject *module, PyObject *arguments) {
     int number;
     PyObject *function;
-    if (!PyArg_ParseTuple(arguments, "iO!:watch_transfer", &number, &PyCFunction_Type, &function))
-        return NULL;
+    if (!PyArg_ParseTuple(arguments, "iO!:watch_transfer", &number, &PyCFunction_Type, &function)) return NULL;
     if (number < 0 || number >= TRANSFER_COUNT || transfers[number].owner != OF_MODULE)
         return PyErr_Format(PyExc_ValueError, "there is no function %d", number);
-    if (!transfers[number].patched.original &&
-        !builtin_patch(function, &transfers[number].patched, transfer_functions[number]))
+    if (!transfers[number].patched.original && !builtin_patch(function, &transfers[number].patched, transfer_functions[number]))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -88,24 +82,20 @@ static PyObject *core_watch_transfer(PyObject *module, PyObject *arguments) {
 static PyObject *core_watch_transfers(PyObject *module, PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     PyObject *number = PyObject_CallMethod(object, "fileno", NULL); /* up to 3.11 it makes a socket's type ready, too */
-    if (!number)
-        return NULL;
+    if (!number) return NULL;
     long fd = as_number(number);
     Py_DECREF(number);
     int owner = method_find(type, "_accept") ? OF_SOCKET : OF_FILE;
-    if (fd != own_descriptor(object))
-        return PyErr_Format(PyExc_TypeError, "%s is not what it was", type->tp_name);
+    if (fd != own_descriptor(object)) return PyErr_Format(PyExc_TypeError, "%s is not what it was", type->tp_name);
     for (int i = 0; i < TRANSFER_COUNT; i++)
-        if (transfers[i].owner == owner && !transfer_watch(type, i))
-            return NULL;
+        if (transfers[i].owner == owner && !transfer_watch(type, i)) return NULL;
     if (owner == OF_SOCKET && !socket_dealloc) {
         socket_dealloc = type->tp_dealloc;
         type->tp_dealloc = socket_ends;
     }
     if (owner == OF_FILE && !file_init) {
         file_init = type->tp_init;
-        if (!patch_wrapper(type, "__init__", file_begins))
-            return NULL;
+        if (!patch_wrapper(type, "__init__", file_begins)) return NULL;
         type->tp_init = file_begins;
     }
     PyType_Modified(type);
@@ -137,8 +127,7 @@ static PyObject *core_hand_streams(PyObject *module, PyObject *descriptors) {
         } else {
             one = Py_NewRef(Py_None);
         }
-        if (!one || PyList_Append(told, one))
-            Py_CLEAR(told);
+        if (!one || PyList_Append(told, one)) Py_CLEAR(told);
         Py_XDECREF(one);
     }
     return told;
@@ -160,8 +149,7 @@ static PyObject *core_adopt_stream(PyObject *module, PyObject *arguments) {
             Py_RETURN_NONE;
         }
     }
-    if (stdio_used(true) || stdio_used(false) || !(stream = stream_new(fd, NAMED, is_pipe)))
-        Py_RETURN_NONE;
+    if (stdio_used(true) || stdio_used(false) || !(stream = stream_new(fd, NAMED, is_pipe))) Py_RETURN_NONE;
     stream->adopted = true;
     stream->out.key = out, stream->out.at = out_at, stream->out.begun = sent;
     stream->in.key = in, stream->in.at = in_at, stream->in.begun = received;

@@ -20,8 +20,8 @@ static bool input_of(PyObject *args, Input *in, Py_buffer *buffers, Py_buffer *t
              has(&buffers[2], edges, 4, "src") && has(&buffers[3], edges, 4, "dst") &&
              (!buffers[4].buf || (size_t)buffers[4].len == edges || has(&buffers[4], edges, 1, "excluded")) &&
              (!ts || has(ts, events, 8, "ts"))) {
-        *in = (Input){events, (uint32_t)regions, (uint32_t)runs, (uint32_t)edges, buffers[0].buf, buffers[1].buf,
-                      buffers[2].buf, buffers[3].buf, buffers[4].buf};
+        *in = (Input){events,         (uint32_t)regions, (uint32_t)runs, (uint32_t)edges, buffers[0].buf,
+                      buffers[1].buf, buffers[2].buf,    buffers[3].buf, buffers[4].buf};
         return true;
     }
     for (int i = 0; i < 5; i++)

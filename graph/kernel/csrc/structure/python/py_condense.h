@@ -70,8 +70,8 @@ static PyObject *plane_level(PlaneObject *self, PyTypeObject *of, PyObject *cons
     LevelObject *level = (LevelObject *)module->level->tp_alloc(module->level, 0);
     if (!level) return NULL;
     if (PyObject_GetBuffer(args[0], &level->labels, PyBUF_C_CONTIGUOUS) ||
-        PyObject_GetBuffer(args[1], &level->ts, PyBUF_C_CONTIGUOUS) ||
-        !has(&level->labels, self->plane.regions, 4, "labels") || !has(&level->ts, self->plane.events, 8, "ts")) {
+        PyObject_GetBuffer(args[1], &level->ts, PyBUF_C_CONTIGUOUS) || !has(&level->labels, self->plane.regions, 4, "labels") ||
+        !has(&level->ts, self->plane.events, 8, "ts")) {
         Py_DECREF(level);
         return NULL;
     }

@@ -6,8 +6,29 @@
 #include "objects.h"
 
 enum {
-    TS, KIND, IDLE, SITE, STRAND, REGION, OWNER, CALL_OF, INNER, ENTERS, TOTAL, WAITING, PAUSED, SRC, DST, EDGE_KIND, CHANNEL,
-    CODES, RUNNING, BY_SITE, BY_STRAND, NAMED, COLUMNS
+    TS,
+    KIND,
+    IDLE,
+    SITE,
+    STRAND,
+    REGION,
+    OWNER,
+    CALL_OF,
+    INNER,
+    ENTERS,
+    TOTAL,
+    WAITING,
+    PAUSED,
+    SRC,
+    DST,
+    EDGE_KIND,
+    CHANNEL,
+    CODES,
+    RUNNING,
+    BY_SITE,
+    BY_STRAND,
+    NAMED,
+    COLUMNS
 };
 /* What a column has a value for. */
 enum { PER_EVENT, PER_CALL, PER_EDGE, PER_ROW, PER_SITE, PER_STRAND };
@@ -17,11 +38,11 @@ typedef struct {
     int per;
 } Described;
 static const Described DESCRIBED[COLUMNS] = {
-    {"ts", 8, PER_EVENT},        {"kind", 1, PER_EVENT},    {"idle", 1, PER_EVENT},     {"site", 4, PER_EVENT},
-    {"strand", 4, PER_EVENT},    {"region", 4, PER_EVENT},  {"owner", 0, PER_EVENT},    {"call", 0, PER_EVENT},
-    {"inner", 0, PER_EVENT},     {"enter", 8, PER_CALL},    {"total", 8, PER_CALL},     {"waiting", 8, PER_CALL},
-    {"paused", 8, PER_CALL},     {"src", 8, PER_EDGE},      {"dst", 8, PER_EDGE},       {"edge_kind", 1, PER_EDGE},
-    {"channel", 4, PER_EDGE},    {"codes", 4, PER_ROW},     {"running", 4, PER_ROW},    {"by_site", 4, PER_SITE},
+    {"ts", 8, PER_EVENT},         {"kind", 1, PER_EVENT},   {"idle", 1, PER_EVENT},  {"site", 4, PER_EVENT},
+    {"strand", 4, PER_EVENT},     {"region", 4, PER_EVENT}, {"owner", 0, PER_EVENT}, {"call", 0, PER_EVENT},
+    {"inner", 0, PER_EVENT},      {"enter", 8, PER_CALL},   {"total", 8, PER_CALL},  {"waiting", 8, PER_CALL},
+    {"paused", 8, PER_CALL},      {"src", 8, PER_EDGE},     {"dst", 8, PER_EDGE},    {"edge_kind", 1, PER_EDGE},
+    {"channel", 4, PER_EDGE},     {"codes", 4, PER_ROW},    {"running", 4, PER_ROW}, {"by_site", 4, PER_SITE},
     {"by_strand", 4, PER_STRAND}, {"named", 1, PER_SITE},
 };
 
@@ -67,8 +88,12 @@ static bool numbers_ascend(const Py_buffer *numbers, uint64_t limit, const char 
 /* Are the columns as long as each other? Fills `a`. */
 static bool asked_of(Taken *t, const Plane *plane, Asked *a) {
     const Py_buffer *c = t->columns;
-    size_t per[] = {plane->events, (size_t)c[ENTERS].len / 8, (size_t)c[SRC].len / 8, 0,
-                    (size_t)c[BY_SITE].len / 4, (size_t)c[BY_STRAND].len / 4};
+    size_t per[] = {plane->events,
+                    (size_t)c[ENTERS].len / 8,
+                    (size_t)c[SRC].len / 8,
+                    0,
+                    (size_t)c[BY_SITE].len / 4,
+                    (size_t)c[BY_STRAND].len / 4};
     per[PER_ROW] = t->rows.buf ? (size_t)t->rows.len / 8 : plane->events;
     for (int i = 0; i < COLUMNS; i++) {
         bool absent = !c[i].len && (i == CODES || i == RUNNING);
@@ -90,14 +115,32 @@ static bool asked_of(Taken *t, const Plane *plane, Asked *a) {
     Column rows_of[3];
     for (int i = 0; i < 3; i++)
         rows_of[i] = (Column){c[OWNER + i].buf, plane->events && (size_t)c[OWNER + i].len == plane->events * 8};
-    *a = (Asked){plane, t->rows.buf, per[PER_ROW],
+    *a = (Asked){plane,
+                 t->rows.buf,
+                 per[PER_ROW],
                  {coded ? c[CODES].buf : NULL, coded ? c[RUNNING].buf : NULL, per[PER_SITE] ? c[BY_SITE].buf : NULL,
                   c[BY_STRAND].buf, c[NAMED].buf, per[PER_SITE], per[PER_STRAND]},
-                 c[TS].buf, c[KIND].buf, c[IDLE].buf, c[SITE].buf, c[STRAND].buf, c[REGION].buf,
-                 rows_of[0], rows_of[1], rows_of[2],
-                 c[ENTERS].buf, c[TOTAL].buf, c[WAITING].buf, c[PAUSED].buf, per[PER_CALL],
-                 t->edges.buf, t->edges.buf ? (size_t)t->edges.len / 8 : per[PER_EDGE],
-                 c[SRC].buf, c[DST].buf, c[EDGE_KIND].buf, c[CHANNEL].buf, t->given.buf};
+                 c[TS].buf,
+                 c[KIND].buf,
+                 c[IDLE].buf,
+                 c[SITE].buf,
+                 c[STRAND].buf,
+                 c[REGION].buf,
+                 rows_of[0],
+                 rows_of[1],
+                 rows_of[2],
+                 c[ENTERS].buf,
+                 c[TOTAL].buf,
+                 c[WAITING].buf,
+                 c[PAUSED].buf,
+                 per[PER_CALL],
+                 t->edges.buf,
+                 t->edges.buf ? (size_t)t->edges.len / 8 : per[PER_EDGE],
+                 c[SRC].buf,
+                 c[DST].buf,
+                 c[EDGE_KIND].buf,
+                 c[CHANNEL].buf,
+                 t->given.buf};
     return true;
 }
 

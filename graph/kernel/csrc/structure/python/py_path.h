@@ -6,7 +6,19 @@
 #include "path.h"
 
 enum {
-    P_TS, P_KIND, P_SITE, P_STRAND, P_REGION, P_SRC, P_DST, P_FOLLOW, P_BOUNDS, P_ROOT, P_ADAPTER, P_STRAND_START, P_KINDS,
+    P_TS,
+    P_KIND,
+    P_SITE,
+    P_STRAND,
+    P_REGION,
+    P_SRC,
+    P_DST,
+    P_FOLLOW,
+    P_BOUNDS,
+    P_ROOT,
+    P_ADAPTER,
+    P_STRAND_START,
+    P_KINDS,
     P_BEGUN,
     PATH_COLUMNS
 };
@@ -17,9 +29,9 @@ static const struct {
     size_t width;
     int of;
 } PATH_COLUMN[PATH_COLUMNS] = {
-    {"ts", 8, OF_EVENT},      {"kind", 1, OF_EVENT},    {"site", 4, OF_EVENT},       {"strand", 4, OF_EVENT},
-    {"region", 4, OF_EVENT},  {"src", 8, OF_EDGE},      {"dst", 8, OF_EDGE},         {"follow", 1, OF_EDGE},
-    {"bounds", 8, OF_REGION}, {"root", 1, OF_REGION},   {"adapter", 1, OF_SITE},     {"strand_start", 8, OF_STRAND},
+    {"ts", 8, OF_EVENT},      {"kind", 1, OF_EVENT},  {"site", 4, OF_EVENT},   {"strand", 4, OF_EVENT},
+    {"region", 4, OF_EVENT},  {"src", 8, OF_EDGE},    {"dst", 8, OF_EDGE},     {"follow", 1, OF_EDGE},
+    {"bounds", 8, OF_REGION}, {"root", 1, OF_REGION}, {"adapter", 1, OF_SITE}, {"strand_start", 8, OF_STRAND},
     {"kinds", 1, OF_KIND},    {"begun", 4, OF_EVENT},
 };
 
@@ -32,8 +44,12 @@ static bool path_columns(Py_buffer *c, int *taken, const Plane *plane, PyObject 
         Py_DECREF(column);
         if (got) return false;
     }
-    size_t count[] = {plane->events, plane->edges, (size_t)c[P_BOUNDS].len / 8, (size_t)c[P_ADAPTER].len,
-                      (size_t)c[P_STRAND_START].len / 8, 256};
+    size_t count[] = {plane->events,
+                      plane->edges,
+                      (size_t)c[P_BOUNDS].len / 8,
+                      (size_t)c[P_ADAPTER].len,
+                      (size_t)c[P_STRAND_START].len / 8,
+                      256};
     bool fits = true;
     for (int i = 0; fits && i < PATH_COLUMNS; i++)
         fits = has(&c[i], count[PATH_COLUMN[i].of], PATH_COLUMN[i].width, PATH_COLUMN[i].name);
@@ -59,12 +75,27 @@ static PyObject *plane_path(PlaneObject *self, PyObject *args) {
         fits = false;
     }
     if (fits) {
-        PathWalk w = {.plane = plane, .ts = c[P_TS].buf, .src = c[P_SRC].buf, .dst = c[P_DST].buf, .bounds = c[P_BOUNDS].buf,
-                      .strand_start = c[P_STRAND_START].buf, .site = c[P_SITE].buf, .strand = c[P_STRAND].buf,
-                      .region = c[P_REGION].buf, .kind = c[P_KIND].buf, .adapter = c[P_ADAPTER].buf, .root = c[P_ROOT].buf,
-                      .follow = c[P_FOLLOW].buf, .kinds = c[P_KINDS].buf, .begun = c[P_BEGUN].buf, .sites = (size_t)c[P_ADAPTER].len,
-                      .strands = (size_t)c[P_STRAND_START].len / 8, .regions = (size_t)c[P_BOUNDS].len / 8,
-                      .since = since, .forward = forward, .thrown = thrown_here()};
+        PathWalk w = {.plane = plane,
+                      .ts = c[P_TS].buf,
+                      .src = c[P_SRC].buf,
+                      .dst = c[P_DST].buf,
+                      .bounds = c[P_BOUNDS].buf,
+                      .strand_start = c[P_STRAND_START].buf,
+                      .site = c[P_SITE].buf,
+                      .strand = c[P_STRAND].buf,
+                      .region = c[P_REGION].buf,
+                      .kind = c[P_KIND].buf,
+                      .adapter = c[P_ADAPTER].buf,
+                      .root = c[P_ROOT].buf,
+                      .follow = c[P_FOLLOW].buf,
+                      .kinds = c[P_KINDS].buf,
+                      .begun = c[P_BEGUN].buf,
+                      .sites = (size_t)c[P_ADAPTER].len,
+                      .strands = (size_t)c[P_STRAND_START].len / 8,
+                      .regions = (size_t)c[P_BOUNDS].len / 8,
+                      .since = since,
+                      .forward = forward,
+                      .thrown = thrown_here()};
         w.state = take_state(self);
         if (w.state) w.mark = take_marks(self);
         if (w.mark) {

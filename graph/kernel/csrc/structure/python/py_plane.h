@@ -28,9 +28,9 @@ static bool plane_take(PlaneObject *self, PyObject *arrays) {
     }
     const Py_buffer *a = self->arrays;
     size_t regions = (size_t)a[END].len / 4, edges = (size_t)a[OUT_NEAR].len / 4, runs = (size_t)a[RUN_ROW].len / 4;
-    const size_t counts[ARRAYS] = {regions + 1, regions,          regions + 1,      regions + 1, edges,
-                                   edges,       edges,            edges,            (edges + 63) / 64,
-                                   (edges + 63) / 64, runs, a[RUN_POS].len ? runs : 0, runs};
+    const size_t counts[ARRAYS] = {regions + 1, regions, regions + 1,       regions + 1,       edges, edges,
+                                   edges,       edges,   (edges + 63) / 64, (edges + 63) / 64, runs,  a[RUN_POS].len ? runs : 0,
+                                   runs};
     for (int i = 0; i < ARRAYS; i++)
         if (!has(&a[i], counts[i], WIDTHS[i], NAMES[i])) return false;
     if (regions >= NONE || edges >= NONE || runs >= NONE) {
@@ -38,10 +38,10 @@ static bool plane_take(PlaneObject *self, PyObject *arrays) {
         return false;
     }
     const uint32_t *start = a[START].buf;
-    self->plane = (Plane){start[regions], (uint32_t)regions, (uint32_t)edges, (uint32_t)runs, false, !a[RUN_POS].len,
-                          start, a[END].buf, a[OUT_FIRST].buf, a[IN_FIRST].buf, a[OUT].buf, a[OUT_NEAR].buf,
-                          a[OUT_EDGE].buf, a[INTO].buf, a[TREE].buf, a[FOLLOW].buf, a[RUN_ROW].buf, a[RUN_POS].buf,
-                          a[BY_ROW].buf};
+    self->plane = (Plane){
+        start[regions], (uint32_t)regions, (uint32_t)edges, (uint32_t)runs, false,           !a[RUN_POS].len, start,
+        a[END].buf,     a[OUT_FIRST].buf,  a[IN_FIRST].buf, a[OUT].buf,     a[OUT_NEAR].buf, a[OUT_EDGE].buf, a[INTO].buf,
+        a[TREE].buf,    a[FOLLOW].buf,     a[RUN_ROW].buf,  a[RUN_POS].buf, a[BY_ROW].buf};
     if (self->plane.whole && runs != regions) {
         PyErr_SetString(PyExc_ValueError, "run_pos: it is not there, and there are more runs than regions");
         return false;
@@ -156,7 +156,8 @@ static bool collect_rows(const Plane *plane, const uint32_t *lows, const uint32_
             uint32_t stop = run_end(plane, run) < high ? run_end(plane, run) : high;
             uint64_t row = plane->run_row[run] + (low - run_begin(plane, run)), last = row + (stop - low);
             if (!many) Keys_push(&stretches, row << 32 | (stop - low));
-            else for (; row < last; row++) bits[row >> 6] |= 1ull << (row & 63);
+            else
+                for (; row < last; row++) bits[row >> 6] |= 1ull << (row & 63);
             low = stop;
         }
     }
@@ -168,8 +169,7 @@ static bool collect_rows(const Plane *plane, const uint32_t *lows, const uint32_
     else if (!stretches.failed) {
         if (stretches.count) qsort(stretches.items, stretches.count, 8, compare_u64);
         for (size_t i = 0; i < stretches.count; i++)
-            for (uint32_t j = 0; j < (uint32_t)stretches.items[i]; j++)
-                rows[at++] = (int64_t)(stretches.items[i] >> 32) + j;
+            for (uint32_t j = 0; j < (uint32_t)stretches.items[i]; j++) rows[at++] = (int64_t)(stretches.items[i] >> 32) + j;
     }
     /* Of ranges that overlap. */
     while (at < total) rows[at++] = 0;

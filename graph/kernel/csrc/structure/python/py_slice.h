@@ -43,16 +43,20 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
         size_t count = (size_t)regions.len / 4;
         bool ascend = true;
         for (size_t i = 1; i < count; i++) ascend &= ((uint32_t *)regions.buf)[i - 1] <= ((uint32_t *)regions.buf)[i];
-        Slicing s = {.plane = plane, .forward = forward, .allowed = allowed.buf, .crosses = crosses.buf, .state = state,
+        Slicing s = {.plane = plane,
+                     .forward = forward,
+                     .allowed = allowed.buf,
+                     .crosses = crosses.buf,
+                     .state = state,
                      .by_trees = ascend && forward && !allowed.buf && max_hops < 0 && max_network_hops < 0,
-                     .starts = regions.buf, .start_count = count};
+                     .starts = regions.buf,
+                     .start_count = count};
         Py_BEGIN_ALLOW_THREADS
         if (max_hops >= 0 && max_network_hops >= 0)
             slice_limited(&s, regions.buf, positions.buf, count, max_hops,
                           (uint32_t)(max_network_hops < max_hops ? max_network_hops : max_hops));
         else {
-            for (size_t i = 0; i < count; i++)
-                reach_position(&s, ((uint32_t *)regions.buf)[i], ((uint32_t *)positions.buf)[i]);
+            for (size_t i = 0; i < count; i++) reach_position(&s, ((uint32_t *)regions.buf)[i], ((uint32_t *)positions.buf)[i]);
             slice_run(&s, max_hops, max_network_hops);
         }
         Py_END_ALLOW_THREADS
@@ -105,8 +109,7 @@ static PyObject *plane_resume(PlaneObject *self, PyObject *args) {
         else if (s.ranges.failed || moves.failed || s.reached.failed) PyErr_NoMemory();
         else
             result = Py_BuildValue("NNK", bytes_of(moves.items, moves.count * sizeof(Move)),
-                                   bytes_of(s.ranges.items, s.ranges.count * sizeof(Range)),
-                                   (unsigned long long)s.followed);
+                                   bytes_of(s.ranges.items, s.ranges.count * sizeof(Range)), (unsigned long long)s.followed);
         free(moves.items);
         free(s.reached.items);
         free(s.ranges.items);
