@@ -70,10 +70,12 @@ $(PACKAGES:%=test-%): test-%: setup
 
 test-client: client ## the checks of the VS Code client and the panel
 
-lint: $(VENV)/.installed ## ruff (lint and format), prose and spelling
+lint: $(VENV)/.installed ## ruff (lint and format), clang-format, prose and spelling
 	$(SAY) "ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	$(SAY) "clang-format"
+	@git ls-files -z '*.c' '*.h' | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	$(SAY) "prose"
 	@$(BIN)/python tests/support/prose.py
 	@git ls-files -z '*.md' '*.py' '*.ts' '*.c' '*.h' '*.toml' | xargs -0 $(BIN)/codespell

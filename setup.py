@@ -41,14 +41,14 @@ FORMAT = "records/format/csrc"
 """The generated header of the trace format."""
 
 
-def extension(module: str, source: str, *include: str, optimise: int = 2, optional: bool = False) -> Extension:
-    """The extension `clew.MODULE`. Its headers lie next to its source, in `FORMAT` and in the folders of `include`."""
-    folders = [source.rpartition("/")[0], FORMAT, *include]
+def extension(module: str, folder: str, *shared: str, optimise: int = 2, optional: bool = False) -> Extension:
+    """The extension `clew.MODULE`: every C source below `folder` and `shared`, which have its headers, as `FORMAT` has."""
+    folders = [folder, *shared, FORMAT]
     return Extension(
         f"clew.{module}",
-        sources=[source],
+        sources=sorted(source for each in folders for source in glob(f"{each}/**/*.c", recursive=True)),
         include_dirs=folders,
-        depends=sorted(header for folder in folders for header in glob(f"{folder}/**/*.h", recursive=True)),
+        depends=sorted(header for each in folders for header in glob(f"{each}/**/*.h", recursive=True)),
         extra_compile_args=[
             f"-O{optimise}",
             "-std=c11",
@@ -61,30 +61,24 @@ def extension(module: str, source: str, *include: str, optimise: int = 2, option
     )
 
 
-def kernel(name: str, *include: str) -> Extension:
+def kernel(name: str) -> Extension:
     """One of the graph's kernels: a folder of `graph/kernel/csrc`."""
-    return extension(
-        f"graph.kernel._{name}",
-        f"{KERNELS}/{name}/{name}.c",
-        f"{KERNELS}/common",
-        *(f"{KERNELS}/{name}/{folder}" for folder in include),
-        optimise=3,
-    )
+    return extension(f"graph.kernel._{name}", f"{KERNELS}/{name}", f"{KERNELS}/common", optimise=3)
 
 
-RECORDER = [extension("instrument.recorder._core", "instrument/recorder/csrc/core.c")]
+RECORDER = [extension("instrument.recorder._core", "instrument/recorder/csrc")]
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     RECORDER = []  # which relies on the GIL: clew only analyses there
 
 EXTENSIONS = [
-    extension("records.compress._codec", "records/compress/csrc/codec.c"),
+    extension("records.compress._codec", "records/compress/csrc"),
     *RECORDER,
-    extension("instrument.probes._entry", "instrument/probes/csrc/entry.c"),
-    kernel("structure", "python"),
+    extension("instrument.probes._entry", "instrument/probes/csrc"),
+    kernel("structure"),
     kernel("ingest"),
     kernel("timeline"),
-    extension("compare.patterns._sequitur", "compare/patterns/csrc/sequitur.c", f"{KERNELS}/common", optimise=3),
-    extension("graph.runtime._file_malloc", "graph/runtime/csrc/file_malloc.c", optional=True),  # Linux with glibc only
+    extension("compare.patterns._sequitur", "compare/patterns/csrc", f"{KERNELS}/common", optimise=3),
+    extension("graph.runtime._file_malloc", "graph/runtime/csrc", optional=True),  # Linux with glibc only
 ]
 
 

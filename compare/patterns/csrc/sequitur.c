@@ -3,19 +3,27 @@
  *
  * Invariants: the size of every array is checked before it is traversed; the GIL is not held meanwhile. Each
  * function returns the same result as its oracle in tests/oracles. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "activations.h"
-#include "buffers.h"
+#include "arguments.h"
+#include "grammar.h"
 #include "numbering.h"
 #include "shapes.h"
+#include "trace_format.h"
 
 static PyObject *infer(PyObject *module, PyObject *array) {
-    Buffers buffers = {.count = 0};
+    Arguments in = arguments_of(&array, 1, 1);
     Grammar grammar = {0};
     Numbered to = {0};
     PyObject *result = NULL;
-    const int32_t *sequence = take(&buffers, array, 4, 0, false, "sequence");
-    if (!sequence) goto done;
-    int64_t count = items(&buffers, 0, 4);
+    const int32_t *sequence = read_array(&in, 0, 4, 0, "sequence");
+    if (in.failed) goto done;
+    int64_t count = items(&in, 0, 4);
     bool fit = count <= INT32_MAX;
     for (int64_t at = 0; at < count; at++) fit &= sequence[at] >= 0;
     if (!fit) {
@@ -35,27 +43,22 @@ static PyObject *infer(PyObject *module, PyObject *array) {
 done:
     numbered_free(&to);
     grammar_free(&grammar);
-    release_buffers(&buffers);
+    release_arguments(&in);
     return result;
 }
 
-static PyObject *activations(PyObject *module, PyObject *args) {
-    PyObject *given[4];
-    long long start;
-    int wide;
-    if (!PyArg_ParseTuple(args, "LOOpOO", &start, given, given + 1, &wide, given + 2, given + 3)) return NULL;
-    Buffers buffers = {.count = 0};
+static PyObject *activations(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Arguments in = arguments_of(args, nargs, 6);
+    int64_t start = read_number(&in, 0, INT64_MIN, INT64_MAX);
+    bool wide = read_flag(&in, 3);
     Activations to = {0};
     PyObject *result = NULL;
-    const uint8_t *kind = take(&buffers, given[0], 1, 0, false, "kind");
-    if (!kind) goto done;
-    int64_t rows = items(&buffers, 0, 1), most = 0;
-    const void *call = take(&buffers, given[1], wide ? 8 : 4, rows, false, "call");
-    if (!call) goto done;
-    const int64_t *ts = take(&buffers, given[2], 8, rows, false, "ts");
-    if (!ts) goto done;
-    const uint8_t *idle = take(&buffers, given[3], 1, rows, false, "idle");
-    if (!idle) goto done;
+    const uint8_t *kind = read_array(&in, 1, 1, 0, "kind");
+    int64_t rows = items(&in, 1, 1), most = 0;
+    const void *call = read_array(&in, 2, wide ? 8 : 4, rows, "call");
+    const int64_t *ts = read_array(&in, 4, 8, rows, "ts");
+    const uint8_t *idle = read_array(&in, 5, 1, rows, "idle");
+    if (in.failed) goto done;
     bool fit = start >= 0;
     for (int64_t at = 0; at < rows; at++) {
         int64_t of = wide ? ((const int64_t *)call)[at] : ((const int32_t *)call)[at];
@@ -79,21 +82,18 @@ static PyObject *activations(PyObject *module, PyObject *args) {
     else PyErr_NoMemory();
 done:
     activations_free(&to);
-    release_buffers(&buffers);
+    release_arguments(&in);
     return result;
 }
 
-static PyObject *shapes(PyObject *module, PyObject *args) {
-    PyObject *given[2];
-    if (!PyArg_ParseTuple(args, "OO", given, given + 1)) return NULL;
-    Buffers buffers = {.count = 0};
+static PyObject *shapes(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Arguments in = arguments_of(args, nargs, 2);
     Shapes to = {0};
     PyObject *result = NULL;
-    const int32_t *what = take(&buffers, given[0], 4, 0, false, "what");
-    if (!what) goto done;
-    int64_t nodes = items(&buffers, 0, 4);
-    const int32_t *size = take(&buffers, given[1], 4, nodes, false, "size");
-    if (!size) goto done;
+    const int32_t *what = read_array(&in, 0, 4, 0, "what");
+    int64_t nodes = items(&in, 0, 4);
+    const int32_t *size = read_array(&in, 1, 4, nodes, "size");
+    if (in.failed) goto done;
     bool fit = nodes <= INT32_MAX;
     for (int64_t at = 0; fit && at < nodes; at++) fit = size[at] >= 1 && size[at] <= nodes - at;
     if (!fit) {
@@ -112,14 +112,14 @@ static PyObject *shapes(PyObject *module, PyObject *args) {
     } else PyErr_NoMemory();
 done:
     shapes_free(&to);
-    release_buffers(&buffers);
+    release_arguments(&in);
     return result;
 }
 
 static PyMethodDef methods[] = {
     {"infer", infer, METH_O, NULL},
-    {"activations", activations, METH_VARARGS, NULL},
-    {"shapes", shapes, METH_VARARGS, NULL},
+    TAKES_ARGUMENTS("activations", activations),
+    TAKES_ARGUMENTS("shapes", shapes),
     {NULL, NULL, 0, NULL},
 };
 

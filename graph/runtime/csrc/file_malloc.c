@@ -168,7 +168,7 @@ static void *block_resize(void *at, size_t size) {
     }
     pthread_mutex_unlock(&scratch.lock);
     if (moved == MAP_FAILED) return NULL;
-    /* What cannot be cut off stays with the file. */
+    /* A remainder that cannot be cut off stays with the file. */
     if (size < block.size && ftruncate(block.file, (off_t)size)) errno = 0;
     return moved;
 }

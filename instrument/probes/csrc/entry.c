@@ -4,17 +4,20 @@
  * Each header in this directory implements one part; this file combines them into a module. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stddef.h>
 
-#ifdef Py_GIL_DISABLED
-#error "the probes rely on the GIL; an interpreter that can do without it uses what is in Python"
-#endif
-
+#include "around.h"
 #include "bracket.h"
 #include "immutable.h"
 #include "main_script.h"
 #include "quiet.h"
 #include "scripts.h"
 #include "stand_in.h"
+#include "unseen.h"
+
+#ifdef Py_GIL_DISABLED
+#error "the probes rely on the GIL; an interpreter that can do without it uses what is in Python"
+#endif
 
 static PyMethodDef methods[] = {
     {"watch_main", watch_main, METH_O,

@@ -4,26 +4,26 @@
  * trace_format.h defines the file format. store/ implements the file, its chunks, the records and their sampling,
  * and the lifecycles of threads and files. calls/ implements probes, their cost limits and the counting of calls.
  * hooks/ implements the objects that adapters put into the standard library and its C types; asyncio/, locks/,
- * queues/, streams/ and callbacks/ use it. All files are one translation unit, so that the whole path of a probe is
- * inlined.
+ * queues/, streams/ and callbacks/ use it. Headers define the functions that store a record, so that the compiler
+ * inlines the whole path of a probe.
  *
  * Invariants: this code never runs Python code while a record is stored; an operation of a traced program on a probe
  * never raises. All code except thread ends and fork handlers runs with the GIL held. */
+#include "core.h"
 
-#define _GNU_SOURCE
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#ifdef Py_GIL_DISABLED
-#error "the C recorder relies on the GIL; an interpreter without it is not recorded"
-#endif
-
+#include "asyncio/handles.h"
+#include "asyncio/strands.h"
 #include "asyncio/tasks.h"
 #include "callbacks/contexts.h"
 #include "callbacks/garbage_collector.h"
 #include "callbacks/signals.h"
 #include "calls/budget.h"
-#include "calls/counting.h"
 #include "calls/probes.h"
 #include "hooks/observed_attribute.h"
 #include "hooks/operands.h"
@@ -33,75 +33,14 @@
 #include "store/clock.h"
 #include "store/lifecycle.h"
 #include "store/records.h"
+#include "store/sampling.h"
+#include "store/store.h"
+#include "store/thread_definition.h"
+#include "streams/byte_offsets.h"
 #include "streams/watched_streams.h"
 #include "trace_format.h"
 
 #define ATTEMPTS 3
-
-static PyObject *python_threads; /* Owned: `threading._active`, thread objects by ident; NULL when there is none */
-
-/* Appends `text` to `out` as the inside of a JSON string. Returns the bytes written, at most `room`. */
-static size_t json_escape(char *out, size_t room, const char *text, size_t length) {
-    size_t used = 0;
-    for (size_t i = 0; i < length && used + sizeof "\\u0000" <= room; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\') {
-            out[used++] = '\\';
-            out[used++] = (char)c;
-        } else if (c < 0x20) {
-            used += (size_t)sprintf(out + used, "\\u%04x", c);
-        } else {
-            out[used++] = (char)c;
-        }
-    }
-    return used;
-}
-
-/* The instance dictionary of the calling thread's `threading.Thread`, a new reference, or NULL. It is looked up in exact
- * dictionaries by exact keys: no property, no `__getattr__`, no `current_thread()` that would make up a thread. */
-static PyObject *python_thread_dict(void) {
-    if (!python_threads || PyErr_Occurred()) return NULL;
-    PyObject *dict = NULL, *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-    PyObject *thread = ident ? PyDict_GetItemWithError(python_threads, ident) : NULL;
-    if (thread) {
-        Py_INCREF(thread);
-        dict = PyObject_GenericGetDict(thread, NULL);
-        Py_DECREF(thread);
-    }
-    Py_XDECREF(ident);
-    if (dict && !PyDict_CheckExact(dict)) Py_CLEAR(dict);
-    PyErr_Clear();
-    return dict;
-}
-
-/* Writes the THREAD definition of the calling thread. A name given later is defined again by whoever gives it. */
-static void thread_define(void) {
-    char name[256], text[512];
-    size_t length = 0;
-    bool daemon = false;
-    PyObject *dict = python_thread_dict();
-    if (dict) {
-        PyObject *value = PyDict_GetItemString(dict, "_name");
-        Py_ssize_t bytes;
-        const char *utf8 = value && PyUnicode_CheckExact(value) ? PyUnicode_AsUTF8AndSize(value, &bytes) : NULL;
-        if (utf8) length = json_escape(name, sizeof name, utf8, (size_t)bytes);
-        daemon = PyDict_GetItemString(dict, "_daemonic") == Py_True;
-        PyErr_Clear();
-        Py_DECREF(dict);
-    }
-    int written = snprintf(text, sizeof text, "{\"name\": \"%.*s\", \"native_id\": %llu, \"daemon\": %s}", (int)length, name,
-                           (unsigned long long)self.native_id, daemon ? "true" : "false");
-    define(KIND_THREAD, self.serial, text, (size_t)written);
-}
-
-static void find_python_threads(void) {
-    PyObject *threading = PyImport_ImportModule("threading");
-    PyObject *found = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
-    Py_XDECREF(threading);
-    if (found && PyDict_CheckExact(found)) Py_XSETREF(python_threads, found);
-    else Py_XDECREF(found);
-    PyErr_Clear();
-}
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"path", "info", "parent_uid", "quota", "budget", "keep_newest", NULL};
@@ -118,7 +57,7 @@ static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *key
         error = EMSGSIZE;
     } else if (!store.active) {
         store_unmap_header();
-        if (!python_threads) find_python_threads();
+        find_python_threads();
         error = store_open(PyBytes_AS_STRING(path), info.buf, (uint32_t)info.len, parent_uid, quota, keep_newest);
         if (!error) budget_start(share);
     }
@@ -196,7 +135,7 @@ static PyObject *core_flow_known(PyObject *module, PyObject *const *arguments, P
     Py_RETURN_NONE;
 }
 
-/* An int of any size as 64 bits; all bits set and an error for what is no int. */
+/* An int of any size as 64 bits; all bits set and an error for any other object. */
 static uint64_t as_u64(PyObject *value) { return PyLong_AsUnsignedLongLongMask(value); }
 
 static PyObject *core_emit(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
@@ -237,9 +176,9 @@ static PyObject *core_define(PyObject *module, PyObject *const *arguments, Py_ss
 
 static PyObject *core_key_space(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLong(space_new()); }
 
-/* Calls the function that it was made for. A signal handler's exception (Ctrl-C, say) that comes while that runs is not the
- * business of whoever called us, and its traceback would be of our frames: the function is begun again, and the interrupt
- * comes anew once the program's own code runs. */
+/* Calls the function that it was made for. If a signal handler raises (on Ctrl-C, say) while the function runs, the
+ * exception must not reach the caller with clew's frames in its traceback. So the function starts again, and the interrupt
+ * is raised again once the program's own code runs. */
 static PyObject *run_to_the_end(PyObject *function, PyObject *ignored) {
     PyThreadState *state = PyThreadState_Get();
     bool interrupted = false;

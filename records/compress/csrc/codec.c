@@ -4,9 +4,16 @@
  * Invariant: for any input of a join, accesses stay inside the buffers. Input that `split` never returned raises
  * ValueError or returns arbitrary data. Numbers are little-endian on every machine. docs/trace-format.md shows the
  * streams. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "join.h"
+#include "scratch.h"
 #include "split.h"
+#include "trace_format.h"
 
 static PyObject *find_end(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
     Py_buffer data, kinds;
@@ -26,7 +33,7 @@ static PyObject *find_end(PyObject *module, PyObject *const *arguments, Py_ssize
         if (!load(record, 8)) {
             Py_ssize_t length = units * RECORD_SIZE;
             while (length && !bytes[length - 1]) length--;
-            /* What follows the end can only be a record that was being written. */
+            /* Only a record that was being written can follow the end. */
             if (length - at * RECORD_SIZE > 256 * RECORD_SIZE) strcpy(wrong, "an unfinished record in the middle");
             break;
         }
@@ -55,8 +62,4 @@ static PyMethodDef methods[] = {
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_codec", .m_size = -1, .m_methods = methods};
 
-PyMODINIT_FUNC PyInit__codec(void) {
-    inverse = STRIDE; /* of an odd number right in its lowest 3 bits; every round doubles them */
-    for (int round = 0; round < 5; round++) inverse *= 2 - STRIDE * inverse;
-    return PyModule_Create(&definition);
-}
+PyMODINIT_FUNC PyInit__codec(void) { return PyModule_Create(&definition); }

@@ -1,5 +1,4 @@
 /* The shared parts of both directions of the codec: its numbers, its streams, and the working memory of a call. */
-
 #ifndef CLEW_SCRATCH_H
 #define CLEW_SCRATCH_H
 
@@ -7,7 +6,6 @@
 #include <Python.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "trace_format.h"
@@ -27,21 +25,22 @@ enum {
     BEHIND = 32,     /* bytes that may be read or stored behind the steps' bits */
 };
 
-static const uint64_t STRIDE = 0x9E3779B97F4A7C15u;
-static uint64_t inverse; /* STRIDE * inverse == 1 */
+#define STRIDE UINT64_C(0x9E3779B97F4A7C15)
+#define INVERSE UINT64_C(0xF1DE83E19937733D) /* STRIDE * INVERSE == 1 */
 
 typedef struct {
     const uint8_t *at;
     Py_ssize_t length;
 } Stream;
 
-/* What is usual somewhere: see rice.h. */
+/* The usual steps in a context: see rice.h. */
 typedef struct {
     int32_t usual, spread, seen;
 } Context;
 
-/* What one call needs. There is one, under the interpreter's lock: from the first store to the last load, nothing is allocated
-   that the garbage collector looks after, so that no other Python code runs in between. Fresh pages cost more than packing. */
+/* The working memory of one call. All calls share it under the interpreter's lock: from the first store to the last load
+ * they allocate no object of the garbage collector, so no other Python code runs in between. Fresh pages would cost more
+ * than the compression. */
 typedef struct {
     uint64_t times[UNITS + 1], words[UNITS + 1], steps[UNITS + 1], table[UNITS + 1], values[UNITS + 1];
     uint64_t heads[UNITS + 1], keys[UNITS + 1], head_table[UNITS + 1], news[UNITS + 1], latest[UNITS + 1];
@@ -57,7 +56,7 @@ typedef struct {
     uint64_t family_names[MAX_FAMILIES], count_names[MAX_FAMILIES];
     uint16_t seen[UNITS + 1]; /* the last extension with the same key as this first one */
 } Work;
-static Work shared;
+extern Work shared;
 
 static inline uint64_t load(const uint8_t *from, int size) {
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -89,11 +88,7 @@ static inline uint32_t hash(uint64_t value, uint32_t mask) {
 }
 
 /* Slots of a hash table for so many values: a power of two, at least twice as many. */
-static uint32_t mask_for(Py_ssize_t count) {
-    uint32_t size = 64;
-    while (size < 2 * (uint32_t)count) size *= 2;
-    return size - 1;
-}
+uint32_t mask_for(Py_ssize_t count);
 
 /* The place of a value's slot: an empty one if names[] has none such. */
 static inline uint32_t find(const uint16_t *slots, uint32_t mask, const uint64_t *names, uint64_t value) {
@@ -102,9 +97,6 @@ static inline uint32_t find(const uint16_t *slots, uint32_t mask, const uint64_t
     return at;
 }
 
-static bool refuse(const char *why) {
-    PyErr_SetString(PyExc_ValueError, why);
-    return false;
-}
+bool refuse(const char *why);
 
 #endif

@@ -10,23 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where it stands what was thrown; NULL for nothing. */
+/* Points to the exception that was thrown; NULL without one. */
 typedef void *const volatile *Thrown;
 
-/* To be asked at every step; one in 65,536 looks. */
+/* Call it at every step: it checks at one step in 65,536. */
 static inline bool is_cancelled(Thrown thrown, uint64_t step) { return !(step & 0xFFFF) && *thrown; }
 
 #ifdef Py_PYTHON_H
-/* Of the running thread. */
+/* Returns the place for the running thread. */
 static inline Thrown thrown_here(void) { return (Thrown)&PyThreadState_Get()->async_exc; }
 
-/* The interpreter raises it wherever it begins to run something. */
+/* The interpreter raises the exception as soon as it runs any code. */
 static inline PyObject *raise_cancelled(void) {
     PyObject *names = PyDict_New();
     PyObject *nothing = names ? PyRun_String("pass", Py_file_input, names, names) : NULL;
     Py_XDECREF(names);
     Py_XDECREF(nothing);
-    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt); /* it was taken back */
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt); /* the exception was cleared meanwhile */
     return NULL;
 }
 #endif

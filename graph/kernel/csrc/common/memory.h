@@ -38,7 +38,7 @@ typedef struct {
 LIST(Numbers, uint32_t)
 LIST(Ranges, Range)
 
-static int compare_u64(const void *a, const void *b) {
+static inline int compare_u64(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }

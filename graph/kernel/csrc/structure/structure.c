@@ -1,15 +1,14 @@
 /* clew.graph.kernel._structure: building, slicing and condensing the structure plane, on arrays that the caller
  * holds.
  *
- * This file defines the module with its types, functions and checksums; `py_*.h` process the arguments. */
+ * This file defines the module with its types, functions and checksums; `python/` processes the arguments. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "methods.h"
 #include "objects.h"
-#include "py_build.h"
-#include "py_condense.h"
-#include "py_dominators.h"
-#include "py_gather.h"
-#include "py_path.h"
-#include "py_plane.h"
-#include "py_slice.h"
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 

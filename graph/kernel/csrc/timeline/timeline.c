@@ -2,6 +2,16 @@
  *
  * Invariant: arrays from Python are always as large as the data written to them and read from them, or an exception
  * is set. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "bars.h"
 #include "bounds.h"
 #include "tiles.h"
 
@@ -14,13 +24,14 @@ typedef struct {
 } Records;
 
 /* The first four arrays of a call; false and an exception when they do not fit. */
-static bool take_records(Buffers *buffers, PyObject *const *given, Records *of) {
-    if (!(of->kind = take(buffers, given[0], 1, 0, false, "kind"))) return false;
-    of->events = items(buffers, 0, 1);
-    if (!(of->site = take(buffers, given[1], 4, of->events, false, "site"))) return false;
-    if (!(of->ts = take(buffers, given[2], 8, of->events, false, "ts"))) return false;
-    if (!(of->start = take(buffers, given[3], 8, 1, false, "strand_start"))) return false;
-    of->strands = items(buffers, 3, 8) - 1;
+static bool read_records(Arguments *in, Records *of) {
+    of->kind = read_array(in, 0, 1, 0, "kind");
+    of->events = items(in, 0, 1);
+    of->site = read_array(in, 1, 4, of->events, "site");
+    of->ts = read_array(in, 2, 8, of->events, "ts");
+    of->start = read_array(in, 3, 8, 1, "strand_start");
+    of->strands = items(in, 3, 8) - 1;
+    if (in->failed) return false;
     of->sites = 1;
     for (int64_t row = 0; row < of->events; row++)
         if (of->site[row] >= of->sites) of->sites = (size_t)of->site[row] + 1;
@@ -42,17 +53,15 @@ static void walk_free(BarWalk *walk) {
     free(walk->counts.items);
 }
 
-static PyObject *count(PyObject *module, PyObject *args) {
-    PyObject *given[5];
-    if (!PyArg_ParseTuple(args, "OOOOO", given, given + 1, given + 2, given + 3, given + 4)) return NULL;
-    Buffers buffers = {.count = 0};
+static PyObject *count(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Arguments in = arguments_of(args, nargs, 5);
     PyObject *result = NULL;
     Records of;
     BarWalk *walk = malloc(sizeof *walk);
     if (!walk) return PyErr_NoMemory();
     walk->running = NULL, walk->stack.items = NULL, walk->counts.items = NULL;
-    if (!take_records(&buffers, given, &of)) goto done;
-    uint32_t *depths = take(&buffers, given[4], 4, of.strands, true, "depths");
+    if (!read_records(&in, &of)) goto done;
+    uint32_t *depths = write_array(&in, 4, 4, of.strands, "depths");
     if (!depths) goto done;
     bool ok;
     Py_BEGIN_ALLOW_THREADS;
@@ -70,30 +79,27 @@ static PyObject *count(PyObject *module, PyObject *args) {
 done:
     walk_free(walk);
     free(walk);
-    release_buffers(&buffers);
+    release_arguments(&in);
     return result;
 }
 
-static PyObject *fill(PyObject *module, PyObject *args) {
-    PyObject *given[8];
-    if (!PyArg_ParseTuple(args, "OOOOOOOO", given, given + 1, given + 2, given + 3, given + 4, given + 5, given + 6, given + 7))
-        return NULL;
-    Buffers buffers = {.count = 0};
+static PyObject *fill(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Arguments in = arguments_of(args, nargs, 8);
     PyObject *result = NULL;
     Records of;
     int64_t *next = NULL;
     BarWalk *walk = malloc(sizeof *walk);
     if (!walk) return PyErr_NoMemory();
     walk->running = NULL, walk->stack.items = NULL, walk->counts.items = NULL;
-    if (!take_records(&buffers, given, &of)) goto done;
-    const uint32_t *depths = take(&buffers, given[4], 4, of.strands, false, "depths");
+    if (!read_records(&in, &of)) goto done;
+    const uint32_t *depths = read_array(&in, 4, 4, of.strands, "depths");
     if (!depths) goto done;
-    const int64_t *row_start = take(&buffers, given[5], 8, 1, false, "row_start");
+    const int64_t *row_start = read_array(&in, 5, 8, 1, "row_start");
     if (!row_start) goto done;
-    int64_t rows = items(&buffers, 5, 8) - 1, wanted = 0;
-    Bar *bars = take(&buffers, given[6], sizeof(int64_t), row_start[rows] * 3, true, "bars");
+    int64_t rows = items(&in, 5, 8) - 1, wanted = 0;
+    Bar *bars = write_array(&in, 6, sizeof(int64_t), row_start[rows] * 3, "bars");
     if (!bars) goto done;
-    uint16_t *depth = take(&buffers, given[7], 2, of.events, true, "depth");
+    uint16_t *depth = write_array(&in, 7, 2, of.events, "depth");
     if (!depth) goto done;
     for (int64_t strand = 0; strand < of.strands; strand++) wanted += depths[strand];
     if (wanted != rows || !bounds_fit(row_start, rows, row_start[rows])) {
@@ -120,65 +126,52 @@ done:
     free(next);
     walk_free(walk);
     free(walk);
-    release_buffers(&buffers);
+    release_arguments(&in);
     return result;
 }
 
-static PyObject *coarser(PyObject *module, PyObject *args) {
-    PyObject *given[4];
-    int shift;
-    Py_ssize_t sites;
-    if (!PyArg_ParseTuple(args, "OOinOO", given, given + 1, &shift, &sites, given + 2, given + 3)) return NULL;
-    Buffers buffers = {.count = 0};
+static PyObject *coarser(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Arguments in = arguments_of(args, nargs, 6);
+    int64_t shift = read_number(&in, 2, INT_MIN, INT_MAX), sites = read_number(&in, 3, INT64_MIN, INT64_MAX);
     PyObject *result = NULL;
-    const Bar *bars = take(&buffers, given[0], sizeof(int64_t), 0, false, "bars");
-    if (!bars) goto done;
-    int64_t count = items(&buffers, 0, sizeof(Bar));
-    const int64_t *row_start = take(&buffers, given[1], 8, 1, false, "row_start");
-    if (!row_start) goto done;
-    int64_t rows = items(&buffers, 1, 8) - 1, made;
-    Bar *to = take(&buffers, given[2], sizeof(int64_t), count * 3, true, "to");
-    if (!to) goto done;
-    int64_t *to_start = take(&buffers, given[3], 8, rows + 1, true, "to_start");
-    if (!to_start || !bounds_fit(row_start, rows, count)) goto done;
+    const Bar *bars = read_array(&in, 0, sizeof(int64_t), 0, "bars");
+    int64_t count = items(&in, 0, sizeof(Bar));
+    const int64_t *row_start = read_array(&in, 1, 8, 1, "row_start");
+    int64_t rows = items(&in, 1, 8) - 1, made;
+    Bar *to = write_array(&in, 4, sizeof(int64_t), count * 3, "to");
+    int64_t *to_start = write_array(&in, 5, 8, rows + 1, "to_start");
+    if (in.failed || !bounds_fit(row_start, rows, count)) goto done;
     if (shift < 0 || shift > 62 || sites < 0 || sites > ASLEEP) {
         PyErr_SetString(PyExc_ValueError, "a width or a number of sites that cannot be");
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS
-    made = coarsen(bars, row_start, rows, shift, (size_t)sites, to, to_start);
+    made = coarsen(bars, row_start, rows, (int)shift, (size_t)sites, to, to_start);
     Py_END_ALLOW_THREADS
     if (made >= 0) result = PyLong_FromLongLong(made);
     else PyErr_SetString(PyExc_ValueError, "bars that are damaged, or no memory");
 done:
-    release_buffers(&buffers);
+    release_arguments(&in);
     return result;
 }
 
-static PyObject *paint(PyObject *module, PyObject *args) {
-    PyObject *given[5];
-    int exact, shift;
-    Py_ssize_t sites;
-    long long from, least;
-    if (!PyArg_ParseTuple(args, "OOpnOLiLOO", given, given + 1, &exact, &sites, given + 2, &from, &shift, &least, given + 3,
-                          given + 4))
-        return NULL;
-    Buffers buffers = {.count = 0};
+static PyObject *paint(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Arguments in = arguments_of(args, nargs, 10);
+    bool exact = read_flag(&in, 2);
+    int64_t sites = read_number(&in, 3, INT64_MIN, INT64_MAX), from = read_number(&in, 5, INT64_MIN, INT64_MAX);
+    int64_t shift = read_number(&in, 6, INT_MIN, INT_MAX), least = read_number(&in, 7, INT64_MIN, INT64_MAX);
     PyObject *result = NULL;
-    Painter to = {.exact = exact, .from = from, .shift = shift, .least = least, .sites = (size_t)sites};
-    if (!(to.bars = take(&buffers, given[0], sizeof(int64_t), 0, false, "bars"))) goto done;
-    int64_t bars = items(&buffers, 0, sizeof(Bar));
-    const int64_t *row_start = take(&buffers, given[1], 8, 1, false, "row_start");
-    if (!row_start) goto done;
-    int64_t rows = items(&buffers, 1, 8) - 1;
-    const int64_t *wanted = take(&buffers, given[2], 8, 0, false, "rows");
-    if (!wanted) goto done;
-    int64_t count = items(&buffers, 2, 8);
-    uint16_t *cells = take(&buffers, given[3], 2, 0, true, "cells");
-    if (!cells) goto done;
-    int64_t all = items(&buffers, 3, 2);
-    uint8_t *covers = take(&buffers, given[4], 1, all, true, "covers");
-    if (!covers) goto done;
+    Painter to = {.exact = exact, .from = from, .shift = (int)shift, .least = least, .sites = (size_t)sites};
+    to.bars = read_array(&in, 0, sizeof(int64_t), 0, "bars");
+    int64_t bars = items(&in, 0, sizeof(Bar));
+    const int64_t *row_start = read_array(&in, 1, 8, 1, "row_start");
+    int64_t rows = items(&in, 1, 8) - 1;
+    const int64_t *wanted = read_array(&in, 4, 8, 0, "rows");
+    int64_t count = items(&in, 4, 8);
+    uint16_t *cells = write_array(&in, 8, 2, 0, "cells");
+    int64_t all = items(&in, 8, 2);
+    uint8_t *covers = write_array(&in, 9, 1, all, "covers");
+    if (in.failed) goto done;
     to.buckets = count ? all / count : 0;
     if (shift < 0 || shift > 52 || sites < 0 || sites > ASLEEP || to.buckets > 1 << 20 || from > (1LL << 60) ||
         from < -(1LL << 60) || to.buckets > (1LL << 60) >> shift) {
@@ -218,16 +211,13 @@ done:
     free(to.colour);
     free(to.palette.items);
     free(to.named.items);
-    release_buffers(&buffers);
+    release_arguments(&in);
     return result;
 }
 
 static PyMethodDef methods[] = {
-    {"count", count, METH_VARARGS, NULL},
-    {"fill", fill, METH_VARARGS, NULL},
-    {"coarser", coarser, METH_VARARGS, NULL},
-    {"paint", paint, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
+    TAKES_ARGUMENTS("count", count), TAKES_ARGUMENTS("fill", fill), TAKES_ARGUMENTS("coarser", coarser),
+    TAKES_ARGUMENTS("paint", paint), {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "clew.graph.kernel._timeline", .m_methods = methods};

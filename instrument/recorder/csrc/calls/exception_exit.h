@@ -1,53 +1,12 @@
 /* Record how a call ended that an exception left. */
-
 #ifndef CLEW_CALLS_EXCEPTION_EXIT_H
 #define CLEW_CALLS_EXCEPTION_EXIT_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdbool.h>
-#include <string.h>
+#include "core.h"
 
-#include "trace_format.h"
-
-/* Not asked of the classes themselves: their libraries may be none that is loaded. */
-static const char *const endings[] = {"CancelledError", "Cancelled", "GreenletExit"};
-
-/* Does what leaves this frame as a StopIteration, or a StopAsyncIteration, come out of it as a RuntimeError? */
-static bool is_bug(PyObject *error, int flags) {
-    PyTracebackObject *traceback = (PyTracebackObject *)PyException_GetTraceback(error);
-    if (!traceback) return false;
-    PyCodeObject *code = PyFrame_GetCode(traceback->tb_frame);
-    bool found = code->co_flags & flags;
-    Py_DECREF(code);
-    Py_DECREF(traceback);
-    return found;
-}
-
-static bool is_end(PyObject *error, PyObject *of, int flags) {
-    return PyType_IsSubtype(Py_TYPE(error), (PyTypeObject *)of) && !is_bug(error, flags);
-}
-
-/* Does it say that the call is through, and nothing failed? Calls nothing of Python's. */
-static bool is_no_failure(PyObject *error) {
-    PyTypeObject *type = Py_TYPE(error);
-    if (PyType_IsSubtype(type, (PyTypeObject *)PyExc_Exception))
-        return is_end(error, PyExc_StopIteration, CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR) ||
-               is_end(error, PyExc_StopAsyncIteration, CO_ASYNC_GENERATOR);
-    if (!PyType_IsSubtype(type, (PyTypeObject *)PyExc_BaseException)) return false;
-    for (; type; type = type->tp_base) {
-        if (type == (PyTypeObject *)PyExc_GeneratorExit) return true;
-        for (size_t number = 0; number < sizeof endings / sizeof *endings; number++) {
-            const char *dot = strrchr(type->tp_name, '.');
-            if (!strcmp(dot ? dot + 1 : type->tp_name, endings[number])) return true;
-        }
-    }
-    return false;
-}
+#include <stdint.h>
 
 /* The word of the end of a call that `error` (or NULL) left, given that of an UNWIND. */
-static uint64_t ended(uint64_t word, PyObject *error) {
-    return error && is_no_failure(error) ? word - KIND_UNWIND + KIND_EXIT : word;
-}
+uint64_t ended(uint64_t word, PyObject *error);
 
 #endif

@@ -4,36 +4,32 @@
  * `del operand[x]` acts on `x`, `operand[x] = y` on both, `~operand` on neither: instructions that push nothing. The
  * key is the object's address, shifted by a random number of the mechanism (its *space*). Invariants: an operand
  * never raises and never leaves a frame; two mechanisms never share a key, nor do a process and its forked child. */
-
 #ifndef CLEW_HOOKS_OPERANDS_H
 #define CLEW_HOOKS_OPERANDS_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "core.h"
 
-#include "hooks/methods.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/clock.h"
 #include "store/records.h"
+#include "store/sampling.h"
+#include "store/store.h"
+#include "trace_format.h"
 
 #define SPACES 64u
 #define KEYED_SIZE (2 * RECORD_SIZE)
 
-static struct {
+struct keys {
     uint64_t base[SPACES], last;
     uint32_t spaces;
-} keys = {.spaces = 1}; /* space 0 is nobody's */
+};
+SHARED struct keys keys;
 
-/* New random numbers, at the start and in every forked child. */
-static void keys_renew(void) {
-    uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-        seed = clock_read(CLOCK_REALTIME) * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid();
-    for (uint32_t i = 0; i <= SPACES; i++) {
-        uint64_t mixed = seed += 0x9E3779B97F4A7C15u;
-        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9u;
-        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBu;
-        *(i < SPACES ? &keys.base[i] : &keys.last) = mixed ^ mixed >> 31;
-    }
-}
+/* Draws new random numbers, at the start and in every forked child. */
+void keys_renew(void);
 
 /* A key that no other object of the run has. */
 static inline uint64_t key_fresh(void) {
@@ -44,12 +40,12 @@ static inline uint64_t key_fresh(void) {
 static inline uint64_t key_in(uint32_t space, const void *object) { return keys.base[space] + (uintptr_t)object; }
 
 /* A space of its own for one mechanism; the last one is shared by those that come too late to get one. */
-static uint32_t space_new(void) { return keys.spaces < SPACES ? keys.spaces++ : SPACES - 1; }
+uint32_t space_new(void);
 
 /* The word of a record whose extension is one slot: a key, a channel, flags. */
 static inline uint64_t keyed_word(uint64_t kind, uint64_t site) { return pack_word(kind, site, 1, 0); }
 
-/* There must be room for it. */
+/* The caller has checked that there is room. */
 static inline void write_keyed(uint64_t ticks, uint64_t word, uint64_t key, uint32_t channel, uint32_t flags) {
     struct record *record = (struct record *)self.cur;
     struct extension *extension = (struct extension *)(record + 1);
@@ -76,13 +72,13 @@ static inline void put_keyed_too(uint64_t word, uint64_t key, uint32_t channel) 
     else write_keyed(((struct record *)(self.cur - KEYED_SIZE))->ticks, word, key, channel, 0);
 }
 
-/* ---- What is kept beside an object, by its address, until it is deallocated ---- */
+/* ---- Data about an object, by its address, until it is deallocated ---- */
 
 struct beside {
     PyObject *object; /* Borrowed; NULL for a free place */
     uint64_t key, epoch;
     PyObject *coroutine; /* Owned: of a task, its coroutine's name */
-    bool cancelled;      /* of a task, by someone whom no handle tells of */
+    bool cancelled;      /* of a task, by code that no handle runs */
 };
 
 /* Open addressing, at most half full. */
@@ -103,51 +99,16 @@ static inline struct beside *table_find(const struct table *table, const PyObjec
     }
 }
 
-static bool table_grow(struct table *table) {
-    struct table grown = {.mask = table->place ? 2 * table->mask + 1 : 63, .used = table->used};
-    grown.place = calloc(grown.mask + 1, sizeof *grown.place);
-    if (!grown.place) return false;
-    for (size_t i = 0; table->place && i <= table->mask; i++)
-        if (table->place[i].object) {
-            size_t slot = table_slot(&grown, table->place[i].object);
-            while (grown.place[slot].object) slot = (slot + 1) & grown.mask;
-            grown.place[slot] = table->place[i];
-        }
-    free(table->place);
-    *table = grown;
-    return true;
-}
-
 /* A new entry, or NULL when there is no memory. Entries move when others come and go. */
-static struct beside *table_add(struct table *table, PyObject *object) {
-    if ((!table->place || 2 * (table->used + 1) > table->mask) && !table_grow(table)) return NULL;
-    size_t slot = table_slot(table, object);
-    while (table->place[slot].object) slot = (slot + 1) & table->mask;
-    table->used++;
-    table->place[slot] = (struct beside){.object = object};
-    return &table->place[slot];
-}
+struct beside *table_add(struct table *table, PyObject *object);
 
-/* The entry that was there, its object NULL when there was none. */
-static struct beside table_forget(struct table *table, const PyObject *object) {
-    struct beside *found = table_find(table, object), was = {.object = NULL};
-    if (!found) return was;
-    was = *found;
-    size_t hole = (size_t)(found - table->place);
-    for (size_t i = (hole + 1) & table->mask; table->place[i].object; i = (i + 1) & table->mask)
-        if (((i - table_slot(table, table->place[i].object)) & table->mask) >= ((i - hole) & table->mask)) {
-            table->place[hole] = table->place[i];
-            hole = i;
-        }
-    table->place[hole].object = NULL;
-    table->used--;
-    return was;
-}
+/* Removes an entry and returns it; its object is NULL if it was missing. */
+struct beside table_forget(struct table *table, const PyObject *object);
 
 /* ---- Operands ---- */
 
 struct operand;
-/* Borrowed objects, NULL where there is none. Gives 0, or -1 and an error for an interrupt, which is the program's. */
+/* Gets borrowed objects, or NULL. Returns 0, or -1 and an error for an interrupt, which belongs to the program. */
 typedef int (*act_function)(struct operand *operand, PyObject *object, PyObject *other);
 
 struct operand {
@@ -159,88 +120,14 @@ struct operand {
     uint32_t channel, space;
 };
 
-static int operand_assign(PyObject *operand, PyObject *object, PyObject *other) {
-    return ((struct operand *)operand)->act((struct operand *)operand, object, other);
-}
+int act_put(struct operand *operand, PyObject *object, PyObject *other);
 
-static PyObject *operand_invert(PyObject *operand) {
-    return ((struct operand *)operand)->act((struct operand *)operand, NULL, NULL) < 0 ? NULL : Py_NewRef(Py_None);
-}
-
-static PyNumberMethods operand_number = {.nb_invert = operand_invert};
-static PyMappingMethods operand_mapping = {.mp_ass_subscript = operand_assign};
-
-static int act_put(struct operand *operand, PyObject *object, PyObject *other) {
-    put_keyed(operand->word, key_in(operand->space, object), operand->channel, 0);
-    return 0;
-}
-
-static PyTypeObject operand_type;
+SHARED PyTypeObject operand_type;
 
 /* A new reference, or NULL. */
-static PyObject *operand_make(act_function act, uint64_t word, uint32_t channel, uint32_t space) {
-    struct operand *operand = PyObject_New(struct operand, &operand_type);
-    if (!operand) return NULL;
-    operand->act = act;
-    operand->attribute = NULL;
-    operand->word = word;
-    operand->channel = channel;
-    operand->space = space;
-    return (PyObject *)operand;
-}
+PyObject *operand_make(act_function act, uint64_t word, uint32_t channel, uint32_t space);
 
-static int act_put_when(struct operand *operand, PyObject *object, PyObject *other) {
-    PyObject *value = PyObject_GenericGetAttr(object, operand->attribute);
-    if (value == (operand->wanted ? Py_True : Py_False))
-        put_keyed(operand->word, key_in(operand->space, object), operand->channel, 0);
-    Py_XDECREF(value);
-    PyErr_Clear();
-    return 0;
-}
-
-static void operand_dealloc(PyObject *operand) {
-    Py_XDECREF(((struct operand *)operand)->attribute);
-    PyObject_Free(operand);
-}
-
-static PyObject *operand_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"kind", "site", "channel", "space", "attribute", "wanted", NULL};
-    unsigned int kind, site, channel, space;
-    PyObject *attribute = NULL;
-    int wanted = 1;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "IIII|Up:Operand", names, &kind, &site, &channel, &space, &attribute,
-                                     &wanted))
-        return NULL;
-    if (kind == 0 || kind > 255 || space == 0 || space >= keys.spaces)
-        return PyErr_Format(PyExc_ValueError, "there is no kind %u or no space %u", kind, space);
-    PyObject *made = operand_make(attribute ? act_put_when : act_put, keyed_word(kind, site), channel, space);
-    if (made && attribute) {
-        ((struct operand *)made)->attribute = Py_NewRef(attribute);
-        PyUnicode_InternInPlace(&((struct operand *)made)->attribute);
-        ((struct operand *)made)->wanted = wanted;
-    }
-    return made;
-}
-
-/* Drops what a call of ours raised. -1, and the error is kept, for an interrupt. */
-static int drop_error(void) {
-    if (!PyErr_Occurred()) return 0;
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-    PyErr_Clear();
-    return 0;
-}
-
-static PyTypeObject operand_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "clew.instrument.recorder._core.Operand",
-    .tp_doc = "Operand(kind, site, channel, space, attribute=..., wanted=True): `del operand[object]` records the object, "
-              "with an attribute only when that is `wanted`.",
-    .tp_basicsize = sizeof(struct operand),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_new = operand_new,
-    .tp_dealloc = operand_dealloc,
-    .tp_as_number = &operand_number,
-    .tp_as_mapping = &operand_mapping,
-};
+/* Drops an exception of clew's own call. Keeps an interrupt and returns -1. */
+int drop_error(void);
 
 #endif

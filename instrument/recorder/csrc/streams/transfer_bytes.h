@@ -3,10 +3,18 @@
  *
  * Invariant: bytes that cannot be counted are always reported as lost, and the call always gets its original
  * arguments. */
-
 #ifndef CLEW_STREAMS_TRANSFER_BYTES_H
 #define CLEW_STREAMS_TRANSFER_BYTES_H
 
+#include "core.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "streams/byte_offsets.h"
+#include "streams/streams.h"
 #include "streams/transfer_table.h"
 
 /* A socket and a file begin with their descriptor. */
@@ -20,39 +28,13 @@ static inline PyObject *argument(PyObject *const *arguments, Py_ssize_t count, P
     return NULL;
 }
 
-/* -1 for what is no int that fits. */
-static long as_number(PyObject *object) {
-    int overflow;
-    long number = -1;
-    if (!object) /* of a call that failed, whose error stays */
-        return -1;
-    if (LIKELY(PyLong_CheckExact(object))) return PyLong_AsLongAndOverflow(object, &overflow);
-    PyObject *index = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
-    if (index) number = PyLong_AsLongAndOverflow(index, &overflow);
-    Py_XDECREF(index);
-    PyErr_Clear();
-    return number;
-}
+/* The int, or -1 for another object or one that does not fit. */
+long as_number(PyObject *object);
 
-static uint64_t buffer_length(PyObject *data) {
-    if (data && PyBytes_Check(data)) return (uint64_t)PyBytes_GET_SIZE(data);
-    Py_buffer view;
-    if (!data || PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)) {
-        PyErr_Clear(); /* the call says what is wrong with it */
-        return 0;
-    }
-    uint64_t length = (uint64_t)view.len;
-    PyBuffer_Release(&view);
-    return length;
-}
+uint64_t buffer_length(PyObject *data);
 
 /* How many bytes a call's result stands for. */
-static uint64_t amount(PyObject *result) {
-    if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result)) result = PyTuple_GET_ITEM(result, 0);
-    if (result && PyBytes_Check(result)) return (uint64_t)PyBytes_GET_SIZE(result);
-    long number = as_number(result);
-    return number > 0 ? (uint64_t)number : 0;
-}
+uint64_t amount(PyObject *result);
 
 /* The arguments of a call, as they came; `tuple` is NULL where they are in `arguments` only. */
 struct given {
@@ -62,21 +44,11 @@ struct given {
     PyObject *names, *tuple, *keywords;
 };
 
-static PyObject *transfer_call(struct transfer *transfer, PyObject *self_object, PyObject *const *arguments, Py_ssize_t count,
-                               PyObject *names) {
-    if (transfer->owner == OF_MODULE) return PyObject_Vectorcall(transfer->patched.original, arguments, (size_t)count, names);
-    return call_original(&transfer->patched, self_object, arguments, count, names);
-}
+PyObject *transfer_call(struct transfer *transfer, PyObject *self_object, PyObject *const *arguments, Py_ssize_t count,
+                        PyObject *names);
 
-/* What `posix_spawn` puts at other numbers in the child: (what, descriptor, number). */
-static void give_actions(PyObject *actions) {
-    bool known = actions && (PyList_Check(actions) || PyTuple_Check(actions));
-    for (int fd = 0; actions && !known && fd < streams.room; fd++) stream_give(fd);
-    for (Py_ssize_t i = 0; known && i < PySequence_Fast_GET_SIZE(actions); i++) {
-        PyObject *action = PySequence_Fast_GET_ITEM(actions, i);
-        if (PyTuple_Check(action) && PyTuple_GET_SIZE(action) == 3) stream_pass(as_number(PyTuple_GET_ITEM(action, 1)));
-    }
-}
+/* The descriptors to which `posix_spawn` gives other numbers in the child: (what, descriptor, number). */
+void give_actions(PyObject *actions);
 
 static inline PyObject *given_call(struct transfer *transfer, const struct given *given) {
     if (!given->tuple) return transfer_call(transfer, given->object, given->arguments, given->count, given->names);
@@ -86,57 +58,14 @@ static inline PyObject *given_call(struct transfer *transfer, const struct given
     return transfer->plain.original(given->object, given->tuple);
 }
 
-/* What a message hands over: descriptors that another process may use from now on. `list` is of what it consists of. */
-static void give_ancillary(PyObject *list) {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
-        PyObject *item = PyList_GET_ITEM(list, i);
-        Py_buffer view;
-        if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) != 3 ||
-            PyObject_GetBuffer(PyTuple_GET_ITEM(item, 2), &view, PyBUF_SIMPLE))
-            continue;
-        bool rights = as_number(PyTuple_GET_ITEM(item, 0)) == SOL_SOCKET && as_number(PyTuple_GET_ITEM(item, 1)) == SCM_RIGHTS;
-        for (Py_ssize_t at = 0; rights && at + (Py_ssize_t)sizeof(int) <= view.len; at += (Py_ssize_t)sizeof(int)) {
-            int fd;
-            memcpy(&fd, (char *)view.buf + at, sizeof fd);
-            stream_give(fd);
-        }
-        PyBuffer_Release(&view);
-    }
-    PyErr_Clear();
-}
-
 /* Which of a socket's flags leave the count of bytes as it would be. */
-static bool flags_plain(long flags) {
-    return !(flags & ~(long)(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_WAITALL | MSG_PEEK | MSG_CMSG_CLOEXEC
-#ifdef MSG_MORE
-                             | MSG_MORE
-#endif
-                             ));
-}
+bool flags_plain(long flags);
 
-static long flags_of(struct transfer *transfer, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    if (transfer->owner != OF_SOCKET) return 0;
-    /* `sendto` has them in the middle, when there are three arguments. */
-    Py_ssize_t index = transfer->flags == -3 ? (count > 2 ? 1 : count) : transfer->flags;
-    PyObject *given = argument(arguments, count, names, index, "flags");
-    return given ? as_number(given) : 0;
-}
+long flags_of(struct transfer *transfer, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
 
 /* Says where the end of a pipe is, if a read saw it: one of all there is, that may wait for it, or one that got nothing. */
-static COLD void stream_look_for_end(struct transfer *transfer, struct stream *stream, uint64_t went, PyObject *result,
-                                     const struct given *given) {
-    bool of_module = transfer->owner == OF_MODULE, all = transfer->does == RECEIVES_ALL;
-    PyObject *wanted = given->count > of_module ? given->arguments[of_module] : NULL;
-    if (result == Py_None || stream->in.state) return;
-    if (!all && !of_module && transfer == &transfers[OF_FILE_read]) all = !wanted || wanted == Py_None || as_number(wanted) < 0;
-    if (all) {
-        int flags = fcntl(own_descriptor(given->object), F_GETFL);
-        stream->over = flags >= 0 && !(flags & O_NONBLOCK);
-    } else {
-        stream->over = !went && wanted && (as_number(wanted) > 0 || (!PyLong_Check(wanted) && buffer_length(wanted)));
-    }
-    if (stream->over) course_mark(stream, &stream->in, "", "$");
-}
+COLD void stream_look_for_end(struct transfer *transfer, struct stream *stream, uint64_t went, PyObject *result,
+                              const struct given *given);
 
 /* `flags`: of a socket's call. */
 static inline PyObject *transfer_bytes(struct transfer *transfer, struct stream *stream, uint64_t length, long flags,
@@ -163,37 +92,8 @@ static inline PyObject *transfer_bytes(struct transfer *transfer, struct stream 
     return result;
 }
 
-/* What is given as an iterable may be an iterator, which can be asked once: the call gets lists. */
-static PyObject *transfer_list(struct transfer *transfer, long fd, PyObject *self_object, PyObject *const *arguments,
-                               Py_ssize_t count, PyObject *names) {
-    enum { MOST = 6 };
-    PyObject *changed[MOST], *lists[2] = {NULL, NULL}, *result;
-    bool is_socket = transfer->owner == OF_SOCKET;
-    if (names || count <= transfer->data || count > MOST) return transfer_call(transfer, self_object, arguments, count, names);
-    for (Py_ssize_t i = 0; i < count; i++) changed[i] = arguments[i];
-    for (Py_ssize_t i = 0; i < 1 + is_socket && transfer->data + i < count; i++) {
-        lists[i] = PySequence_List(arguments[transfer->data + i]);
-        if (!lists[i]) { /* what the call has to say to that it says itself */
-            if (!PyErr_ExceptionMatches(PyExc_TypeError)) goto failed;
-            PyErr_Clear();
-            continue;
-        }
-        changed[transfer->data + i] = lists[i];
-    }
-    if (lists[1]) give_ancillary(lists[1]);
-    uint64_t length = 0;
-    for (Py_ssize_t i = 0; lists[0] && i < PyList_GET_SIZE(lists[0]); i++)
-        length += buffer_length(PyList_GET_ITEM(lists[0], i));
-    struct stream *stream = stream_of(fd);
-    struct given given = {self_object, changed, count, NULL, NULL, NULL};
-    result = stream ? transfer_bytes(transfer, stream, length, flags_of(transfer, changed, count, NULL), &given)
-                    : given_call(transfer, &given);
-    Py_XDECREF(lists[0]);
-    Py_XDECREF(lists[1]);
-    return result;
-failed:
-    Py_XDECREF(lists[0]);
-    return NULL;
-}
+/* An iterable may be an iterator, which works only once, so the call gets lists. */
+PyObject *transfer_list(struct transfer *transfer, long fd, PyObject *self_object, PyObject *const *arguments, Py_ssize_t count,
+                        PyObject *names);
 
 #endif

@@ -1,11 +1,14 @@
 /* The calls that create, use and end streams of bytes: methods of `socket.socket` and `io.FileIO`, functions of `os`
  * and others. */
-
 #ifndef CLEW_STREAMS_TRANSFER_TABLE_H
 #define CLEW_STREAMS_TRANSFER_TABLE_H
 
+#include "core.h"
+
+#include <errno.h>
+#include <stdint.h>
+
 #include "hooks/methods.h"
-#include "streams/byte_offsets.h"
 
 enum owner { OF_SOCKET, OF_FILE, OF_MODULE };
 
@@ -86,9 +89,6 @@ struct transfer {
     struct patched patched;
     struct method plain; /* of those that are called most, in its place: nothing is handed on that came as it is wanted */
 };
-
-#define DESCRIBE(name, owner, does, data, flags) {#name, owner, does, data, flags, {{0}, NULL}, {{0}, NULL}},
-static struct transfer transfers[TRANSFER_COUNT] = {
-    TRANSFERS(DESCRIBE){"dup", OF_MODULE, COPIES, -1, -1, {{0}, NULL}, {{0}, NULL}}};
+SHARED struct transfer transfers[TRANSFER_COUNT];
 
 #endif

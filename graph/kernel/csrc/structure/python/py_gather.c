@@ -1,9 +1,18 @@
 /* Plane.gather: read the columns of a graph by name and check them; see gather.h. */
-#ifndef CLEW_PY_GATHER_H
-#define CLEW_PY_GATHER_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "arguments.h"
+#include "cancellation.h"
+#include "gather.h"
 #include "gather_sums.h"
+#include "methods.h"
 #include "objects.h"
+#include "plane.h"
+#include "slice.h"
 
 enum {
     TS,
@@ -30,7 +39,7 @@ enum {
     NAMED,
     COLUMNS
 };
-/* What a column has a value for. */
+/* The things that a column has a value for. */
 enum { PER_EVENT, PER_CALL, PER_EDGE, PER_ROW, PER_SITE, PER_STRAND };
 typedef struct {
     const char *name;
@@ -85,7 +94,7 @@ static bool numbers_ascend(const Py_buffer *numbers, uint64_t limit, const char 
     return true;
 }
 
-/* Are the columns as long as each other? Fills `a`. */
+/* Checks that the columns have the same length, and fills `a`. */
 static bool asked_of(Taken *t, const Plane *plane, Asked *a) {
     const Py_buffer *c = t->columns;
     size_t per[] = {plane->events,
@@ -144,7 +153,7 @@ static bool asked_of(Taken *t, const Plane *plane, Asked *a) {
     return true;
 }
 
-/* Sets back what the walks wrote into scratch, and replaces runs by nodes. */
+/* Resets the scratch that the walks wrote to, and replaces runs by nodes. */
 static void gather_settle(Gathering *g, bool done) {
     const Asked *a = g->asked;
     Cursor c = {0};
@@ -189,7 +198,7 @@ static PyObject *edges_of(const Between *b, size_t nodes) {
     return edges;
 }
 
-static PyObject *plane_gather(PlaneObject *self, PyObject *args) {
+PyObject *plane_gather(PlaneObject *self, PyObject *args) {
     PyObject *columns, *result = NULL;
     Taken t = {0};
     Asked a;
@@ -209,7 +218,7 @@ static PyObject *plane_gather(PlaneObject *self, PyObject *args) {
         }
         if (g.state) give_state(self, g.state);
         if (g.mark) give_marks(self, g.mark);
-        /* What only the walks need makes room for the answer, and nodes for edges. */
+        /* The walks' memory makes room for the answer, and the nodes' for edges. */
         free(g.runs.items);
         g.runs.items = NULL;
         between_forget(&b);
@@ -229,5 +238,3 @@ static PyObject *plane_gather(PlaneObject *self, PyObject *args) {
     taken_free(&t);
     return result;
 }
-
-#endif

@@ -1,9 +1,15 @@
 /* build, which creates a plane's arrays, and times_ascend. */
-#ifndef CLEW_PY_BUILD_H
-#define CLEW_PY_BUILD_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "arguments.h"
 #include "build.h"
+#include "methods.h"
 #include "objects.h"
+#include "plane.h"
 
 /* Parses (events, regions, run_row, run_region, src, dst, excluded) and what follows. */
 static bool input_of(PyObject *args, Input *in, Py_buffer *buffers, Py_buffer *ts) {
@@ -59,7 +65,7 @@ static bool build_arrays(const Input *in, Build *b, PyObject *result) {
     return !PyErr_Occurred();
 }
 
-static PyObject *kernel_build(PyObject *Py_UNUSED(module), PyObject *args) {
+PyObject *kernel_build(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_buffer buffers[5] = {0};
     Input in;
     if (!input_of(args, &in, buffers, NULL)) return NULL;
@@ -88,7 +94,7 @@ static PyObject *kernel_build(PyObject *Py_UNUSED(module), PyObject *args) {
     return result;
 }
 
-static PyObject *kernel_times_ascend(PyObject *Py_UNUSED(module), PyObject *args) {
+PyObject *kernel_times_ascend(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_buffer buffers[5] = {0}, ts = {0};
     Input in;
     if (!input_of(args, &in, buffers, &ts)) return NULL;
@@ -109,5 +115,3 @@ static PyObject *kernel_times_ascend(PyObject *Py_UNUSED(module), PyObject *args
     if (!done) return PyErr_NoMemory();
     return Py_BuildValue("NN", PyBool_FromLong(steady), PyBool_FromLong(forward));
 }
-
-#endif

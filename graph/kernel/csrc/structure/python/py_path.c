@@ -1,9 +1,16 @@
 /* Plane.path: read the columns of a graph by name and check them; see path.h. */
-#ifndef CLEW_PY_PATH_H
-#define CLEW_PY_PATH_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "arguments.h"
+#include "cancellation.h"
+#include "methods.h"
 #include "objects.h"
 #include "path.h"
+#include "plane.h"
 
 enum {
     P_TS,
@@ -22,7 +29,7 @@ enum {
     P_BEGUN,
     PATH_COLUMNS
 };
-/* What a column has a value for. */
+/* The things that a column has a value for. */
 enum { OF_EVENT, OF_EDGE, OF_REGION, OF_SITE, OF_STRAND, OF_KIND };
 static const struct {
     const char *name;
@@ -62,7 +69,7 @@ static bool path_columns(Py_buffer *c, int *taken, const Plane *plane, PyObject 
     return fits;
 }
 
-static PyObject *plane_path(PlaneObject *self, PyObject *args) {
+PyObject *plane_path(PlaneObject *self, PyObject *args) {
     long long event, since;
     int forward, taken = 0;
     PyObject *columns, *result = NULL;
@@ -126,5 +133,3 @@ static PyObject *plane_path(PlaneObject *self, PyObject *args) {
     for (int i = 0; i < taken; i++) PyBuffer_Release(&c[i]);
     return result;
 }
-
-#endif

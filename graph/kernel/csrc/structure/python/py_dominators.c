@@ -1,8 +1,13 @@
 /* dominators, for any graph of numbered nodes. */
-#ifndef CLEW_PY_DOMINATORS_H
-#define CLEW_PY_DOMINATORS_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "arguments.h"
 #include "dominators.h"
+#include "methods.h"
 #include "objects.h"
 
 static bool nodes_fit(const Py_buffer *nodes, size_t length, uint32_t count, const char *name) {
@@ -15,7 +20,7 @@ static bool nodes_fit(const Py_buffer *nodes, size_t length, uint32_t count, con
     return true;
 }
 
-static PyObject *kernel_dominators(PyObject *Py_UNUSED(module), PyObject *args) {
+PyObject *kernel_dominators(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned int count;
     Py_buffer source, target, entries;
     PyObject *result = NULL;
@@ -43,5 +48,3 @@ static PyObject *kernel_dominators(PyObject *Py_UNUSED(module), PyObject *args) 
     PyBuffer_Release(&entries);
     return result;
 }
-
-#endif

@@ -1,8 +1,16 @@
 /* Plane.slice, and Plane.resume for slices that several workers compute together. */
-#ifndef CLEW_PY_SLICE_H
-#define CLEW_PY_SLICE_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "arguments.h"
+#include "memory.h"
+#include "methods.h"
 #include "objects.h"
+#include "plane.h"
+#include "slice.h"
 
 /* (lows, highs, followed) */
 static PyObject *sliced_result(const Slicing *s) {
@@ -27,7 +35,7 @@ static PyObject *sliced_result(const Slicing *s) {
     return Py_BuildValue("NNK", lows, highs, (unsigned long long)s->followed);
 }
 
-static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
+PyObject *plane_slice(PlaneObject *self, PyObject *args) {
     int forward;
     Py_buffer regions, positions, allowed, crosses;
     long long max_hops, max_network_hops;
@@ -81,8 +89,8 @@ static PyObject *plane_slice(PlaneObject *self, PyObject *args) {
     return result;
 }
 
-/* Goes on with a slice whose bounds the caller keeps: new starts are reached, and edges are followed for some rounds. */
-static PyObject *plane_resume(PlaneObject *self, PyObject *args) {
+/* Continues a slice whose bounds the caller holds: reaches new starts, and follows edges for some rounds. */
+PyObject *plane_resume(PlaneObject *self, PyObject *args) {
     int forward;
     Py_buffer state, pending, regions, positions, allowed;
     long long rounds;
@@ -121,5 +129,3 @@ static PyObject *plane_resume(PlaneObject *self, PyObject *args) {
     if (allowed.obj) PyBuffer_Release(&allowed);
     return result;
 }
-
-#endif

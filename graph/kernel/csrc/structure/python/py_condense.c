@@ -1,8 +1,18 @@
 /* Plane.condense, and Level: a plane's forest index for a level. */
-#ifndef CLEW_PY_CONDENSE_H
-#define CLEW_PY_CONDENSE_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "arguments.h"
+#include "condense.h"
+#include "forest.h"
+#include "memory.h"
+#include "methods.h"
 #include "objects.h"
+#include "plane.h"
+#include "slice.h"
 
 /* Per region of a slice its bound; ranges end with a region, backward each begins with one. */
 static void bounds_of(const Plane *plane, bool forward, const Py_buffer *lows, const Py_buffer *highs, Numbers *regions,
@@ -27,7 +37,7 @@ static PyObject *condensed_result(const Condensed *c, PyObject *more) {
     return NULL;
 }
 
-static PyObject *plane_condense(PlaneObject *self, PyObject *args) {
+PyObject *plane_condense(PlaneObject *self, PyObject *args) {
     int forward;
     Py_buffer lows, highs, allowed, labels, ts;
     if (!PyArg_ParseTuple(args, "py*y*z*y*y*", &forward, &lows, &highs, &allowed, &labels, &ts)) return NULL;
@@ -63,7 +73,7 @@ static PyObject *plane_condense(PlaneObject *self, PyObject *args) {
     return result;
 }
 
-static PyObject *plane_level(PlaneObject *self, PyTypeObject *of, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+PyObject *plane_level(PlaneObject *self, PyTypeObject *of, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Module *module = PyType_GetModuleState(of);
     if (!module) return NULL;
     if (count != 2 || names) return PyErr_Format(PyExc_TypeError, "level takes labels and ts");
@@ -116,7 +126,7 @@ static PyObject *level_condense_row(LevelObject *self, PyObject *argument) {
     Py_END_ALLOW_THREADS
     int place = 0;
     while (place < POOL && self->spare[place].roots) place++;
-    /* What ran out of memory may have left bounds behind. */
+    /* A query that ran out of memory may have left bounds behind. */
     if (done && place < POOL) self->spare[place] = query;
     else query_free(&query);
     PyObject *result = !done ? PyErr_NoMemory() : tangled ? Py_NewRef(Py_None) : condensed_result(&c, NULL);
@@ -139,7 +149,5 @@ static PyMethodDef level_methods[] = {
 };
 
 static PyType_Slot level_slots[] = {{Py_tp_dealloc, level_dealloc}, {Py_tp_methods, level_methods}, {0, NULL}};
-static PyType_Spec level_spec = {"clew.graph.kernel._structure.Level", sizeof(LevelObject), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, level_slots};
-
-#endif
+PyType_Spec level_spec = {"clew.graph.kernel._structure.Level", sizeof(LevelObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, level_slots};

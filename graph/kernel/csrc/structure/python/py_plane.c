@@ -1,10 +1,18 @@
 /* Plane in Python: its arrays are read and checked once, on creation; and the lookups in these arrays. */
-#ifndef CLEW_PY_PLANE_H
-#define CLEW_PY_PLANE_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "arguments.h"
+#include "condense.h"
+#include "memory.h"
+#include "methods.h"
 #include "objects.h"
+#include "plane.h"
 
-static void plane_dealloc(PlaneObject *self) {
+void plane_dealloc(PlaneObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     for (int i = 0; i < ARRAYS; i++)
         if (self->held[i]) PyBuffer_Release(&self->arrays[i]);
@@ -49,7 +57,7 @@ static bool plane_take(PlaneObject *self, PyObject *arrays) {
     return true;
 }
 
-static PyObject *plane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+PyObject *plane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *arrays;
     if (kwargs && PyDict_GET_SIZE(kwargs)) return PyErr_Format(PyExc_TypeError, "Plane takes one mapping");
     if (!PyArg_ParseTuple(args, "O", &arrays)) return NULL;
@@ -77,7 +85,7 @@ static PyObject *plane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static PyObject *plane_locate(PlaneObject *self, PyObject *args) {
+PyObject *plane_locate(PlaneObject *self, PyObject *args) {
     Py_buffer rows;
     if (!PyArg_ParseTuple(args, "y*", &rows)) return NULL;
     const Plane *plane = &self->plane;
@@ -104,7 +112,7 @@ static PyObject *plane_locate(PlaneObject *self, PyObject *args) {
     return result;
 }
 
-static PyObject *plane_rows_of(PlaneObject *self, PyObject *args) {
+PyObject *plane_rows_of(PlaneObject *self, PyObject *args) {
     Py_buffer regions, positions;
     if (!PyArg_ParseTuple(args, "y*y*", &regions, &positions)) return NULL;
     PyObject *result = NULL;
@@ -120,7 +128,7 @@ static PyObject *plane_rows_of(PlaneObject *self, PyObject *args) {
     return result;
 }
 
-static PyObject *plane_owners(PlaneObject *self, PyObject *args) {
+PyObject *plane_owners(PlaneObject *self, PyObject *args) {
     Py_buffer bounds;
     if (!PyArg_ParseTuple(args, "y*", &bounds)) return NULL;
     const Plane *plane = &self->plane;
@@ -171,14 +179,14 @@ static bool collect_rows(const Plane *plane, const uint32_t *lows, const uint32_
         for (size_t i = 0; i < stretches.count; i++)
             for (uint32_t j = 0; j < (uint32_t)stretches.items[i]; j++) rows[at++] = (int64_t)(stretches.items[i] >> 32) + j;
     }
-    /* Of ranges that overlap. */
+    /* Ranges that overlap leave places at the end. */
     while (at < total) rows[at++] = 0;
     free(bits);
     free(stretches.items);
     return !stretches.failed;
 }
 
-static PyObject *plane_rows(PlaneObject *self, PyObject *args) {
+PyObject *plane_rows(PlaneObject *self, PyObject *args) {
     Py_buffer lows, highs;
     if (!PyArg_ParseTuple(args, "y*y*", &lows, &highs)) return NULL;
     const Plane *plane = &self->plane;
@@ -202,5 +210,3 @@ static PyObject *plane_rows(PlaneObject *self, PyObject *args) {
     PyBuffer_Release(&highs);
     return result;
 }
-
-#endif
